@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The discover room as one call: a node's RDMA facts from whatever its kernel shows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, List, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils import _topology
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import (
+    _gpu,
+    _infiniband,
+    _nldev,
+    _pci,
+    _port_netdev,
+    _rtnl,
+    _selection,
+    _system,
+    _warnings,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Gpu, GpuAffinity, Hca
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+
+SUBSETS = ("hcas", "counters", "gpus", "affinity", "system")
+
+
+@dataclass
+class Options:
+    """What counts as GPU, which HCAs may be used, and which parts are wanted."""
+
+    gpu_vendors: Sequence[str] = _gpu.DEFAULT_VENDORS
+    gpu_classes: Sequence[str] = _gpu.DEFAULT_CLASSES
+    drivers: Sequence[str] = _selection.DEFAULT_DRIVERS
+    allow_software: bool = False
+    subsets: Sequence[str] = SUBSETS
+
+
+def subsets(requested: Sequence[str]) -> List[str]:
+    """Resolve a ``gather_subset`` list: names add, ``!name`` takes away, ``all`` is everything.
+
+    A list of exclusions only starts from everything. Raises ValueError naming the unknown subset.
+    """
+    chosen = set() if any(not name.startswith("!") for name in requested) else set(SUBSETS)
+    for name in requested:
+        bare = name.lstrip("!")
+        if bare != "all" and bare not in SUBSETS:
+            raise ValueError("gather_subset: {0!r} is not one of all, {1}".format(name, ", ".join(SUBSETS)))
+        members = set(SUBSETS) if bare == "all" else {bare}
+        chosen = chosen - members if name.startswith("!") else chosen | members
+    return [name for name in SUBSETS if name in chosen]
+
+
+def _acs(tree: Tree, gpus: Sequence[Gpu], hcas: Sequence[Hca], entries: Sequence[GpuAffinity]) -> Dict[str, Optional[bool]]:
+    """ACS of every bridge between a GPU and its nearest HCAs, where the path stays below a switch."""
+    places = {hca.name: hca.pci for hca in hcas if hca.pci}
+    found: Dict[str, Optional[bool]] = {}
+    for gpu, entry in zip(gpus, entries):
+        for name in entry.nearest:
+            if entry.paths[name] in ("PIX", "PXB"):
+                left, right, _shared = _topology.bridges_between(gpu.pci, places[name])
+                for address in left + right:
+                    if address not in found:
+                        found[address] = _pci.acs_redirects(tree, address)
+    return found
+
+
+def _netlink(live: bool, sources: Dict[str, str]) -> Optional[_nldev.Nldev]:
+    if not live:
+        return None
+    try:
+        reading = _nldev.read()
+    except _nldev.NldevError as error:
+        sources["netlink_unused"] = str(error)
+        return None
+    sources.update(port_netdevs="netlink", netns_mode="netlink")
+    return reading
+
+
+def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]:
+    """RDMA facts of the node whose files are below ``root``; never raises for what it finds there.
+
+    With another root than ``/`` nothing of the running machine is asked, so netlink is not used either.
+    """
+    options = options or Options()
+    tree = Tree(root)
+    sources = {"hcas": "sysfs", "port_netdevs": "sysfs", "addresses": "procfs", "netns_mode": "sysfs"}
+    nldev = _netlink(tree.live, sources)
+    links = _rtnl.read() if tree.live else None
+    if links:
+        sources.update(addresses="netlink", max_mtu="netlink")
+
+    hcas = _infiniband.hcas(tree, "counters" in options.subsets)
+    _port_netdev.attach(tree, hcas, nldev, links)
+    functions = _pci.functions(tree, ("02", "03", "12"))
+    nics = [pci for pci in functions if pci.class_id[:2] == "02"]
+    gpus = _gpu.gpus(tree, functions, options.gpu_vendors, options.gpu_classes)
+    usable, excluded = _selection.select(tree, hcas, options.drivers, options.allow_software)
+    if links:
+        _add_max_rates(hcas)
+
+    numa_nodes = _system.numa_nodes(tree)
+    affinity = _topology.affinity(gpus, hcas, _selection.assignable(usable, excluded), len(numa_nodes))
+    system = _system.System(numa_nodes=numa_nodes, netns_mode=nldev.netns_mode if nldev else _system.netns_mode(tree))
+    if "affinity" in options.subsets:
+        system.acs = _acs(tree, gpus, hcas, affinity)
+    if "system" in options.subsets:
+        system.kernel = _system.kernel_release(tree)
+        needed = _system.needed_modules(hcas, gpus, [nic.driver for nic in nics if nic.driver])
+        system.modules = _system.module_states(tree, needed, system.kernel)
+        system.rdma_cm = _system.rdma_cm(tree)
+        system.gpudirect = _system.gpudirect(tree, gpus, system.kernel, system.modules)
+        places = [device.pci.address for device in [*gpus, *hcas] if device.pci]
+        system.iommu = _system.iommu_mode(tree, places)
+        system.memlock = _system.memlock(tree)
+
+    warnings = _warnings.warnings(hcas, gpus, nics, usable, excluded, options.drivers, system)
+    warnings += _warnings.unreadable(tree.unreadable)
+    facts: Dict[str, Any] = {
+        "signature": _topology.signature(gpus, hcas, len(numa_nodes)),
+        "sources": sources,
+        "unreadable": sorted(path for path, reason in tree.unreadable.items() if reason == "permission"),
+        "warnings": [asdict(warning) for warning in warnings],
+        "usable": [asdict(entry) for entry in usable],
+        "excluded": [asdict(entry) for entry in excluded],
+    }
+    if "hcas" in options.subsets:
+        facts["hcas"] = [asdict(hca) for hca in hcas]
+    if "gpus" in options.subsets:
+        facts["gpus"] = [asdict(gpu) for gpu in gpus]
+    if "affinity" in options.subsets:
+        facts["affinity"] = [asdict(entry) for entry in affinity]
+    if "system" in options.subsets:
+        facts["system"] = asdict(system)
+    return facts
+
+
+def _add_max_rates(hcas: Sequence[Hca]) -> None:
+    ports = [port for hca in hcas for port in hca.ports if port.netdev and port.netdev.present]
+    rates = _rtnl.max_rates(sorted({port.netdev.name for port in ports if port.netdev}))
+    for port in ports:
+        port.max_rate_gbps = rates.get(port.netdev.name) if port.netdev else None

@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""GPUs by PCI vendor and class; model and UUID where the driver tells them.
+
+Sources: NVIDIA driver README chapter "Using the /proc File System Interface", Documentation/gpu/amdgpu (sysfs
+``product_name`` and ``unique_id``), PCI Code and ID Assignment Specification (class codes).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import List, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Gpu, PciFunction
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+
+DEFAULT_VENDORS = ("10de", "1002")
+# VGA controller, 3D controller, other display controller, processing accelerator (AMD Instinct MI300).
+DEFAULT_CLASSES = ("0300", "0302", "0380", "1200")
+
+_FOUR_DIGITS = re.compile(r"^(?:0x)?([0-9a-f]{4})$")
+
+
+def identifiers(option: str, values: Sequence[str]) -> List[str]:
+    """Vendor ids or class codes in lower case without ``0x``. Raises ValueError naming option and value."""
+    found = []
+    for value in values:
+        match = _FOUR_DIGITS.match(value.lower())
+        if not match:
+            raise ValueError("{0}: {1!r} is not 4 hexadecimal digits such as '10de'".format(option, value))
+        found.append(match.group(1))
+    return found
+
+
+def _from_nvidia(tree: Tree, address: str) -> Tuple[Optional[str], Optional[str]]:
+    fields = {}
+    for line in (tree.text("proc/driver/nvidia/gpus/" + address + "/information") or "").splitlines():
+        key, _colon, value = line.partition(":")
+        fields[key.strip()] = value.strip() or None
+    return fields.get("Model"), fields.get("GPU UUID")
+
+
+def _from_amdgpu(tree: Tree, address: str) -> Tuple[Optional[str], Optional[str]]:
+    directory = _pci.DEVICES + "/" + address
+    return tree.text(directory + "/product_name"), tree.text(directory + "/unique_id")
+
+
+def gpus(tree: Tree, functions: Sequence[PciFunction], vendors: Sequence[str], classes: Sequence[str]) -> List[Gpu]:
+    """GPUs among PCI functions, in PCI order. ``vendors`` are 4 hex digits, ``classes`` 4 (base class and subclass)."""
+    found = []
+    for pci in functions:
+        if pci.vendor_id not in vendors or pci.class_id[:4] not in classes:
+            continue
+        model, uuid = _from_nvidia(tree, pci.address)
+        if model is None and pci.driver == "amdgpu":
+            model, uuid = _from_amdgpu(tree, pci.address)
+        found.append(Gpu(index=len(found), pci=pci, model=model, uuid=uuid))
+    return found

@@ -1,0 +1,213 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""HCAs and their ports from ``/sys/class/infiniband`` (Documentation/ABI/stable/sysfs-class-infiniband)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import CharDevice, Gid, Hca, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+
+CLASS = "sys/class/infiniband"
+
+# IBTA and RoCE counters whose growth means loss, a bad cable or congestion out of control.
+_COUNTERS = (
+    "counters/symbol_error",
+    "counters/link_error_recovery",
+    "counters/link_downed",
+    "counters/port_rcv_errors",
+    "counters/port_xmit_discards",
+    "counters/local_link_integrity_errors",
+    "counters/excessive_buffer_overrun_errors",
+    "hw_counters/out_of_sequence",
+    "hw_counters/packet_seq_err",
+    "hw_counters/local_ack_timeout_err",
+    "hw_counters/rx_icrc_encapsulated",
+)
+
+_RATE = re.compile(r"^([0-9]+(?:\.[0-9]+)?)\s*Gb/sec(?:\s*\(([0-9]+)X)?")
+# Unused entries: all zero, or only the default subnet prefix on InfiniBand.
+_EMPTY_GIDS = ("0000:0000:0000:0000:0000:0000:0000:0000", "fe80:0000:0000:0000:0000:0000:0000:0000")
+_MAPPED_IPV4 = "0000:0000:0000:0000:0000:ffff:"
+
+
+def natural(name: str) -> List[Tuple[int, int, str]]:
+    """Sort key that puts ``mlx5_10`` after ``mlx5_9``."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
+
+
+def _after_colon(text: Optional[str]) -> Optional[str]:
+    return text.split(":", 1)[-1].strip() if text else None
+
+
+@dataclass
+class CharDevices:
+    """Character devices by what they serve: an HCA's name, or (HCA, port)."""
+
+    uverbs: Dict[str, CharDevice] = field(default_factory=dict)
+    ucm: Dict[str, CharDevice] = field(default_factory=dict)
+    umad: Dict[Tuple[str, int], CharDevice] = field(default_factory=dict)
+    issm: Dict[Tuple[str, int], CharDevice] = field(default_factory=dict)
+
+
+def char_device(tree: Tree, directory: str, name: str) -> CharDevice:
+    """A device node that udev makes below ``/dev/infiniband``."""
+    path = "dev/infiniband/" + name
+    return CharDevice(name=name, path="/" + path, number=tree.text(directory + "/dev"), present=tree.exists(path))
+
+
+def char_devices(tree: Tree) -> CharDevices:
+    """All per-HCA and per-port character devices that the kernel has registered."""
+    found = CharDevices()
+    for class_name, table in (("infiniband_verbs", found.uverbs), ("infiniband_cm", found.ucm)):
+        for name in tree.names("sys/class/" + class_name):
+            directory = "sys/class/{0}/{1}".format(class_name, name)
+            hca = tree.text(directory + "/ibdev") if name.startswith(("uverbs", "ucm")) else None
+            if hca:
+                table[hca] = char_device(tree, directory, name)
+    for name in tree.names("sys/class/infiniband_mad"):
+        directory = "sys/class/infiniband_mad/" + name
+        if not name.startswith(("umad", "issm")):
+            continue
+        hca, port = tree.text(directory + "/ibdev"), tree.number(directory + "/port")
+        if hca and port is not None:
+            (found.umad if name.startswith("umad") else found.issm)[(hca, port)] = char_device(tree, directory, name)
+    return found
+
+
+def _indices(tree: Tree, directory: str) -> List[int]:
+    return sorted(int(name) for name in tree.names(directory) if name.isdigit())
+
+
+def _gid_type(text: Optional[str], link_layer: Optional[str]) -> Optional[str]:
+    # The kernel has one word for IB and RoCE v1 GIDs; the link layer tells them apart.
+    if text != "IB/RoCE v1":
+        return text
+    return "RoCE v1" if link_layer == "Ethernet" else "IB"
+
+
+def _gids(tree: Tree, directory: str, link_layer: Optional[str]) -> List[Gid]:
+    found = []
+    for index in _indices(tree, directory + "/gids"):
+        value = tree.text("{0}/gids/{1}".format(directory, index))
+        if value is None or value in _EMPTY_GIDS:
+            continue
+        found.append(
+            Gid(
+                index=index,
+                gid=value,
+                type=_gid_type(tree.text("{0}/gid_attrs/types/{1}".format(directory, index)), link_layer),
+                netdev=tree.text("{0}/gid_attrs/ndevs/{1}".format(directory, index)),
+            )
+        )
+    return found
+
+
+def mapped_ipv4(gid: str) -> Optional[str]:
+    """The IPv4 address in an IPv4-mapped GID (``::ffff:a.b.c.d``), or ``None``."""
+    if not gid.startswith(_MAPPED_IPV4):
+        return None
+    digits = gid[len(_MAPPED_IPV4) :].replace(":", "")
+    try:
+        return ".".join(str(byte) for byte in bytes.fromhex(digits))
+    except ValueError:
+        return None
+
+
+def roce_v2_gid_index(port: Port) -> Optional[int]:
+    """GID index that RoCE v2 traffic of this port should use.
+
+    Prefers an IPv4-mapped GID, then a global IPv6 one, then link-local, and within each the port's own netdev over a
+    VLAN on it and the lowest index. Indices are never assumed: the table depends on the order in which addresses came.
+    """
+    if port.link_layer != "Ethernet":
+        return None
+
+    def order(gid: Gid) -> Tuple[int, bool, int]:
+        kind = 0 if mapped_ipv4(gid.gid) else 2 if gid.gid.startswith("fe80:") else 1
+        foreign = port.netdev is not None and gid.netdev is not None and gid.netdev != port.netdev.name
+        return kind, foreign, gid.index
+
+    candidates = [gid for gid in port.gids if gid.type == "RoCE v2"]
+    return min(candidates, key=order).index if candidates else None
+
+
+def _port(tree: Tree, name: str, number: int, devices: CharDevices, counters: bool) -> Port:
+    directory = "{0}/{1}/ports/{2}".format(CLASS, name, number)
+    link_layer = tree.text(directory + "/link_layer")
+    rate = _RATE.match(tree.text(directory + "/rate") or "")
+    pkeys = [tree.text("{0}/pkeys/{1}".format(directory, index)) for index in _indices(tree, directory + "/pkeys")]
+    port = Port(
+        number=number,
+        state=_after_colon(tree.text(directory + "/state")),
+        physical_state=_after_colon(tree.text(directory + "/phys_state")),
+        link_layer=link_layer,
+        rate_gbps=float(rate.group(1)) if rate else None,
+        lanes=int(rate.group(2)) if rate and rate.group(2) else None,
+        lid=tree.number(directory + "/lid", 0),
+        sm_lid=tree.number(directory + "/sm_lid", 0),
+        pkeys=[pkey for pkey in pkeys if pkey and pkey != "0x0000"],
+        gids=_gids(tree, directory, link_layer),
+        umad=devices.umad.get((name, number)),
+        issm=devices.issm.get((name, number)),
+    )
+    for path in _COUNTERS if counters else ():
+        value = tree.number(directory + "/" + path)
+        if value is not None:
+            port.error_counters[path.split("/")[1]] = value
+    return port
+
+
+def place(tree: Tree, name: str) -> Optional[str]:
+    """Address of the PCI function an HCA belongs to, from where its device sits in sysfs."""
+    for path in (CLASS + "/" + name, CLASS + "/" + name + "/device"):
+        along = _pci.components(tree.resolve(path) or "")
+        if along:
+            return along[-1]
+    return None
+
+
+def _software_driver(tree: Tree, name: str, node_type: Optional[str]) -> Optional[str]:
+    # "parent" is an attribute of rxe alone (drivers/infiniband/sw/rxe/rxe_verbs.c); siw is the kernel's only
+    # software RNIC (drivers/infiniband/sw/siw).
+    if tree.exists(CLASS + "/" + name + "/parent"):
+        return "rxe"
+    return "siw" if node_type == "RNIC" else None
+
+
+def hcas(tree: Tree, counters: bool) -> List[Hca]:
+    """All RDMA devices with their ports; netdevs and what depends on them are still missing (``_port_netdev``)."""
+    found = []
+    devices = char_devices(tree)
+    for name in sorted(tree.names(CLASS), key=natural):
+        directory = CLASS + "/" + name
+        node_type = _after_colon(tree.text(directory + "/node_type"))
+        address = place(tree, name)
+        software = address is None or tree.exists(directory + "/parent")
+        pci = None if software or address is None else _pci.function(tree, address)
+        hca = Hca(
+            name=name,
+            driver=_software_driver(tree, name, node_type) if software else pci.driver if pci else None,
+            software=software,
+            node_type=node_type,
+            node_guid=tree.text(directory + "/node_guid"),
+            firmware=tree.text(directory + "/fw_ver"),
+            board_id=tree.text(directory + "/board_id"),
+            pci=pci,
+            uverbs=devices.uverbs.get(name),
+            ucm=devices.ucm.get(name),
+            ports=[_port(tree, name, number, devices, counters) for number in _indices(tree, directory + "/ports")],
+        )
+        if pci:
+            hca.pcie_link = _pci.link(tree, pci.address)
+            hca.sriov = _pci.sriov(tree, pci.address)
+        found.append(hca)
+    return found

@@ -1,0 +1,207 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The nouns of the discover room. The facts a user sees are ``dataclasses.asdict`` of these.
+
+Units: rates and bandwidths in Gb/s (10^9 bit/s), MTU in bytes, PCI addresses as ``DDDD:BB:DD.F``
+in lower case, identifiers (vendor, device, class) as lower-case hexadecimal without ``0x``.
+``None`` always means "the node did not say", never zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional
+
+
+@dataclass
+class PcieLink:
+    """Link of one PCIe function, from ``current_link_*`` and ``max_link_*`` (Documentation/ABI/testing/sysfs-bus-pci).
+
+    ``gbps`` and ``max_gbps`` are what the link carries after line coding (8b/10b up to 5 GT/s, 128b/130b above).
+    ``degraded`` compares current with maximum; ``None`` when either is unknown, as on a VF.
+    """
+
+    speed_gts: Optional[float] = None
+    width: Optional[int] = None
+    max_speed_gts: Optional[float] = None
+    max_width: Optional[int] = None
+    gbps: Optional[float] = None
+    max_gbps: Optional[float] = None
+    degraded: Optional[bool] = None
+
+
+@dataclass
+class PciFunction:
+    """One PCI function and where it sits.
+
+    ``pcie_root`` is the root complex as Kubernetes' ``resource.kubernetes.io/pcieRoot`` names it (``pci0000:15``);
+    ``pcie_path`` lists the PCI addresses from the root port down to the function itself.
+    """
+
+    address: str
+    vendor_id: str
+    device_id: str
+    class_id: str
+    driver: Optional[str] = None
+    numa_node: Optional[int] = None
+    pcie_root: Optional[str] = None
+    pcie_path: List[str] = field(default_factory=list)
+
+
+@dataclass
+class Sriov:
+    """SR-IOV role: ``pf``, ``vf`` or ``none``; ``pf_address`` is a VF's physical function."""
+
+    role: str = "none"
+    total_vfs: int = 0
+    num_vfs: int = 0
+    pf_address: Optional[str] = None
+
+
+@dataclass
+class CharDevice:
+    """A character device; ``number`` is ``major:minor``, ``present`` whether ``path`` exists under ``/dev``."""
+
+    name: str
+    path: str
+    number: Optional[str] = None
+    present: bool = False
+
+
+@dataclass
+class Gid:
+    """One used entry of a port's GID table; ``type`` is ``IB``, ``RoCE v1`` or ``RoCE v2`` (``None``: unreadable)."""
+
+    index: int
+    gid: str
+    type: Optional[str] = None
+    netdev: Optional[str] = None
+
+
+@dataclass
+class Netdev:
+    """The network device of a port.
+
+    ``present`` is false when the port names a netdev that the host's network namespace does not hold.
+    ``source`` says what named it: ``netlink``, ``gid``, ``parent``, ``mac`` or ``device``.
+    """
+
+    name: str
+    source: str
+    present: bool = True
+    state: Optional[str] = None
+    carrier: Optional[bool] = None
+    mac: Optional[str] = None
+    mtu: Optional[int] = None
+    max_mtu: Optional[int] = None
+    master: Optional[str] = None
+    addresses: List[str] = field(default_factory=list)
+
+
+@dataclass
+class Port:
+    """One port of an HCA.
+
+    ``state`` is the logical state (``DOWN``, ``INIT``, ``ARMED``, ``ACTIVE``), ``physical_state`` the link training
+    state (``LinkUp``, ``Disabled``, ``Polling``, ...), ``link_layer`` ``InfiniBand`` or ``Ethernet``.
+    ``max_rate_gbps`` is what the netdev's driver supports (ethtool), known only where netlink was used.
+    """
+
+    number: int
+    state: Optional[str] = None
+    physical_state: Optional[str] = None
+    link_layer: Optional[str] = None
+    rate_gbps: Optional[float] = None
+    max_rate_gbps: Optional[float] = None
+    lanes: Optional[int] = None
+    lid: Optional[int] = None
+    sm_lid: Optional[int] = None
+    pkeys: List[str] = field(default_factory=list)
+    gids: List[Gid] = field(default_factory=list)
+    roce_v2_gid_index: Optional[int] = None
+    netdev: Optional[Netdev] = None
+    umad: Optional[CharDevice] = None
+    issm: Optional[CharDevice] = None
+    error_counters: Dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Hca:
+    """One RDMA device.
+
+    ``driver`` is the PCI driver (``mlx5_core``) or, for ``software`` devices, ``rxe`` or ``siw``. A software device
+    reports the PCI function of the NIC below its netdev, through which its traffic goes; ``pci`` is ``None`` when there
+    is no single one (bond, bridge, loopback).
+    """
+
+    name: str
+    driver: Optional[str] = None
+    software: bool = False
+    node_type: Optional[str] = None
+    node_guid: Optional[str] = None
+    firmware: Optional[str] = None
+    board_id: Optional[str] = None
+    pci: Optional[PciFunction] = None
+    pcie_link: Optional[PcieLink] = None
+    sriov: Sriov = field(default_factory=Sriov)
+    uverbs: Optional[CharDevice] = None
+    ucm: Optional[CharDevice] = None
+    ports: List[Port] = field(default_factory=list)
+
+
+@dataclass
+class Gpu:
+    """One GPU; ``index`` is its position in PCI address order, as ``nvidia-smi`` and CUDA_DEVICE_ORDER=PCI_BUS_ID."""
+
+    index: int
+    pci: PciFunction
+    model: Optional[str] = None
+    uuid: Optional[str] = None
+
+
+@dataclass
+class Usable:
+    """A port that may carry RDMA traffic for workloads."""
+
+    hca: str
+    port: int
+
+
+@dataclass
+class Reason:
+    """Why a port is excluded: ``code`` for programs, ``text`` for people."""
+
+    code: str
+    text: str
+
+
+@dataclass
+class Excluded:
+    """A port that must not carry RDMA traffic for workloads, with every reason that applies."""
+
+    hca: str
+    port: int
+    reasons: List[Reason] = field(default_factory=list)
+
+
+@dataclass
+class Warn:
+    """Something a person should look at; ``subject`` is the device, port, GPU or file it is about."""
+
+    code: str
+    subject: str
+    text: str
+
+
+@dataclass
+class GpuAffinity:
+    """Path class of one GPU to every HCA that has a place in PCIe, and the HCAs it should use."""
+
+    gpu: int
+    address: str
+    paths: Dict[str, str] = field(default_factory=dict)
+    nearest: List[str] = field(default_factory=list)

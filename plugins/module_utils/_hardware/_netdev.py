@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Network devices as the host's network namespace shows them: relations, default routes, addresses.
+
+Sources: Documentation/ABI/testing/sysfs-class-net, net/ipv4/fib_trie.c (``/proc/net/route``, ``/proc/net/fib_trie``),
+net/ipv6/route.c (``/proc/net/ipv6_route``), net/ipv6/addrconf.c (``/proc/net/if_inet6``).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Dict, List, Mapping, Optional, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+
+CLASS = "sys/class/net"
+
+_RTF_UP = 0x1
+_RTF_GATEWAY = 0x2
+_RTF_REJECT = 0x200
+
+
+def lower_netdevs(tree: Tree, name: str) -> List[str]:
+    """Netdevs directly below a VLAN, bond, bridge or macvlan."""
+    prefix = "lower_"
+    return [entry[len(prefix) :] for entry in tree.names(CLASS + "/" + name) if entry.startswith(prefix)]
+
+
+def _default_route_holders(tree: Tree) -> Set[str]:
+    holders = set()
+    for line in (tree.text("proc/net/route") or "").splitlines()[1:]:
+        fields = line.split()
+        if len(fields) < 8 or fields[1] != "00000000" or fields[7] != "00000000":
+            continue
+        if fields[3].isalnum() and int(fields[3], 16) & _RTF_UP:
+            holders.add(fields[0])
+    for line in (tree.text("proc/net/ipv6_route") or "").splitlines():
+        fields = line.split()
+        if len(fields) < 10 or fields[1] != "00" or fields[0].strip("0") or fields[9] == "lo":
+            continue
+        if not int(fields[8], 16) & _RTF_REJECT:
+            holders.add(fields[9])
+    return holders
+
+
+def default_route_netdevs(tree: Tree) -> Dict[str, str]:
+    """Every netdev a default route (v4 or v6) needs, mapped to the netdev that holds the route.
+
+    A default route on ``bond0.100`` needs ``bond0`` and both its slaves.
+    """
+    needed: Dict[str, str] = {}
+    try:
+        pending = [(name, name) for name in sorted(_default_route_holders(tree))]
+    except ValueError:
+        tree.unreadable["/proc/net/route"] = "not a routing table"
+        return needed
+    while pending:
+        name, holder = pending.pop(0)
+        if name not in needed:
+            needed[name] = holder
+            pending.extend((lower, holder) for lower in lower_netdevs(tree, name))
+    return needed
+
+
+def _local_ipv4(tree: Tree) -> List[ipaddress.IPv4Address]:
+    found, last = [], ""
+    for line in (tree.text("proc/net/fib_trie") or "").splitlines():
+        words = line.split()
+        if len(words) == 2 and words[0] in ("|--", "+--"):
+            last = words[1]
+        elif words[:3] == ["/32", "host", "LOCAL"]:
+            try:
+                address = ipaddress.IPv4Address(last)
+            except ValueError:
+                continue
+            if address not in found and not address.is_loopback:
+                found.append(address)
+    return found
+
+
+def _connected_ipv4(tree: Tree) -> List[Tuple[str, ipaddress.IPv4Network]]:
+    routes = []
+    for line in (tree.text("proc/net/route") or "").splitlines()[1:]:
+        fields = line.split()
+        try:
+            if int(fields[3], 16) & _RTF_GATEWAY or fields[7] == "00000000":
+                continue
+            # Both columns are a big-endian u32 printed as the host's integer, so byte-swapped on little endian.
+            network = int.from_bytes(bytes.fromhex(fields[1]), "little")
+            mask = int.from_bytes(bytes.fromhex(fields[7]), "little")
+            routes.append((fields[0], ipaddress.IPv4Network((network, bin(mask).count("1")))))
+        except (IndexError, ValueError):
+            continue
+    return routes
+
+
+def addresses(tree: Tree, hints: Mapping[str, str]) -> Dict[str, List[str]]:
+    """Addresses with prefix length by netdev, read from procfs alone.
+
+    ``/proc/net`` does not say which netdev holds a local IPv4 address, only which netdevs are connected to its subnet.
+    ``hints`` (address -> netdev, from RoCE GIDs) decides when several are; an address that stays ambiguous is left out.
+    """
+    found: Dict[str, List[str]] = {}
+    connected = _connected_ipv4(tree)
+    for address in _local_ipv4(tree):
+        matches = [(name, network) for name, network in connected if address in network]
+        longest = max((network.prefixlen for _name, network in matches), default=0)
+        matches = [match for match in matches if match[1].prefixlen == longest]
+        if len({name for name, _network in matches}) > 1:
+            matches = [match for match in matches if match[0] == hints.get(str(address))]
+        if matches:
+            found.setdefault(matches[0][0], []).append("{0}/{1}".format(address, longest))
+    for line in (tree.text("proc/net/if_inet6") or "").splitlines():
+        fields = line.split()
+        try:
+            address6 = ipaddress.IPv6Address(bytes.fromhex(fields[0]))
+            found.setdefault(fields[5], []).append("{0}/{1}".format(address6, int(fields[2], 16)))
+        except (IndexError, ValueError):
+            continue
+    return found
+
+
+def describe(tree: Tree, name: str, source: str, addrs: Mapping[str, List[str]]) -> Netdev:
+    """The netdev ``name`` as sysfs shows it; ``present`` is false when this namespace has none of that name."""
+    directory = CLASS + "/" + name
+    if not tree.exists(directory):
+        return Netdev(name=name, source=source, present=False)
+    # Reading carrier of a netdev that is down is EINVAL by design, not a fault.
+    state = tree.text(directory + "/operstate")
+    carrier = None if state == "down" else tree.number(directory + "/carrier")
+    return Netdev(
+        name=name,
+        source=source,
+        state=state,
+        carrier=None if carrier is None else carrier == 1,
+        mac=tree.text(directory + "/address"),
+        mtu=tree.number(directory + "/mtu"),
+        master=tree.target_name(directory + "/master"),
+        addresses=list(addrs.get(name, [])),
+    )
+
+
+def is_bond(tree: Tree, name: str) -> bool:
+    return tree.exists(CLASS + "/" + name + "/bonding")
+
+
+def is_bridge(tree: Tree, name: str) -> bool:
+    return tree.exists(CLASS + "/" + name + "/bridge")
+
+
+def pci_netdevs(tree: Tree, directory: str) -> List[str]:
+    """Names of a PCI function's own netdevs: no VF or SF representors, no IPoIB P_Key children."""
+    return [name for name in tree.names(directory + "/net") if not _is_representor(tree, name)]
+
+
+def _is_representor(tree: Tree, name: str) -> bool:
+    directory = CLASS + "/" + name
+    port_name = tree.text(directory + "/phys_port_name") or ""
+    # "pf0vf3", "c1pf0sf88": a representor; "p0": the uplink. IPoIB children alone have a "parent" attribute.
+    return "vf" in port_name or "sf" in port_name or tree.exists(directory + "/parent")
+
+
+def port_index(tree: Tree, name: str) -> Optional[int]:
+    """Zero-based port of the PCI function a netdev belongs to (``dev_port``; ``dev_id`` before Linux 3.15)."""
+    value = tree.number(CLASS + "/" + name + "/dev_port")
+    return value if value is not None else tree.number(CLASS + "/" + name + "/dev_id", 0)

@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""PCI functions: identity, place in the PCIe tree, link, SR-IOV role and Access Control Services.
+
+Sources: Documentation/ABI/testing/sysfs-bus-pci (Linux), PCI Express Base Specification 6.0 sections 7.5 (link),
+7.7.12 (ACS extended capability), 9 (SR-IOV).
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import List, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import PcieLink, PciFunction, Sriov
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+
+DEVICES = "sys/bus/pci/devices"
+
+_ADDRESS = re.compile(r"^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
+_ROOT = re.compile(r"^pci[0-9a-f]{4,}:[0-9a-f]{2}$")
+_SPEED = re.compile(r"^([0-9]+(?:\.[0-9]+)?)\s*GT/s")
+
+_CONFIG_HEADER_SIZE = 64
+_ACS_CAPABILITY = 0x000D
+_ACS_P2P_REQUEST_REDIRECT = 0x04
+_ACS_P2P_COMPLETION_REDIRECT = 0x08
+_ACS_P2P_EGRESS_CONTROL = 0x20
+
+
+def components(real_path: str) -> List[str]:
+    """PCI addresses along a resolved sysfs path, root port first.
+
+    A class device below a PCI function (``.../0000:0c:00.0/infiniband/mlx5_0``) or below an auxiliary device of it
+    yields the function's own address last.
+    """
+    return [part for part in real_path.split("/") if _ADDRESS.match(part)]
+
+
+def root_complex(real_path: str) -> Optional[str]:
+    """First ``pciDDDD:BB`` component of a resolved sysfs path, as Kubernetes' ``pcieRoot`` attribute uses it."""
+    return next((part for part in real_path.split("/") if _ROOT.match(part)), None)
+
+
+def _identifier(tree: Tree, path: str, digits: int) -> str:
+    value = tree.number(path, 16)
+    return "" if value is None or value < 0 else "{0:0{1}x}".format(value, digits)
+
+
+def numa_node(tree: Tree, directory: str) -> Optional[int]:
+    """NUMA node of a device; the kernel's -1 ("firmware did not say") is ``None``."""
+    value = tree.number(directory + "/numa_node")
+    return value if value is not None and value >= 0 else None
+
+
+def function(tree: Tree, address: str) -> Optional[PciFunction]:
+    """The PCI function at ``address``, or ``None`` when the node has none there (or no longer)."""
+    directory = DEVICES + "/" + address
+    real = tree.resolve(directory)
+    if real is None:
+        return None
+    return PciFunction(
+        address=address,
+        vendor_id=_identifier(tree, directory + "/vendor", 4),
+        device_id=_identifier(tree, directory + "/device", 4),
+        class_id=_identifier(tree, directory + "/class", 6),
+        driver=tree.target_name(directory + "/driver"),
+        numa_node=numa_node(tree, directory),
+        pcie_root=root_complex(real),
+        pcie_path=components(real),
+    )
+
+
+def functions(tree: Tree, base_classes: Sequence[str]) -> List[PciFunction]:
+    """PCI functions of the given base classes (2 hex digits: ``02`` network, ``03`` display), in PCI order."""
+    found = []
+    for address in tree.names(DEVICES):
+        directory = DEVICES + "/" + address
+        if _ADDRESS.match(address) and _identifier(tree, directory + "/class", 6)[:2] in base_classes:
+            found.append(function(tree, address))
+    return [pci for pci in found if pci is not None]
+
+
+def lane_gbps(speed_gts: float) -> float:
+    """Data rate of one lane in Gb/s after line coding."""
+    return speed_gts * (0.8 if speed_gts <= 5.0 else 128.0 / 130.0)
+
+
+def _speed(tree: Tree, path: str) -> Optional[float]:
+    match = _SPEED.match(tree.text(path) or "")
+    return float(match.group(1)) if match else None
+
+
+def _width(tree: Tree, path: str) -> Optional[int]:
+    value = tree.number(path)
+    # VFs and functions without a link of their own report 0 or 255 (PCI_EXP_LNKSTA_NLW unknown).
+    return value if value is not None and 0 < value <= 32 else None
+
+
+def _capacity(speed: Optional[float], width: Optional[int]) -> Optional[float]:
+    return round(lane_gbps(speed) * width, 1) if speed and width else None
+
+
+def link(tree: Tree, address: str) -> Optional[PcieLink]:
+    """The PCIe link of a function; ``None`` for a function that has none (conventional PCI, integrated endpoint)."""
+    directory = DEVICES + "/" + address
+    speed = _speed(tree, directory + "/current_link_speed")
+    width = _width(tree, directory + "/current_link_width")
+    max_speed = _speed(tree, directory + "/max_link_speed")
+    max_width = _width(tree, directory + "/max_link_width")
+    if not any((speed, width, max_speed, max_width)):
+        return None
+    degraded = None
+    if speed and width and max_speed and max_width:
+        degraded = speed < max_speed or width < max_width
+    return PcieLink(
+        speed_gts=speed,
+        width=width,
+        max_speed_gts=max_speed,
+        max_width=max_width,
+        gbps=_capacity(speed, width),
+        max_gbps=_capacity(max_speed, max_width),
+        degraded=degraded,
+    )
+
+
+def sriov(tree: Tree, address: str) -> Sriov:
+    """SR-IOV role of a function, from ``physfn`` (VF) or ``sriov_totalvfs`` (PF)."""
+    directory = DEVICES + "/" + address
+    pf_address = tree.target_name(directory + "/physfn")
+    if pf_address:
+        return Sriov(role="vf", pf_address=pf_address)
+    if not tree.exists(directory + "/sriov_totalvfs"):
+        return Sriov()
+    return Sriov(
+        role="pf",
+        total_vfs=tree.number(directory + "/sriov_totalvfs") or 0,
+        num_vfs=tree.number(directory + "/sriov_numvfs") or 0,
+    )
+
+
+def acs_redirects(tree: Tree, address: str) -> Optional[bool]:
+    """Whether ACS on a bridge sends peer-to-peer traffic up to the root complex.
+
+    True when P2P Request Redirect, P2P Completion Redirect or P2P Egress Control is enabled, the bits for which the
+    kernel refuses peer-to-peer DMA through a bridge (drivers/pci/p2pdma.c, ``pci_bridge_has_acs_redir``). ``None`` when
+    the extended configuration space cannot be read: the kernel shows an unprivileged user the first 64 bytes only.
+    """
+    path = DEVICES + "/" + address + "/config"
+    config = tree.data(path)
+    if config is None:
+        return None
+    if len(config) <= _CONFIG_HEADER_SIZE:
+        tree.unreadable["/" + path] = "permission"
+        return None
+    offset, seen = 0x100, set()
+    while 0x100 <= offset <= len(config) - 8 and offset not in seen:
+        seen.add(offset)
+        (header,) = struct.unpack_from("<I", config, offset)
+        if header in (0, 0xFFFFFFFF):
+            break
+        if header & 0xFFFF == _ACS_CAPABILITY:
+            (control,) = struct.unpack_from("<H", config, offset + 6)
+            redirects = _ACS_P2P_REQUEST_REDIRECT | _ACS_P2P_COMPLETION_REDIRECT | _ACS_P2P_EGRESS_CONTROL
+            return bool(control & redirects)
+        offset = header >> 20
+    return False

@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Which netdev belongs to which port: what ``ibdev2netdev`` tells, without the tool.
+
+In order of trust: RDMA netlink, the port's GID table, ``parent`` (rxe), then the netdevs of the port's PCI function
+matched by ``dev_port``. Names prove nothing: udev renames both sides.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, Optional, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _infiniband, _netdev, _pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Hca, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._nldev import Nldev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._rtnl import Links
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+
+_ARPHRD_INFINIBAND = 32
+
+
+def _by_gid(port: Port) -> Optional[str]:
+    # Index 0 holds the default GID of the port's own netdev; VLANs on it come later.
+    return next((gid.netdev for gid in port.gids if gid.netdev), None)
+
+
+def _by_mac(tree: Tree, hca: Hca) -> Optional[str]:
+    """siw has no sysfs attribute for its netdev, but its first GID starts with the netdev's MAC address."""
+    gid = next((gid.gid for port in hca.ports for gid in port.gids), "").replace(":", "")
+    if hca.driver != "siw" or len(gid) != 32 or not gid[:12].strip("0"):
+        return None
+    mac = ":".join(gid[i : i + 2] for i in range(0, 12, 2))
+    names = [name for name in tree.names(_netdev.CLASS) if tree.text(_netdev.CLASS + "/" + name + "/address") == mac]
+    # A VLAN or bond shares its lower netdev's MAC; the one nothing is below of is the device itself.
+    names = [name for name in names if not _netdev.lower_netdevs(tree, name)]
+    return names[0] if len(names) == 1 else None
+
+
+def _by_function(tree: Tree, hca: Hca, port: Port) -> Optional[str]:
+    if hca.pci is None:
+        return None
+    directory = _netdev.CLASS
+    matches = []
+    for name in _netdev.pci_netdevs(tree, _pci.DEVICES + "/" + hca.pci.address):
+        is_ipoib = tree.number(directory + "/" + name + "/type") == _ARPHRD_INFINIBAND
+        same_layer = port.link_layer is None or is_ipoib == (port.link_layer == "InfiniBand")
+        index = _netdev.port_index(tree, name)
+        if same_layer and (index is None or index == port.number - 1):
+            matches.append(name)
+    return matches[0] if matches else None
+
+
+def _candidate(tree: Tree, hca: Hca, port: Port, nldev: Optional[Nldev]) -> Optional[Tuple[str, str]]:
+    told = nldev.ports.get((hca.name, port.number)) if nldev else None
+    if told and told.netdev:
+        return told.netdev, "netlink"
+    by_gid = _by_gid(port)
+    if by_gid:
+        return by_gid, "gid"
+    if hca.software:
+        parent = tree.text(_infiniband.CLASS + "/" + hca.name + "/parent")
+        return (parent, "parent") if parent else _labelled(_by_mac(tree, hca), "mac")
+    return _labelled(_by_function(tree, hca, port), "device")
+
+
+def _labelled(name: Optional[str], source: str) -> Optional[Tuple[str, str]]:
+    return (name, source) if name else None
+
+
+def address_hints(hcas: List[Hca]) -> Dict[str, str]:
+    """IPv4 address -> netdev, from the IPv4-mapped GIDs of RoCE ports."""
+    hints = {}
+    for gid in (gid for hca in hcas for port in hca.ports for gid in port.gids):
+        address = _infiniband.mapped_ipv4(gid.gid)
+        if address and gid.netdev:
+            hints[address] = gid.netdev
+    return hints
+
+
+def attach(tree: Tree, hcas: List[Hca], nldev: Optional[Nldev], links: Optional[Links]) -> None:
+    """Fill in every port's netdev and RoCE v2 GID index, and the place of software devices in PCIe."""
+    addresses: Mapping[str, List[str]]
+    addresses = links.addresses if links else _netdev.addresses(tree, address_hints(hcas))
+    for hca in hcas:
+        for port in hca.ports:
+            found = _candidate(tree, hca, port, nldev)
+            if found:
+                port.netdev = _netdev.describe(tree, found[0], found[1], addresses)
+                port.netdev.max_mtu = links.max_mtu.get(port.netdev.name) if links else None
+            port.roce_v2_gid_index = _infiniband.roce_v2_gid_index(port)
+        if hca.software:
+            _place_software(tree, hca)
+
+
+def _place_software(tree: Tree, hca: Hca) -> None:
+    netdev = next((port.netdev for port in hca.ports if port.netdev and port.netdev.present), None)
+    along = _pci.components(tree.resolve(_netdev.CLASS + "/" + netdev.name) or "") if netdev else []
+    hca.pci = _pci.function(tree, along[-1]) if along else None
+    if hca.pci:
+        hca.pcie_link = _pci.link(tree, hca.pci.address)
+        hca.sriov = _pci.sriov(tree, hca.pci.address)

@@ -1,0 +1,195 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the node's kernel and services allow: modules, RDMA netns mode, IOMMU, GPUDirect, locked memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Sequence, Union
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _infiniband, _pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import CharDevice, Gpu, Hca
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+
+_RDMA_MODULES = ("ib_core", "ib_uverbs", "ib_umad", "rdma_cm", "rdma_ucm")
+# RDMA module that serves a PCI driver (Kconfig of drivers/infiniband/hw).
+PROVIDERS = {
+    "mlx5_core": "mlx5_ib",
+    "mlx4_core": "mlx4_ib",
+    "bnxt_en": "bnxt_re",
+    "ionic": "ionic_rdma",
+    "efa": "efa",
+}
+_RUNTIME_UNITS = ("containerd", "crio", "k3s", "k3s-agent", "rke2-server", "rke2-agent")
+_RUNTIME_COMMANDS = ("containerd", "crio")
+# Memory regions on dma-buf file descriptors exist since Linux 5.12 (ib_uverbs, UVERBS_METHOD_REG_DMABUF_MR).
+_DMABUF_SINCE = (5, 12)
+
+Limit = Union[int, str, None]
+
+
+@dataclass
+class Memlock:
+    """RLIMIT_MEMLOCK in bytes (or ``unlimited``) of the running container runtime, which its containers inherit.
+
+    A base runtime specification can override it per runtime handler.
+    """
+
+    runtime: str
+    pid: int
+    soft: Limit = None
+    hard: Limit = None
+
+
+@dataclass
+class GpuDirect:
+    """Ways for an HCA to reach GPU memory: the ``nvidia_peermem`` module's state, and dma-buf.
+
+    ``dmabuf`` is ``None`` when the node does not tell; ``dmabuf_reason`` says what decided.
+    """
+
+    peermem: Optional[str] = None
+    dmabuf: Optional[bool] = None
+    dmabuf_reason: Optional[str] = None
+
+
+@dataclass
+class System:
+    """``modules`` values are ``loaded``, ``builtin``, ``available``, ``missing`` or ``unknown`` (unreadable).
+
+    ``iommu`` is ``off``, ``passthrough``, ``translated`` or ``mixed`` for the GPUs and HCAs, ``acs`` tells for each
+    bridge between a GPU and an HCA whether Access Control Services redirect peer-to-peer traffic.
+    """
+
+    kernel: Optional[str] = None
+    netns_mode: Optional[str] = None
+    modules: Dict[str, str] = field(default_factory=dict)
+    rdma_cm: Optional[CharDevice] = None
+    gpudirect: GpuDirect = field(default_factory=GpuDirect)
+    iommu: Optional[str] = None
+    acs: Dict[str, Optional[bool]] = field(default_factory=dict)
+    memlock: Optional[Memlock] = None
+    numa_nodes: List[int] = field(default_factory=list)
+
+
+def kernel_release(tree: Tree) -> Optional[str]:
+    """Release of the running kernel, or the only one installed below ``root``."""
+    running = tree.text("proc/sys/kernel/osrelease")
+    installed = tree.names("lib/modules")
+    return running or (installed[0] if len(installed) == 1 else None)
+
+
+def module_states(tree: Tree, names: Sequence[str], release: Optional[str]) -> Dict[str, str]:
+    """State of each kernel module (lib/modules/<release>/modules.dep and modules.builtin, depmod(8))."""
+    directory = "lib/modules/" + release if release else None
+    lists = [(tree.text(directory + "/" + name) if directory else None) for name in ("modules.builtin", "modules.dep")]
+    builtin, available = [None if text is None else text.replace("-", "_") for text in lists]
+    states = {}
+    for name in names:
+        in_path = "/" + name + ".ko"
+        if tree.exists("sys/module/" + name + "/initstate"):
+            states[name] = "loaded"
+        elif tree.exists("sys/module/" + name) or in_path in (builtin or ""):
+            states[name] = "builtin"
+        elif available is None:
+            states[name] = "unknown"
+        else:
+            states[name] = "available" if in_path in available else "missing"
+    return states
+
+
+def needed_modules(hcas: Sequence[Hca], gpus: Sequence[Gpu], nic_drivers: Sequence[str]) -> List[str]:
+    """Modules this node's hardware needs for RDMA from containers."""
+    names = list(_RDMA_MODULES)
+    if any(port.link_layer == "InfiniBand" for hca in hcas for port in hca.ports):
+        names.append("ib_ipoib")
+    for driver in sorted(set(nic_drivers) & set(PROVIDERS)):
+        names += [driver, PROVIDERS[driver]] if PROVIDERS[driver] != driver else [driver]
+    if any(gpu.pci.vendor_id == "10de" for gpu in gpus):
+        names.append("nvidia_peermem")
+    return names
+
+
+def netns_mode(tree: Tree) -> Optional[str]:
+    """RDMA netns mode from the live ib_core parameter (``Y`` is shared); ``None`` when ib_core is not loaded."""
+    value = tree.text("sys/module/ib_core/parameters/netns_mode")
+    return {"Y": "shared", "1": "shared", "N": "exclusive", "0": "exclusive"}.get(value or "")
+
+
+def iommu_mode(tree: Tree, addresses: Sequence[str]) -> Optional[str]:
+    """How the IOMMU treats the given functions (Documentation/ABI/testing/sysfs-kernel-iommu_groups)."""
+    if not tree.names("sys/kernel/iommu_groups"):
+        return "off" if tree.exists("sys/bus/pci") else None
+    kinds = set()
+    for address in addresses:
+        group = tree.target_name(_pci.DEVICES + "/" + address + "/iommu_group")
+        if group:
+            text = tree.text("sys/kernel/iommu_groups/{0}/type".format(group))
+            kinds.add("passthrough" if text == "identity" else "translated" if text else None)
+    if not kinds:
+        return "off"
+    if None in kinds:
+        return None
+    return "mixed" if len(kinds) > 1 else kinds.pop()
+
+
+def _version(release: Optional[str]) -> Optional[Sequence[int]]:
+    parts = (release or "").split(".")[:2]
+    return tuple(int(part) for part in parts) if len(parts) == 2 and all(part.isdigit() for part in parts) else None
+
+
+def gpudirect(tree: Tree, gpus: Sequence[Gpu], release: Optional[str], modules: Dict[str, str]) -> GpuDirect:
+    """Whether peermem or dma-buf can register GPU memory (NVIDIA GPU Operator documentation, GPUDirect RDMA)."""
+    result = GpuDirect(peermem=modules.get("nvidia_peermem"))
+    version = _version(release)
+    driver = tree.text("proc/driver/nvidia/version")
+    if not gpus:
+        result.dmabuf_reason = "no GPU"
+    elif version is not None and tuple(version) < _DMABUF_SINCE:
+        result.dmabuf, result.dmabuf_reason = False, "kernel {0} is older than 5.12".format(release)
+    elif all(gpu.pci.vendor_id != "10de" for gpu in gpus):
+        result.dmabuf_reason = "not an NVIDIA GPU: depends on the driver's build"
+    elif driver is None:
+        result.dmabuf_reason = "the NVIDIA driver is not loaded"
+    else:
+        result.dmabuf = "Open Kernel Module" in driver
+        result.dmabuf_reason = "NVIDIA {0} kernel modules".format("open" if result.dmabuf else "proprietary")
+    return result
+
+
+def _limit(word: str) -> Limit:
+    return int(word) if word.isdigit() else word
+
+
+def memlock(tree: Tree) -> Optional[Memlock]:
+    """Locked-memory limit of the running container runtime, found through its systemd unit's control group."""
+    for unit in _RUNTIME_UNITS:
+        procs = tree.text("sys/fs/cgroup/system.slice/{0}.service/cgroup.procs".format(unit)) or ""
+        for pid in (int(word) for word in procs.split() if word.isdigit()):
+            command = tree.text("proc/{0}/comm".format(pid))
+            if command not in _RUNTIME_COMMANDS:
+                continue
+            for line in (tree.text("proc/{0}/limits".format(pid)) or "").splitlines():
+                if line.startswith("Max locked memory"):
+                    soft, hard = line.split()[3:5]
+                    return Memlock(runtime=unit, pid=pid, soft=_limit(soft), hard=_limit(hard))
+    return None
+
+
+def numa_nodes(tree: Tree) -> List[int]:
+    """Online NUMA nodes; the kernel writes a range list such as ``0-1,4``."""
+    nodes: List[int] = []
+    for part in (tree.text("sys/devices/system/node/online") or "").split(","):
+        first, _dash, last = part.partition("-")
+        if first.isdigit() and (last.isdigit() or not last):
+            nodes.extend(range(int(first), int(last or first) + 1))
+    return nodes
+
+
+def rdma_cm(tree: Tree) -> CharDevice:
+    """The connection manager's device, one per node."""
+    return _infiniband.char_device(tree, "sys/class/misc/rdma_cm", "rdma_cm")

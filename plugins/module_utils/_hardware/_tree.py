@@ -1,0 +1,112 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Reading a node's file system below any root, without ever failing.
+
+A device can vanish between ``listdir`` and ``open``, a driver can answer ``EINVAL`` for one attribute, and an
+unprivileged user may not read another. None of this is an error of the caller, so every reader returns ``None``
+(or an empty list) and the tree remembers what it could not read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Dict, List, Optional
+
+# ENOTDIR and ELOOP are what a device replaced or a link broken in mid-read looks like.
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.ELOOP)
+_FORBIDDEN = (errno.EACCES, errno.EPERM)
+
+
+class Tree:
+    """The files of one node below ``root`` (``/`` is the running node).
+
+    ``unreadable`` maps a path to ``permission`` for what this user may not read and to the error's name (``EINVAL``,
+    ``EIO``) for what the kernel refused. With another root than ``/`` a symbolic link that leads out of it is treated
+    as absent, so that a recorded node never shows the state of the machine that holds the recording.
+    """
+
+    def __init__(self, root: str = "/") -> None:
+        self.root = os.path.realpath(root)
+        self.live = self.root == "/"
+        self.unreadable: Dict[str, str] = {}
+
+    def _inside(self, path: str) -> Optional[str]:
+        full = os.path.join(self.root, path)
+        if self.live:
+            return full
+        real = os.path.realpath(full)
+        return full if real == self.root or real.startswith(self.root + os.sep) else None
+
+    def _note(self, path: str, error: OSError) -> None:
+        if error.errno in _ABSENT:
+            return
+        reason = "permission" if error.errno in _FORBIDDEN else errno.errorcode.get(error.errno or 0, "error")
+        self.unreadable["/" + path] = reason
+
+    def data(self, path: str, size: int = -1) -> Optional[bytes]:
+        """The file's bytes (at most ``size``), or ``None``."""
+        full = self._inside(path)
+        if full is None:
+            return None
+        try:
+            with open(full, "rb") as handle:
+                return handle.read(size)
+        except OSError as error:
+            self._note(path, error)
+            return None
+
+    def text(self, path: str) -> Optional[str]:
+        """The file's text without surrounding white space; ``None`` when absent, unreadable or empty."""
+        raw = self.data(path)
+        if raw is None:
+            return None
+        return raw.decode("utf-8", "replace").strip("\0 \t\r\n") or None
+
+    def number(self, path: str, base: int = 10) -> Optional[int]:
+        """The file's text as an integer; ``base`` 0 follows the prefix (``0x1f``). ``None`` when it is not one."""
+        text = self.text(path)
+        if text is None:
+            return None
+        try:
+            return int(text, base)
+        except ValueError:
+            self.unreadable["/" + path] = "not a number"
+            return None
+
+    def names(self, path: str) -> List[str]:
+        """Sorted names in a directory; empty when there is none."""
+        full = self._inside(path)
+        if full is None:
+            return []
+        try:
+            return sorted(os.listdir(full))
+        except OSError as error:
+            self._note(path, error)
+            return []
+
+    def exists(self, path: str) -> bool:
+        full = self._inside(path)
+        return full is not None and os.path.exists(full)
+
+    def resolve(self, path: str) -> Optional[str]:
+        """Where a path leads after all symbolic links, relative to the root; ``None`` when it leads nowhere."""
+        real = os.path.realpath(os.path.join(self.root, path))
+        if not os.path.exists(real):
+            return None
+        if self.live:
+            return real[1:]
+        return real[len(self.root) + 1 :] if real.startswith(self.root + os.sep) else None
+
+    def target_name(self, path: str) -> Optional[str]:
+        """Last component of what a symbolic link points to, whether or not the target exists."""
+        try:
+            return os.path.basename(os.readlink(os.path.join(self.root, path))) or None
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                self._note(path, error)
+            return None

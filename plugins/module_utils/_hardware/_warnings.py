@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What a person should look at on one node, in words that name the device and the remedy."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import (
+    Excluded,
+    Gpu,
+    Hca,
+    PciFunction,
+    Port,
+    Usable,
+    Warn,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._system import PROVIDERS, System
+
+_FULL_IB_WIDTH = 4
+_NAMED_AT_MOST = 4
+
+
+def _ports(hcas: Sequence[Hca], wanted: Sequence[Tuple[str, int]]) -> Iterator[Tuple[Hca, Port, str]]:
+    for hca in hcas:
+        for port in hca.ports:
+            if (hca.name, port.number) in wanted:
+                yield hca, port, "{0}/{1}".format(hca.name, port.number)
+
+
+def _of_ports(hcas: Sequence[Hca], usable: Sequence[Usable], excluded: Sequence[Excluded]) -> Iterator[Warn]:
+    down = [(e.hca, e.port) for e in excluded if [reason.code for reason in e.reasons] == ["port_down"]]
+    up = [(entry.hca, entry.port) for entry in usable]
+    for hca, port, subject in _ports(hcas, down):
+        if port.link_layer == "InfiniBand" and port.physical_state == "LinkUp":
+            text = "{0} is cabled but {1}: no subnet manager answers on its fabric".format(subject, port.state)
+            yield Warn("no_subnet_manager", subject, text)
+        else:
+            others = ", ".join("{0}/{1}".format(*entry) for entry in up)
+            instead = "{0} {1} up".format(others, "is" if len(up) == 1 else "are") if up else "no other port is up"
+            state = port.physical_state or "physical state unknown"
+            text = "{0} is {1} ({2}), {3}: is its cable plugged in?".format(subject, port.state, state, instead)
+            yield Warn("port_down", subject, text)
+    for hca, port, subject in _ports(hcas, up):
+        if port.link_layer == "InfiniBand" and port.sm_lid == 0:
+            yield Warn("no_subnet_manager", subject, "{0} has SM LID 0: no subnet manager on its fabric".format(subject))
+        if port.rate_gbps and port.max_rate_gbps and port.rate_gbps < port.max_rate_gbps and not hca.software:
+            text = "{0} runs at {1:g} Gb/s, its maximum is {2:g} Gb/s".format(subject, port.rate_gbps, port.max_rate_gbps)
+            yield Warn("rate_below_maximum", subject, text)
+        if port.link_layer == "InfiniBand" and port.lanes and port.lanes < _FULL_IB_WIDTH:
+            text = "{0} runs at {1:g} Gb/s on {2} of 4 lanes: a split cable, or a bad one".format(
+                subject, port.rate_gbps or 0, port.lanes
+            )
+            yield Warn("rate_below_maximum", subject, text)
+        if port.umad is None or not port.umad.present:
+            text = "{0} has no /dev/infiniband/umadN: load ib_umad, device plugins drop the port without it"
+            yield Warn("umad_missing", subject, text.format(subject))
+        link = hca.pcie_link
+        if not hca.software and link and link.gbps and port.rate_gbps and link.gbps < port.rate_gbps:
+            text = "{0} is a {1:g} Gb/s port behind a PCIe link that carries {2:g} Gb/s".format(
+                subject, port.rate_gbps, link.gbps
+            )
+            yield Warn("pcie_below_port_rate", subject, text)
+
+
+def _of_devices(hcas: Sequence[Hca], names: Sequence[str]) -> Iterator[Warn]:
+    for hca in hcas:
+        link = hca.pcie_link
+        if hca.name in names and not hca.software and link and link.degraded:
+            text = "{0} has a PCIe link of {1:g} GT/s x{2}, the card can do {3:g} GT/s x{4}: check slot and riser".format(
+                hca.name, link.speed_gts or 0, link.width, link.max_speed_gts or 0, link.max_width
+            )
+            yield Warn("pcie_degraded", hca.name, text)
+        if hca.name in names and (hca.uverbs is None or not hca.uverbs.present):
+            text = "{0} has no /dev/infiniband/uverbsN: load ib_uverbs, nothing can use it without".format(hca.name)
+            yield Warn("uverbs_missing", hca.name, text)
+    owners: Dict[str, List[str]] = {}
+    for hca in hcas:
+        for port in hca.ports:
+            if port.netdev and not hca.software:
+                owners.setdefault(port.netdev.name, []).append("{0}/{1}".format(hca.name, port.number))
+    for netdev, subjects in owners.items():
+        if len(subjects) > 1:
+            text = "{0} all claim netdev {1}: sysfs contradicts itself".format(", ".join(subjects), netdev)
+            yield Warn("netdev_claimed_twice", netdev, text)
+
+
+def _of_functions(hcas: Sequence[Hca], nics: Sequence[PciFunction], drivers: Sequence[str]) -> Iterator[Warn]:
+    known = {hca.pci.address for hca in hcas if hca.pci and not hca.software}
+    for nic in nics:
+        if nic.address not in known and nic.driver in drivers and nic.driver in PROVIDERS:
+            text = "{0} ({1}) has no RDMA device: {2} is not loaded, or it is in another RDMA network namespace".format(
+                nic.address, nic.driver, PROVIDERS[nic.driver]
+            )
+            yield Warn("no_rdma_device", nic.address, text)
+
+
+def _of_topology(hcas: Sequence[Hca], gpus: Sequence[Gpu], system: System) -> Iterator[Warn]:
+    redirecting = sorted(address for address, on in system.acs.items() if on)
+    if redirecting:
+        named = ", ".join(redirecting[:_NAMED_AT_MOST]) + (", ..." if len(redirecting) > _NAMED_AT_MOST else "")
+        text = "ACS sends GPU-NIC traffic up to the root complex on {0} bridge(s): {1}".format(len(redirecting), named)
+        yield Warn("acs_redirects", redirecting[0], text)
+    if len(system.numa_nodes) > 1:
+        for label, pci in [("GPU {0}".format(gpu.index), gpu.pci) for gpu in gpus] + [
+            (hca.name, hca.pci) for hca in hcas if hca.pci
+        ]:
+            if pci.numa_node is None:
+                text = "firmware gives no NUMA node for {0} ({1}): its paths count as SYS".format(label, pci.address)
+                yield Warn("numa_unknown", label, text)
+
+
+def unreadable(entries: Mapping[str, str]) -> List[Warn]:
+    """A warning for each file the kernel refused or that held no sense; missing permission is listed elsewhere."""
+    return [
+        Warn("unreadable", path, "{0} cannot be used: {1}".format(path, reason))
+        for path, reason in sorted(entries.items())
+        if reason != "permission"
+    ]
+
+
+def warnings(
+    hcas: Sequence[Hca],
+    gpus: Sequence[Gpu],
+    nics: Sequence[PciFunction],
+    usable: Sequence[Usable],
+    excluded: Sequence[Excluded],
+    drivers: Sequence[str],
+    system: System,
+) -> List[Warn]:
+    """All warnings of a node, hardware first."""
+    names = {entry.hca for entry in usable}
+    found = list(_of_ports(hcas, usable, excluded))
+    found += _of_devices(hcas, sorted(names))
+    found += _of_functions(hcas, nics, drivers)
+    found += _of_topology(hcas, gpus, system)
+    return found
