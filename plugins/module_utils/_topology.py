@@ -54,16 +54,14 @@ def _spread(gpus: Sequence[int], hcas: Sequence[str]) -> Dict[int, List[str]]:
     return {gpu: list(hcas[bounds[i] : bounds[i + 1]]) for i, gpu in enumerate(gpus)}
 
 
-def affinity(
-    gpus: Sequence[Gpu], hcas: Sequence[Hca], assignable: Sequence[str], numa_nodes: int
-) -> List[GpuAffinity]:
+def affinity(gpus: Sequence[Gpu], hcas: Sequence[Hca], assignable: Sequence[str], numa_nodes: int) -> List[GpuAffinity]:
     """Path class of every GPU to every HCA with a place in PCIe, and the HCAs each GPU should use.
 
-    GPUs that see the same set of nearest HCAs share them evenly, in PCI order on both sides.
+    GPUs that see the same nearest HCAs at the same path class share them evenly, in PCI order on both sides.
     """
     placed = sorted((hca for hca in hcas if hca.pci), key=lambda hca: (hca.pci.address if hca.pci else "", hca.name))
     result = []
-    sharing: Dict[Tuple[str, ...], List[int]] = {}
+    sharing: Dict[Tuple[int, Tuple[str, ...]], List[int]] = {}
     for gpu in gpus:
         entry = GpuAffinity(gpu=gpu.index, address=gpu.pci.address)
         for hca in placed:
@@ -73,9 +71,9 @@ def affinity(
         best = min((PATH_CLASSES.index(entry.paths[name]) for name in candidates), default=0)
         nearest = tuple(name for name in candidates if entry.paths[name] == PATH_CLASSES[best])
         if nearest:
-            sharing.setdefault(nearest, []).append(gpu.index)
+            sharing.setdefault((best, nearest), []).append(gpu.index)
         result.append(entry)
-    for nearest, indices in sharing.items():
+    for (_best, nearest), indices in sharing.items():
         for index, names in _spread(indices, nearest).items():
             result[index].nearest = names
     return result

@@ -199,7 +199,7 @@ ansible_facts:
                 netdev:
                   description:
                     - The port's network device with C(name), C(source) of this knowledge, C(present), C(state),
-                      C(carrier), C(mac), C(mtu), C(max_mtu), C(master) and C(addresses).
+                      C(carrier), C(mac), C(mtu), C(max_mtu), C(master), C(bond) and C(addresses).
                     - C(present) is V(false) while a pod holds the network device.
                   type: dict
                 umad:
@@ -274,6 +274,7 @@ ansible_facts:
 import os
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather, _gpu, _selection
 
 
@@ -301,7 +302,9 @@ def main() -> None:
     except ValueError as error:
         module.fail_json(msg=str(error))
     if not os.path.isdir(os.path.join(params["root"], "sys")):
-        module.fail_json(msg="root: {0!r} has no directory 'sys', so it is not the root of a node".format(params["root"]))
+        module.fail_json(
+            msg="root: {!r} has no directory 'sys', so it is not the root of a node".format(params["root"])
+        )
     module.exit_json(changed=False, ansible_facts={"rdma": _gather.gather(params["root"], options)})
 
 

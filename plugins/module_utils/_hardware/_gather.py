@@ -49,13 +49,15 @@ def subsets(requested: Sequence[str]) -> List[str]:
     for name in requested:
         bare = name.lstrip("!")
         if bare != "all" and bare not in SUBSETS:
-            raise ValueError("gather_subset: {0!r} is not one of all, {1}".format(name, ", ".join(SUBSETS)))
+            raise ValueError("gather_subset: {!r} is not one of all, {}".format(name, ", ".join(SUBSETS)))
         members = set(SUBSETS) if bare == "all" else {bare}
         chosen = chosen - members if name.startswith("!") else chosen | members
     return [name for name in SUBSETS if name in chosen]
 
 
-def _acs(tree: Tree, gpus: Sequence[Gpu], hcas: Sequence[Hca], entries: Sequence[GpuAffinity]) -> Dict[str, Optional[bool]]:
+def _acs(
+    tree: Tree, gpus: Sequence[Gpu], hcas: Sequence[Hca], entries: Sequence[GpuAffinity]
+) -> Dict[str, Optional[bool]]:
     """ACS of every bridge between a GPU and its nearest HCAs, where the path stays below a switch."""
     places = {hca.name: hca.pci for hca in hcas if hca.pci}
     found: Dict[str, Optional[bool]] = {}
@@ -114,7 +116,7 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
         system.modules = _system.module_states(tree, needed, system.kernel)
         system.rdma_cm = _system.rdma_cm(tree)
         system.gpudirect = _system.gpudirect(tree, gpus, system.kernel, system.modules)
-        places = [device.pci.address for device in [*gpus, *hcas] if device.pci]
+        places = [gpu.pci.address for gpu in gpus] + [hca.pci.address for hca in hcas if hca.pci]
         system.iommu = _system.iommu_mode(tree, places)
         system.memlock = _system.memlock(tree)
 

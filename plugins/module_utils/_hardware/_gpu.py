@@ -32,7 +32,7 @@ def identifiers(option: str, values: Sequence[str]) -> List[str]:
     for value in values:
         match = _FOUR_DIGITS.match(value.lower())
         if not match:
-            raise ValueError("{0}: {1!r} is not 4 hexadecimal digits such as '10de'".format(option, value))
+            raise ValueError(f"{option}: {value!r} is not 4 hexadecimal digits such as '10de'")
         found.append(match.group(1))
     return found
 
@@ -52,7 +52,7 @@ def _from_amdgpu(tree: Tree, address: str) -> Tuple[Optional[str], Optional[str]
 
 def gpus(tree: Tree, functions: Sequence[PciFunction], vendors: Sequence[str], classes: Sequence[str]) -> List[Gpu]:
     """GPUs among PCI functions, in PCI order. ``vendors`` are 4 hex digits, ``classes`` 4 (base class and subclass)."""
-    found = []
+    found: List[Gpu] = []
     for pci in functions:
         if pci.vendor_id not in vendors or pci.class_id[:4] not in classes:
             continue

@@ -69,7 +69,7 @@ def char_devices(tree: Tree) -> CharDevices:
     found = CharDevices()
     for class_name, table in (("infiniband_verbs", found.uverbs), ("infiniband_cm", found.ucm)):
         for name in tree.names("sys/class/" + class_name):
-            directory = "sys/class/{0}/{1}".format(class_name, name)
+            directory = f"sys/class/{class_name}/{name}"
             hca = tree.text(directory + "/ibdev") if name.startswith(("uverbs", "ucm")) else None
             if hca:
                 table[hca] = char_device(tree, directory, name)
@@ -97,15 +97,15 @@ def _gid_type(text: Optional[str], link_layer: Optional[str]) -> Optional[str]:
 def _gids(tree: Tree, directory: str, link_layer: Optional[str]) -> List[Gid]:
     found = []
     for index in _indices(tree, directory + "/gids"):
-        value = tree.text("{0}/gids/{1}".format(directory, index))
+        value = tree.text(f"{directory}/gids/{index}")
         if value is None or value in _EMPTY_GIDS:
             continue
         found.append(
             Gid(
                 index=index,
                 gid=value,
-                type=_gid_type(tree.text("{0}/gid_attrs/types/{1}".format(directory, index)), link_layer),
-                netdev=tree.text("{0}/gid_attrs/ndevs/{1}".format(directory, index)),
+                type=_gid_type(tree.text(f"{directory}/gid_attrs/types/{index}"), link_layer),
+                netdev=tree.text(f"{directory}/gid_attrs/ndevs/{index}"),
             )
         )
     return found
@@ -141,10 +141,10 @@ def roce_v2_gid_index(port: Port) -> Optional[int]:
 
 
 def _port(tree: Tree, name: str, number: int, devices: CharDevices, counters: bool) -> Port:
-    directory = "{0}/{1}/ports/{2}".format(CLASS, name, number)
+    directory = f"{CLASS}/{name}/ports/{number}"
     link_layer = tree.text(directory + "/link_layer")
     rate = _RATE.match(tree.text(directory + "/rate") or "")
-    pkeys = [tree.text("{0}/pkeys/{1}".format(directory, index)) for index in _indices(tree, directory + "/pkeys")]
+    pkeys = [tree.text(f"{directory}/pkeys/{index}") for index in _indices(tree, directory + "/pkeys")]
     port = Port(
         number=number,
         state=_after_colon(tree.text(directory + "/state")),

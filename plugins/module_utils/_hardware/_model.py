@@ -86,7 +86,8 @@ class Gid:
 class Netdev:
     """The network device of a port.
 
-    ``present`` is false when the port names a netdev that the host's network namespace does not hold.
+    ``present`` is false when the port names a netdev that the host's network namespace does not hold; ``bond`` whether
+    it is itself a bond, ``master`` the bond, bridge or VRF it is enslaved to.
     ``source`` says what named it: ``netlink``, ``gid``, ``parent``, ``mac`` or ``device``.
     """
 
@@ -99,6 +100,7 @@ class Netdev:
     mtu: Optional[int] = None
     max_mtu: Optional[int] = None
     master: Optional[str] = None
+    bond: bool = False
     addresses: List[str] = field(default_factory=list)
 
 

@@ -114,12 +114,12 @@ def addresses(tree: Tree, hints: Mapping[str, str]) -> Dict[str, List[str]]:
         if len({name for name, _network in matches}) > 1:
             matches = [match for match in matches if match[0] == hints.get(str(address))]
         if matches:
-            found.setdefault(matches[0][0], []).append("{0}/{1}".format(address, longest))
+            found.setdefault(matches[0][0], []).append(f"{address}/{longest}")
     for line in (tree.text("proc/net/if_inet6") or "").splitlines():
         fields = line.split()
         try:
             address6 = ipaddress.IPv6Address(bytes.fromhex(fields[0]))
-            found.setdefault(fields[5], []).append("{0}/{1}".format(address6, int(fields[2], 16)))
+            found.setdefault(fields[5], []).append(f"{address6}/{int(fields[2], 16)}")
         except (IndexError, ValueError):
             continue
     return found
@@ -141,6 +141,7 @@ def describe(tree: Tree, name: str, source: str, addrs: Mapping[str, List[str]])
         mac=tree.text(directory + "/address"),
         mtu=tree.number(directory + "/mtu"),
         master=tree.target_name(directory + "/master"),
+        bond=is_bond(tree, name),
         addresses=list(addrs.get(name, [])),
     )
 

@@ -48,7 +48,7 @@ def read() -> Optional[Links]:
                     result.max_mtu[names[link["index"]]] = maximum
             for address in ipr.get_addr():
                 value = address.get_attr("IFA_LOCAL") or address.get_attr("IFA_ADDRESS")
-                text = "{0}/{1}".format(value, address["prefixlen"])
+                text = "{}/{}".format(value, address["prefixlen"])
                 result.addresses.setdefault(names.get(address["index"], ""), []).append(text)
     except OSError:
         return None

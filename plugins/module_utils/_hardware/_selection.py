@@ -32,52 +32,56 @@ def _of_device(hca: Hca, drivers: Sequence[str], allow_software: bool) -> List[R
     reasons = []
     if hca.software:
         if not allow_software:
-            text = "{0} is a software device ({1})".format(hca.name, hca.driver or "unknown kind")
+            text = "{} is a software device ({})".format(hca.name, hca.driver or "unknown kind")
             reasons.append(Reason("software_device", text))
     elif hca.driver not in drivers:
-        text = "driver {0} is not one of {1}".format(hca.driver or "(none)", ", ".join(drivers))
+        text = "driver {} is not one of {}".format(hca.driver or "(none)", ", ".join(drivers))
         reasons.append(Reason("driver_not_allowed", text))
     if hca.sriov.role == "vf":
-        reasons.append(Reason("vf", "virtual function of {0}".format(hca.sriov.pf_address)))
+        reasons.append(Reason("vf", f"virtual function of {hca.sriov.pf_address}"))
     return reasons
 
 
 def _of_netdev(tree: Tree, netdev: Netdev, default_routes: Mapping[str, str]) -> List[Reason]:
     reasons = []
-    if _netdev.is_bond(tree, netdev.name):
+    if netdev.bond:
         slaves = ", ".join(_netdev.lower_netdevs(tree, netdev.name))
-        reasons.append(Reason("bond", "{0} is a bond of {1}".format(netdev.name, slaves or "no netdev")))
+        reasons.append(Reason("bond", "{} is a bond of {}".format(netdev.name, slaves or "no netdev")))
     if netdev.master and _netdev.is_bond(tree, netdev.master):
-        reasons.append(Reason("bond_slave", "{0} is a slave of bond {1}".format(netdev.name, netdev.master)))
+        reasons.append(Reason("bond_slave", f"{netdev.name} is a slave of bond {netdev.master}"))
     if netdev.master and _netdev.is_bridge(tree, netdev.master):
-        reasons.append(Reason("bridge_port", "{0} is a port of bridge {1}".format(netdev.name, netdev.master)))
+        reasons.append(Reason("bridge_port", f"{netdev.name} is a port of bridge {netdev.master}"))
     holder = default_routes.get(netdev.name)
     if holder:
-        through = "" if holder == netdev.name else " through {0}".format(holder)
-        reasons.append(Reason("default_route", "{0} carries the default route{1}".format(netdev.name, through)))
+        through = "" if holder == netdev.name else f" through {holder}"
+        reasons.append(Reason("default_route", f"{netdev.name} carries the default route{through}"))
     return reasons
 
 
-def _in_pod(tree: Tree, hca: Hca, port: Port) -> List[Reason]:
+def _in_pod(hca: Hca, port: Port, ipoib: bool) -> List[Reason]:
     """The netdev is not in the host's network namespace.
 
-    Every RoCE port has a netdev, and every InfiniBand port has one once ib_ipoib is loaded.
+    Every RoCE port has a netdev. An InfiniBand port works without one, so a missing one counts only where ``ipoib``
+    says that other ports of the node have theirs.
     """
     if port.netdev is not None:
         if port.netdev.present:
             return []
-        return [Reason(IN_POD, "netdev {0} is in another network namespace (a pod's)".format(port.netdev.name))]
-    expected = port.link_layer == "Ethernet" or tree.exists("sys/module/ib_ipoib")
-    if hca.software or not expected:
+        return [Reason(IN_POD, f"netdev {port.netdev.name} is in another network namespace (a pod's)")]
+    if hca.software or not (port.link_layer == "Ethernet" or ipoib):
         return []
     return [Reason(IN_POD, "no netdev on the host: it is in a pod's network namespace or its driver is not loaded")]
+
+
+def _has_ipoib(hcas: Sequence[Hca]) -> bool:
+    return any(port.link_layer == "InfiniBand" and port.netdev for hca in hcas for port in hca.ports)
 
 
 def _of_state(port: Port) -> List[Reason]:
     if port.state == "ACTIVE":
         return []
-    detail = ", physical state {0}".format(port.physical_state) if port.physical_state else ""
-    return [Reason("port_down", "port state is {0}{1}".format(port.state or "unknown", detail))]
+    detail = f", physical state {port.physical_state}" if port.physical_state else ""
+    return [Reason("port_down", f"port state is {port.state or 'unknown'}{detail}")]
 
 
 def select(
@@ -85,14 +89,14 @@ def select(
 ) -> Tuple[List[Usable], List[Excluded]]:
     """Every port of every HCA is in exactly one of the two lists."""
     usable, excluded = [], []
-    default_routes = _netdev.default_route_netdevs(tree)
+    default_routes, ipoib = _netdev.default_route_netdevs(tree), _has_ipoib(hcas)
     for hca in hcas:
         of_device = _of_device(hca, drivers, allow_software)
         for port in hca.ports:
             reasons = list(of_device)
             if port.netdev is not None:
                 reasons += _of_netdev(tree, port.netdev, default_routes)
-            reasons += _in_pod(tree, hca, port) + _of_state(port)
+            reasons += _in_pod(hca, port, ipoib) + _of_state(port)
             if reasons:
                 excluded.append(Excluded(hca=hca.name, port=port.number, reasons=reasons))
             else:

@@ -128,7 +128,7 @@ def iommu_mode(tree: Tree, addresses: Sequence[str]) -> Optional[str]:
     for address in addresses:
         group = tree.target_name(_pci.DEVICES + "/" + address + "/iommu_group")
         if group:
-            text = tree.text("sys/kernel/iommu_groups/{0}/type".format(group))
+            text = tree.text(f"sys/kernel/iommu_groups/{group}/type")
             kinds.add("passthrough" if text == "identity" else "translated" if text else None)
     if not kinds:
         return "off"
@@ -150,14 +150,14 @@ def gpudirect(tree: Tree, gpus: Sequence[Gpu], release: Optional[str], modules: 
     if not gpus:
         result.dmabuf_reason = "no GPU"
     elif version is not None and tuple(version) < _DMABUF_SINCE:
-        result.dmabuf, result.dmabuf_reason = False, "kernel {0} is older than 5.12".format(release)
+        result.dmabuf, result.dmabuf_reason = False, f"kernel {release} is older than 5.12"
     elif all(gpu.pci.vendor_id != "10de" for gpu in gpus):
         result.dmabuf_reason = "not an NVIDIA GPU: depends on the driver's build"
     elif driver is None:
         result.dmabuf_reason = "the NVIDIA driver is not loaded"
     else:
         result.dmabuf = "Open Kernel Module" in driver
-        result.dmabuf_reason = "NVIDIA {0} kernel modules".format("open" if result.dmabuf else "proprietary")
+        result.dmabuf_reason = "NVIDIA {} kernel modules".format("open" if result.dmabuf else "proprietary")
     return result
 
 
@@ -168,12 +168,12 @@ def _limit(word: str) -> Limit:
 def memlock(tree: Tree) -> Optional[Memlock]:
     """Locked-memory limit of the running container runtime, found through its systemd unit's control group."""
     for unit in _RUNTIME_UNITS:
-        procs = tree.text("sys/fs/cgroup/system.slice/{0}.service/cgroup.procs".format(unit)) or ""
+        procs = tree.text(f"sys/fs/cgroup/system.slice/{unit}.service/cgroup.procs") or ""
         for pid in (int(word) for word in procs.split() if word.isdigit()):
-            command = tree.text("proc/{0}/comm".format(pid))
+            command = tree.text(f"proc/{pid}/comm")
             if command not in _RUNTIME_COMMANDS:
                 continue
-            for line in (tree.text("proc/{0}/limits".format(pid)) or "").splitlines():
+            for line in (tree.text(f"proc/{pid}/limits") or "").splitlines():
                 if line.startswith("Max locked memory"):
                     soft, hard = line.split()[3:5]
                     return Memlock(runtime=unit, pid=pid, soft=_limit(soft), hard=_limit(hard))

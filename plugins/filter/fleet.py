@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: fleet
+short_description: Show the RDMA facts of many hosts as one picture
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors
+description:
+  - Turns the facts of M(zerocopy.rdma.rdma_facts) of many hosts into one table, tells per group whether its nodes are
+    alike and how they differ, and reports what is missing or slow against the intent in the inventory.
+  - The intent are the host variables C(rdma_discover_expect_hcas), C(rdma_discover_expect_gpus),
+    C(rdma_discover_expect_link_layer) and C(rdma_discover_expect_rate_gbps). A host's group is C(rdma_group) or else
+    the first of its C(group_names).
+  - Compute it once for all hosts (C(run_once)), not per host.
+positional: hostvars
+options:
+  _input:
+    description: Names of the hosts to show.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), or any mapping of host names to variables.
+    type: dict
+    required: true
+  detail:
+    description:
+      - V(full) prints all rows of all hosts, V(summary) prints equal hosts of a group once and then only what differs.
+      - V(auto) is V(full) up to 16 hosts.
+    type: str
+    choices: [auto, full, summary]
+    default: auto
+"""
+
+EXAMPLES = r"""
+- name: Show the fleet
+  ansible.builtin.debug:
+    msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.fleet(hostvars)).text }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: The picture.
+  type: dict
+  contains:
+    text:
+      description: Table, groups and findings for a terminal.
+      type: str
+    csv:
+      description: All rows as CSV with a heading.
+      type: str
+    rows:
+      description: One row per port, all values text.
+      type: list
+      elements: dict
+    groups:
+      description: Per group its hosts, its shapes (C(signature), C(hosts), C(differences)) and hosts without facts.
+      type: list
+      elements: dict
+    findings:
+      description: What to look at, with C(kind) (V(intent) or V(warning)), C(code), C(text) and C(hosts).
+      type: list
+      elements: dict
+"""
+
+from dataclasses import asdict
+from typing import Any, Callable, Dict, List, Mapping
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _fleet, _fleet_text
+
+_PREFIX = "rdma_discover_expect_"
+
+
+def _number(host: str, variables: Mapping[str, Any], name: str) -> float | None:
+    value = variables.get(_PREFIX + name)
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = -1.0
+    if number < 0:
+        raise AnsibleFilterError(f"{host}: {_PREFIX}{name} is {value!r}, it must be a number of at least 0")
+    return number
+
+
+def _node(host: str, variables: Mapping[str, Any]) -> _fleet.Node:
+    link_layer = variables.get(_PREFIX + "link_layer")
+    if link_layer not in (None, "InfiniBand", "Ethernet"):
+        message = f"{host}: {_PREFIX}link_layer is {link_layer!r}, it must be InfiniBand or Ethernet"
+        raise AnsibleFilterError(message)
+    hcas, gpus = _number(host, variables, "hcas"), _number(host, variables, "gpus")
+    intent = _fleet.Intent(
+        hcas=None if hcas is None else int(hcas),
+        gpus=None if gpus is None else int(gpus),
+        link_layer=link_layer,
+        rate_gbps=_number(host, variables, "rate_gbps"),
+    )
+    groups = variables.get("group_names") or ["ungrouped"]
+    group = variables.get("rdma_group") or groups[0]
+    return _fleet.Node(host, str(group), (variables.get("ansible_facts") or {}).get("rdma"), intent)
+
+
+def fleet(hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]], detail: str = "auto") -> Dict[str, Any]:
+    if detail not in _fleet_text.DETAILS:
+        raise AnsibleFilterError(f"fleet: detail is {detail!r}, it must be one of {', '.join(_fleet_text.DETAILS)}")
+    picture = _fleet.fleet([_node(host, hostvars[host]) for host in hosts])
+    return asdict(picture) | {"text": _fleet_text.text(picture, detail), "csv": _fleet_text.as_csv(picture)}
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"fleet": fleet}

@@ -1,0 +1,243 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The fleet as one picture: a row per port, whether a group's nodes are alike, and what differs from the intent.
+
+Pure functions of the nodes' facts (``_hardware._gather``) and the inventory's intent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import natural_key, ranges
+
+COLUMNS = ("host", "group", "hca", "port", "link_layer", "state", "rate", "netdev", "numa", "gpus", "note")
+
+
+@dataclass
+class Intent:
+    """What the inventory says a node should have; ``None`` means no opinion.
+
+    ``hcas`` counts ports fit for workloads, ``rate_gbps`` is each such port's rate in Gb/s.
+    """
+
+    hcas: Optional[int] = None
+    gpus: Optional[int] = None
+    link_layer: Optional[str] = None
+    rate_gbps: Optional[float] = None
+
+
+@dataclass
+class Node:
+    """One inventory host; ``rdma`` is ``None`` when it could not be reached or its facts failed."""
+
+    host: str
+    group: str
+    rdma: Optional[Mapping[str, Any]] = None
+    intent: Intent = field(default_factory=Intent)
+
+
+@dataclass
+class Shape:
+    """Nodes of a group with one signature; ``differences`` tells how they differ from the group's largest shape."""
+
+    signature: str
+    hosts: List[str]
+    differences: List[str] = field(default_factory=list)
+
+
+@dataclass
+class Group:
+    """``shapes`` has the largest first; ``silent`` are the hosts without facts."""
+
+    name: str
+    hosts: List[str]
+    shapes: List[Shape]
+    silent: List[str]
+
+
+@dataclass
+class Finding:
+    """Something to look at, on every host it is true for; ``kind`` is ``warning`` or ``intent``."""
+
+    kind: str
+    code: str
+    text: str
+    hosts: List[str]
+
+
+@dataclass
+class Fleet:
+    """Rows are keyed by COLUMNS and sorted by group, host and HCA."""
+
+    rows: List[Dict[str, str]]
+    groups: List[Group]
+    findings: List[Finding]
+
+
+def _gpus_of(rdma: Mapping[str, Any], hca: str) -> str:
+    indices = [str(entry["gpu"]) for entry in rdma.get("affinity", []) if hca in entry["nearest"]]
+    return ranges(indices)
+
+
+def _text(value: Any) -> str:
+    return "-" if value is None or value == "" else str(value)
+
+
+def _note(rdma: Mapping[str, Any], hca: str, port: int) -> str:
+    for entry in rdma["excluded"]:
+        if entry["hca"] == hca and entry["port"] == port:
+            return "excluded: " + "; ".join(reason["text"] for reason in entry["reasons"])
+    return ""
+
+
+def rows_of(node: Node) -> List[Dict[str, str]]:
+    """Table rows of one node, all values text; a node without facts or HCAs still has a row that says so."""
+    base = dict.fromkeys(COLUMNS, "-")
+    base.update(host=node.host, group=node.group, note="")
+    if node.rdma is None:
+        return [dict(base, note="no facts: unreachable or failed")]
+    rows = []
+    for hca in node.rdma["hcas"]:
+        for port in hca["ports"]:
+            rate = port["rate_gbps"]
+            rows.append(
+                dict(
+                    base,
+                    hca=hca["name"],
+                    port=str(port["number"]),
+                    link_layer=_text(port["link_layer"]),
+                    state=_text(port["state"]),
+                    rate="-" if rate is None else f"{rate:g}",
+                    netdev=_text(port["netdev"] and port["netdev"]["name"]),
+                    numa=_text(hca["pci"] and hca["pci"]["numa_node"]),
+                    gpus=_text(_gpus_of(node.rdma, hca["name"])),
+                    note=_note(node.rdma, hca["name"], port["number"]),
+                )
+            )
+    return rows or [dict(base, note="no RDMA device")]
+
+
+def _available(rdma: Mapping[str, Any]) -> List[Tuple[str, int]]:
+    """Ports that are usable, or would be if no pod had them at the moment."""
+    ports = [(entry["hca"], entry["port"]) for entry in rdma["usable"]]
+    for entry in rdma["excluded"]:
+        if all(reason["code"] == "in_pod" for reason in entry["reasons"]):
+            ports.append((entry["hca"], entry["port"]))
+    return ports
+
+
+def against_intent(node: Node) -> List[Tuple[str, str]]:
+    """(code, text) for everything in which a node falls short of what its group should have."""
+    if node.rdma is None:
+        return []
+    found = []
+    intent, available = node.intent, _available(node.rdma)
+    if intent.hcas is not None and len(available) != intent.hcas:
+        text = f"{len(available)} usable port(s), group {node.group} should have {intent.hcas}"
+        found.append(("ports_missing" if len(available) < intent.hcas else "ports_unexpected", text))
+    gpus = len(node.rdma.get("gpus", []))
+    if intent.gpus is not None and gpus != intent.gpus:
+        text = f"{gpus} GPU(s), group {node.group} should have {intent.gpus}"
+        found.append(("gpus_missing" if gpus < intent.gpus else "gpus_unexpected", text))
+    for hca in node.rdma["hcas"]:
+        for port in hca["ports"]:
+            if (hca["name"], port["number"]) not in available:
+                continue
+            subject = "{}/{}".format(hca["name"], port["number"])
+            if intent.link_layer and port["link_layer"] != intent.link_layer:
+                text = "{0} is {1}, group {2} should have {3}"
+                text = text.format(subject, _text(port["link_layer"]), node.group, intent.link_layer)
+                found.append(("link_layer_differs", text))
+            rate = port["rate_gbps"]
+            if intent.rate_gbps is not None and (rate is None or rate < intent.rate_gbps):
+                measured = "an unknown rate" if rate is None else f"{rate:g} Gb/s"
+                text = "{0} runs at {1}, group {2} should have {3:g} Gb/s"
+                found.append(("rate_below_intent", text.format(subject, measured, node.group, intent.rate_gbps)))
+    return found
+
+
+def _parts(rdma: Mapping[str, Any]) -> Counter[str]:
+    """A node's hardware as countable descriptions, in the terms the signature is made of."""
+    parts: Counter[str] = Counter()
+    for gpu in rdma.get("gpus", []):
+        name = gpu["model"] or "{}:{}".format(gpu["pci"]["vendor_id"], gpu["pci"]["device_id"])
+        parts["GPU {} on NUMA node {}".format(name, _text(gpu["pci"]["numa_node"]))] += 1
+    for hca in rdma["hcas"]:
+        if hca["software"] or hca["sriov"]["role"] == "vf" or not hca["pci"]:
+            continue
+        layers = "+".join(_text(port["link_layer"]) for port in hca["ports"])
+        name = hca["board_id"] or "{}:{}".format(hca["pci"]["vendor_id"], hca["pci"]["device_id"])
+        parts["HCA {} ({}) on NUMA node {}".format(name, layers, _text(hca["pci"]["numa_node"]))] += 1
+    return parts
+
+
+def differences(reference: Mapping[str, Any], other: Mapping[str, Any]) -> List[str]:
+    """How another node's hardware differs from a reference node's."""
+    have, want = _parts(other), _parts(reference)
+    found = [f"lacks {count} x {part}" for part, count in sorted((want - have).items())]
+    found += [f"has {count} x {part} more" for part, count in sorted((have - want).items())]
+    return found or ["same devices, other PCIe paths between GPUs and HCAs"]
+
+
+def _group(name: str, nodes: Sequence[Node]) -> Group:
+    by_signature: Dict[str, List[Node]] = {}
+    for node in nodes:
+        if node.rdma is not None:
+            by_signature.setdefault(node.rdma["signature"], []).append(node)
+    ordered = sorted(by_signature.items(), key=lambda item: (-len(item[1]), natural_key(item[1][0].host)))
+    shapes = [Shape(signature, [node.host for node in members]) for signature, members in ordered]
+    for shape, (_signature, members) in list(zip(shapes, ordered))[1:]:
+        reference, other = ordered[0][1][0].rdma, members[0].rdma
+        if reference is not None and other is not None:
+            shape.differences = differences(reference, other)
+    silent = [node.host for node in nodes if node.rdma is None]
+    return Group(name, [node.host for node in nodes], shapes, silent)
+
+
+def _findings(nodes: Sequence[Node]) -> List[Finding]:
+    merged: Dict[Tuple[str, str, str], List[str]] = {}
+    for node in nodes:
+        for code, text in against_intent(node):
+            merged.setdefault(("intent", code, text), []).append(node.host)
+    for node in nodes:
+        for warning in node.rdma["warnings"] if node.rdma else []:
+            merged.setdefault(("warning", warning["code"], warning["text"]), []).append(node.host)
+    return [Finding(kind, code, text, hosts) for (kind, code, text), hosts in merged.items()]
+
+
+def fleet(nodes: Sequence[Node]) -> Fleet:
+    """The whole picture of any number of nodes."""
+    ordered = sorted(nodes, key=lambda node: (natural_key(node.group), natural_key(node.host)))
+    names = sorted({node.group for node in ordered}, key=natural_key)
+    return Fleet(
+        rows=[row for node in ordered for row in rows_of(node)],
+        groups=[_group(name, [node for node in ordered if node.group == name]) for name in names],
+        findings=_findings(ordered),
+    )
+
+
+def alike(rows: Sequence[Mapping[str, str]]) -> List[Tuple[List[str], List[Dict[str, str]]]]:
+    """Hosts whose rows are equal but for the host's name, with these rows; the largest set first.
+
+    The second and further sets hold only the rows in which they differ from the first.
+    """
+    by_host: Dict[str, List[Dict[str, str]]] = {}
+    for row in rows:
+        by_host.setdefault(row["host"], []).append({key: value for key, value in row.items() if key != "host"})
+    sets: List[Tuple[List[str], List[Dict[str, str]]]] = []
+    for host, own in by_host.items():
+        match = next((hosts for hosts, known in sets if known == own), None)
+        if match is None:
+            sets.append(([host], own))
+        else:
+            match.append(host)
+    sets.sort(key=lambda item: -len(item[0]))
+    reference = sets[0][1] if sets else []
+    return sets[:1] + [(hosts, [row for row in own if row not in reference]) for hosts, own in sets[1:]]

@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The fleet picture as text and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Dict, List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._fleet import COLUMNS, Fleet, Group, alike
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+
+DETAILS = ("auto", "full", "summary")
+# Beyond this many hosts a terminal page no longer holds the table and only what differs is worth reading.
+_FULL_UP_TO = 16
+_LABEL_UP_TO = 24
+
+_TITLES = {"link_layer": "LINK", "rate": "GBIT/S"}
+
+
+def table(rows: Sequence[Mapping[str, str]]) -> List[str]:
+    """Aligned lines with a heading; columns as wide as their widest value."""
+    titles = {column: _TITLES.get(column, column.upper()) for column in COLUMNS}
+    widths = {column: max([len(titles[column])] + [len(row[column]) for row in rows]) for column in COLUMNS}
+    lines = []
+    for row in [titles, *rows]:
+        lines.append("  ".join(row[column].ljust(widths[column]) for column in COLUMNS).rstrip())
+    return lines
+
+
+def _condensed(fleet: Fleet) -> List[Dict[str, str]]:
+    rows: List[Dict[str, str]] = []
+    for group in fleet.groups:
+        own = [row for row in fleet.rows if row["group"] == group.name]
+        for position, (hosts, differing) in enumerate(alike(own)):
+            label = fold(hosts)
+            if len(hosts) > 1 and len(label) > _LABEL_UP_TO:
+                label = f"{len(hosts)} hosts"
+            if not differing and position:
+                differing = [dict(dict.fromkeys(COLUMNS, "-"), group=group.name, note="fewer rows than its group")]
+            rows.extend(dict(row, host=label) for row in differing)
+    return rows
+
+
+def _shape_lines(group: Group) -> List[str]:
+    lines = []
+    total = len(group.hosts)
+    if len(group.shapes) == 1 and not group.silent:
+        what = "one node" if total == 1 else f"{total} nodes alike"
+        return [f"{group.name}: {what} (shape {group.shapes[0].signature}): {fold(group.hosts)}"]
+    lines.append(f"{group.name}: {total} node(s), {len(group.shapes)} shape(s)")
+    for shape in group.shapes:
+        lines.append(f"  shape {shape.signature}: {len(shape.hosts)} node(s): {fold(shape.hosts)}")
+        lines.extend(f"    {difference}" for difference in shape.differences)
+    if group.silent:
+        lines.append(f"  no facts: {len(group.silent)} node(s): {fold(group.silent)}")
+    return lines
+
+
+def text(fleet: Fleet, detail: str = "auto") -> str:
+    """Table, groups and findings. ``summary`` prints equal hosts of a group once and then only what differs."""
+    hosts = {row["host"] for row in fleet.rows}
+    condensed = detail == "summary" or (detail == "auto" and len(hosts) > _FULL_UP_TO)
+    lines = table(_condensed(fleet) if condensed else fleet.rows)
+    lines += ["", "Groups:"] + ["  " + line for group in fleet.groups for line in _shape_lines(group)]
+    for kind, title in (("intent", "Not as the inventory says it should be:"), ("warning", "Warnings:")):
+        found = [finding for finding in fleet.findings if finding.kind == kind]
+        if found:
+            lines += ["", title] + [f"  {fold(finding.hosts)}: {finding.text}" for finding in found]
+    return "\n".join(lines) + "\n"
+
+
+def as_csv(fleet: Fleet) -> str:
+    """All rows, never condensed, with COLUMNS as heading (RFC 4180, but with plain line feeds)."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(fleet.rows)
+    return out.getvalue()

@@ -1,0 +1,215 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The facts of every node of the recorded (synthesised) fleet, against what its description says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather
+
+NODES = sorted(path.stem for path in (Path(__file__).resolve().parents[2] / "fleet" / "nodes").glob("*.yml"))
+
+
+def usable(facts: dict[str, Any]) -> list[str]:
+    return [f"{entry['hca']}/{entry['port']}" for entry in facts["usable"]]
+
+
+def reasons(facts: dict[str, Any], hca: str) -> list[str]:
+    return [reason["code"] for entry in facts["excluded"] if entry["hca"] == hca for reason in entry["reasons"]]
+
+
+def codes(facts: dict[str, Any]) -> list[str]:
+    return [warning["code"] for warning in facts["warnings"]]
+
+
+def nearest(facts: dict[str, Any]) -> list[list[str]]:
+    return [entry["nearest"] for entry in facts["affinity"]]
+
+
+def port(facts: dict[str, Any], name: str, number: int = 1) -> dict[str, Any]:
+    hca = next(hca for hca in facts["hcas"] if hca["name"] == name)
+    return next(port for port in hca["ports"] if port["number"] == number)
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_every_port_is_usable_or_excluded_and_nothing_is_unreadable(facts_of, name: str) -> None:
+    facts = facts_of(name)
+    listed = [(entry["hca"], entry["port"]) for entry in facts["usable"] + facts["excluded"]]
+    assert sorted(listed) == sorted((hca["name"], port["number"]) for hca in facts["hcas"] for port in hca["ports"])
+    assert facts["unreadable"] == []
+    assert "unreadable" not in codes(facts)
+    assert json.loads(json.dumps(facts)) == facts
+
+
+def test_v100_uses_both_ports_at_edr(facts_of) -> None:
+    facts = facts_of("v100-01")
+    assert usable(facts) == ["mlx5_0/1", "mlx5_1/1"]
+    assert [port(facts, hca)["rate_gbps"] for hca in ("mlx5_0", "mlx5_1")] == [100.0, 100.0]
+    assert port(facts, "mlx5_0")["sm_lid"] > 0
+    assert port(facts, "mlx5_0")["gids"][0]["type"] == "IB"
+
+
+@pytest.mark.parametrize(("name", "up", "down"), [("a100-01", "mlx5_1", "mlx5_0"), ("a100-02", "mlx5_0", "mlx5_1")])
+def test_a100_takes_the_active_port_and_ignores_the_bond(facts_of, name: str, up: str, down: str) -> None:
+    facts = facts_of(name)
+    assert usable(facts) == [f"{up}/1"]
+    assert reasons(facts, down) == ["port_down"]
+    assert reasons(facts, "mlx5_bond_0") == ["bond", "default_route"]
+    assert port(facts, "mlx5_bond_0")["netdev"]["name"] == "bond0"
+    assert nearest(facts) == [[up]] * 8
+    assert codes(facts) == ["port_down"]
+
+
+def test_a100_pair_is_alike_whichever_cable_is_plugged_in(facts_of) -> None:
+    assert facts_of("a100-01")["signature"] == facts_of("a100-02")["signature"]
+
+
+def test_h100_with_four_nics_shares_each_between_two_gpus(facts_of) -> None:
+    facts = facts_of("h100-03")
+    assert [facts["affinity"][gpu]["nearest"] for gpu in (0, 1, 4, 5)] == [["mlx5_0"]] * 2 + [["mlx5_2"]] * 2
+    assert facts["affinity"][0]["paths"] == {"mlx5_0": "PHB", "mlx5_1": "PHB", "mlx5_2": "SYS", "mlx5_3": "SYS"}
+
+
+def test_h100_with_eight_nics_pairs_within_the_numa_node(facts_of) -> None:
+    facts = facts_of("h100-01")
+    assert nearest(facts) == [[f"mlx5_{gpu}"] for gpu in range(8)]
+    numa = {hca["name"]: hca["pci"]["numa_node"] for hca in facts["hcas"]}
+    assert [gpu["pci"]["numa_node"] for gpu in facts["gpus"]] == [numa[entry[0]] for entry in nearest(facts)]
+    assert facts["signature"] == facts_of("h100-02")["signature"] != facts_of("h100-03")["signature"]
+
+
+def test_lab_node_has_its_gpu_and_nic_on_different_root_complexes(facts_of) -> None:
+    facts = facts_of("lab-01")
+    assert usable(facts) == ["mlx5_0/1"]
+    assert facts["affinity"][0]["paths"]["mlx5_0"] not in ("PIX", "PXB", "PHB")
+    assert facts["gpus"][0]["model"] == "Tesla T4"
+    assert port(facts, "mlx5_0")["netdev"]["addresses"][0] == "10.0.0.1/24"
+
+
+def test_missing_umad_on_roce_is_told(facts_of) -> None:
+    assert "umad_missing" in codes(facts_of("lab-02"))
+    assert "umad_missing" not in codes(facts_of("lab-01"))
+
+
+def test_narrow_pcie_link_is_told_with_what_it_carries(facts_of) -> None:
+    facts = facts_of("v100-02")
+    assert [code for code in codes(facts) if code.startswith("pcie")] == ["pcie_below_port_rate", "pcie_degraded"]
+    link = next(hca["pcie_link"] for hca in facts["hcas"] if hca["name"] == "mlx5_1")
+    assert (link["width"], link["max_width"], link["gbps"], link["degraded"]) == (8, 16, 63.0, True)
+
+
+def test_nic_in_a_pod_is_excluded_but_keeps_its_gpu(facts_of) -> None:
+    facts = facts_of("case-in-pod")
+    assert reasons(facts, "mlx5_0") == ["in_pod"]
+    assert nearest(facts) == [["mlx5_0"]]
+    assert port(facts, "mlx5_0")["netdev"]["present"] is False
+
+
+def test_default_route_through_a_bridge_excludes_the_nic_below(facts_of) -> None:
+    assert "default_route" in reasons(facts_of("case-default-route"), "mlx5_0")
+
+
+def test_vfs_are_told_from_their_pf(facts_of) -> None:
+    facts = facts_of("case-vf")
+    assert [hca["sriov"]["role"] for hca in facts["hcas"]] == ["pf", "vf", "vf"]
+    assert facts["hcas"][1]["sriov"]["pf_address"] == facts["hcas"][0]["pci"]["address"]
+    assert usable(facts) == ["mlx5_0/1"]
+    assert reasons(facts, "mlx5_1")[0] == "vf"
+    assert facts["system"]["netns_mode"] == "exclusive"
+    assert facts["system"]["iommu"] == "passthrough"
+
+
+def test_roce_v2_gid_is_the_ipv4_one_of_the_port_itself(facts_of) -> None:
+    roce = port(facts_of("case-vf"), "mlx5_0")
+    chosen = next(gid for gid in roce["gids"] if gid["index"] == roce["roce_v2_gid_index"])
+    assert (chosen["type"], chosen["netdev"]) == ("RoCE v2", "ens3np0")
+    assert chosen["gid"] == "0000:0000:0000:0000:0000:ffff:cb00:7101"
+
+
+def test_two_ports_of_one_function_have_their_own_netdevs(facts_of) -> None:
+    facts = facts_of("case-two-ports")
+    assert [port(facts, "mlx4_0", number)["netdev"]["name"] for number in (1, 2)] == ["fabric", "storage"]
+    assert [port(facts, "mlx4_0", number)["link_layer"] for number in (1, 2)] == ["InfiniBand", "Ethernet"]
+
+
+def test_port_without_subnet_manager_is_told(facts_of) -> None:
+    facts = facts_of("case-no-sm")
+    assert codes(facts) == ["no_subnet_manager"]
+    assert reasons(facts, "mlx5_1") == ["port_down"]
+    assert nearest(facts) == [["mlx5_0"]] * 4
+
+
+def test_acs_between_gpus_and_their_hcas_is_told(facts_of) -> None:
+    facts = facts_of("case-acs")
+    assert codes(facts) == ["acs_redirects"]
+    assert True in facts["system"]["acs"].values()
+    assert True not in facts_of("v100-01")["system"]["acs"].values()
+
+
+def test_software_devices_are_used_only_when_allowed(facts_of) -> None:
+    assert usable(facts_of("case-soft-roce")) == []
+    facts = facts_of("case-soft-roce", allow_software=True)
+    assert usable(facts) == ["rxe0/1"]
+    assert reasons(facts, "siw0") == ["default_route"]
+    assert [hca["driver"] for hca in facts["hcas"]] == ["rxe", "siw"]
+
+
+def test_other_drivers_are_excluded(facts_of) -> None:
+    facts = facts_of("v100-01", drivers=["bnxt_en"])
+    assert usable(facts) == []
+    assert reasons(facts, "mlx5_0") == ["driver_not_allowed"]
+
+
+def test_amd_gpus_count_by_class(facts_of) -> None:
+    facts = facts_of("case-amd")
+    assert len(facts["gpus"]) == 8
+    assert nearest(facts) == [[f"mlx5_{gpu}"] for gpu in range(8)]
+    assert facts_of("case-amd", gpu_vendors=["10de"])["gpus"] == []
+
+
+def test_node_without_rdma_has_empty_facts(facts_of) -> None:
+    facts = facts_of("case-nothing")
+    assert (facts["hcas"], facts["usable"], facts["excluded"], facts["affinity"]) == ([], [], [], [])
+
+
+def test_gpu_models_and_uuids_come_from_the_driver(facts_of) -> None:
+    gpu = facts_of("h100-01")["gpus"][0]
+    assert gpu["model"] == "NVIDIA H100 80GB HBM3"
+    assert gpu["uuid"].startswith("GPU-")
+
+
+def test_gpudirect_depends_on_the_driver_flavour(facts_of) -> None:
+    assert facts_of("h100-03")["system"]["gpudirect"]["dmabuf"] is True
+    assert facts_of("v100-01")["system"]["gpudirect"]["dmabuf"] is False
+
+
+def test_subsets_leave_parts_out(facts_of) -> None:
+    facts = facts_of("v100-01", subsets=_gather.subsets(["hcas"]))
+    assert not {"gpus", "affinity", "system"} & set(facts)
+    assert facts["hcas"][0]["ports"][0]["error_counters"] == {}
+    assert usable(facts) == ["mlx5_0/1", "mlx5_1/1"]
+
+
+@pytest.mark.parametrize(
+    ("requested", "expected"),
+    [
+        (["all"], list(_gather.SUBSETS)),
+        (["!counters"], ["hcas", "gpus", "affinity", "system"]),
+        (["all", "!system", "!counters"], ["hcas", "gpus", "affinity"]),
+        (["gpus", "hcas"], ["hcas", "gpus"]),
+        ([], list(_gather.SUBSETS)),
+    ],
+)
+def test_subset_resolution(requested: list[str], expected: list[str]) -> None:
+    assert _gather.subsets(requested) == expected
+
+
+def test_unknown_subset_is_named() -> None:
+    with pytest.raises(ValueError, match="'network' is not one of all, hcas"):
+        _gather.subsets(["network"])

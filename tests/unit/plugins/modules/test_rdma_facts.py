@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, Iterator
+
+import pytest
+from ansible.module_utils import basic
+
+from ansible_collections.zerocopy.rdma.plugins.modules import rdma_facts
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Iterator[Any]:
+    """Runs the module with the given options and returns its result, also when it fails."""
+
+    def call(**options: Any) -> Dict[str, Any]:
+        arguments = json.dumps({"ANSIBLE_MODULE_ARGS": options}).encode()
+        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", arguments)
+        # ansible-core 2.19 keeps the serialization profile beside the arguments, 2.18 does not know it.
+        monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
+        with pytest.raises(SystemExit):
+            rdma_facts.main()
+        return json.loads(capsys.readouterr().out)
+
+    yield call
+
+
+def test_a_node_without_anything_has_facts(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "sys").mkdir()
+    result = run(root=str(tmp_path))
+    assert result["changed"] is False
+    facts = result["ansible_facts"]["rdma"]
+    assert (facts["hcas"], facts["gpus"], facts["usable"], facts["warnings"]) == ([], [], [], [])
+
+
+def test_check_mode_is_no_different(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "sys").mkdir()
+    assert run(root=str(tmp_path), _ansible_check_mode=True) == run(root=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gather_subset": ["ports"]}, "gather_subset: 'ports' is not one of all, hcas"),
+        ({"gpu_vendors": ["nvidia"]}, "gpu_vendors: 'nvidia' is not 4 hexadecimal digits"),
+        ({"gpu_classes": ["3"]}, "gpu_classes: '3' is not 4 hexadecimal digits"),
+        ({}, "has no directory 'sys', so it is not the root of a node"),
+    ],
+)
+def test_bad_input_is_named(run: Any, tmp_path: Path, options: Dict[str, Any], message: str) -> None:
+    result = run(root=str(tmp_path), **options)
+    assert result["failed"] is True
+    assert message in result["msg"]
+
+
+def test_vendor_ids_may_be_written_as_lspci_or_sysfs_write_them(run: Any, tmp_path: Path) -> None:
+    directory = tmp_path / "sys/bus/pci/devices/0000:01:00.0"
+    directory.mkdir(parents=True)
+    for name, value in {"vendor": "0x10de", "device": "0x2330", "class": "0x030200", "numa_node": "0"}.items():
+        (directory / name).write_text(value + "\n")
+    for written in ("10de", "0x10DE"):
+        gpus = run(root=str(tmp_path), gpu_vendors=[written])["ansible_facts"]["rdma"]["gpus"]
+        assert [gpu["pci"]["address"] for gpu in gpus] == ["0000:01:00.0"]
