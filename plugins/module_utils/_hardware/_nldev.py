@@ -41,7 +41,7 @@ _NLMSG_DONE = 3
 _HEADER = struct.Struct("=IHHII")
 _DEV_INDEX = 1
 
-_PORT_STATES = {0: "NOP", 1: "DOWN", 2: "INIT", 3: "ARMED", 4: "ACTIVE", 5: "ACTIVE_DEFER"}
+_NETNS_MODES = {0: "exclusive", 1: "shared"}
 
 
 class NldevMessage(nlmsg):  # type: ignore[misc]  # pyroute2 is optional and ships no type information
@@ -71,19 +71,13 @@ class NldevError(Exception):
 
 
 @dataclass
-class NldevPort:
-    """What the kernel says of one port; ``netdev`` only when it is in the caller's network namespace."""
-
-    state: Optional[str] = None
-    netdev: Optional[str] = None
-
-
-@dataclass
 class Nldev:
-    """One consistent reading. ``ports`` is keyed by (device name, port number); ``netns_mode`` as ``rdma system``."""
+    """One reading: netdev name by (device name, port number), and the netns mode in the words of ``rdma system``.
 
-    protocols: Dict[str, Optional[str]] = field(default_factory=dict)
-    ports: Dict[Tuple[str, int], NldevPort] = field(default_factory=dict)
+    The kernel tells a port's netdev only when it is in the caller's network namespace.
+    """
+
+    netdevs: Dict[Tuple[str, int], str] = field(default_factory=dict)
     netns_mode: Optional[str] = None
 
 
@@ -115,20 +109,16 @@ def attributes(message: bytes) -> Dict[str, Any]:
 _KNOWN = frozenset(entry[1] for entry in NldevMessage.nla_map)
 
 
-def interpret(devices: List[bytes], ports: List[bytes], system: List[bytes]) -> Nldev:
-    """A reading from the answers to CMD_GET, CMD_PORT_GET (of all devices) and CMD_SYS_GET."""
+def interpret(ports: List[bytes], system: List[bytes]) -> Nldev:
+    """A reading from the answers to CMD_PORT_GET (of all devices) and CMD_SYS_GET."""
     result = Nldev()
-    for attrs in map(attributes, devices):
-        result.protocols[attrs["RDMA_NLDEV_ATTR_DEV_NAME"]] = attrs.get("RDMA_NLDEV_ATTR_DEV_PROTOCOL")
     for attrs in map(attributes, ports):
-        key = (attrs["RDMA_NLDEV_ATTR_DEV_NAME"], attrs["RDMA_NLDEV_ATTR_PORT_INDEX"])
-        result.ports[key] = NldevPort(
-            state=_PORT_STATES.get(attrs.get("RDMA_NLDEV_ATTR_PORT_STATE", -1)),
-            netdev=attrs.get("RDMA_NLDEV_ATTR_NDEV_NAME"),
-        )
+        netdev = attrs.get("RDMA_NLDEV_ATTR_NDEV_NAME")
+        if netdev:
+            key = (attrs["RDMA_NLDEV_ATTR_DEV_NAME"], attrs["RDMA_NLDEV_ATTR_PORT_INDEX"])
+            result.netdevs[key] = netdev
     for attrs in map(attributes, system):
-        mode = attrs.get("RDMA_NLDEV_SYS_ATTR_NETNS_MODE")
-        result.netns_mode = {0: "exclusive", 1: "shared"}.get(-1 if mode is None else mode)
+        result.netns_mode = _NETNS_MODES.get(attrs.get("RDMA_NLDEV_SYS_ATTR_NETNS_MODE", -1))
     return result
 
 
@@ -163,6 +153,6 @@ def read() -> Nldev:
                 index = attributes(raw)["RDMA_NLDEV_ATTR_DEV_INDEX"]
                 ports.extend(_ask(sock, request(CMD_PORT_GET, sequence, device=index, dump=True)))
             system = _ask(sock, request(CMD_SYS_GET, len(devices) + 2))
-            return interpret(devices, ports, system)
+            return interpret(ports, system)
     except (OSError, KeyError) as error:
         raise NldevError(str(error)) from error

@@ -6,7 +6,7 @@
 
 """Which netdev belongs to which port: what ``ibdev2netdev`` tells, without the tool.
 
-In order of trust: RDMA netlink, the port's GID table, ``parent`` (rxe), then the netdevs of the port's PCI function
+In order of trust: RDMA netlink, ``parent`` (rxe), the port's GID table, then the netdevs of the port's PCI function
 matched by ``dev_port``. Names prove nothing: udev renames both sides.
 """
 
@@ -55,15 +55,17 @@ def _by_function(tree: Tree, hca: Hca, port: Port) -> Optional[str]:
 
 
 def _candidate(tree: Tree, hca: Hca, port: Port, nldev: Optional[Nldev]) -> Optional[Tuple[str, str]]:
-    told = nldev.ports.get((hca.name, port.number)) if nldev else None
-    if told and told.netdev:
-        return told.netdev, "netlink"
+    told = nldev.netdevs.get((hca.name, port.number)) if nldev else None
+    if told:
+        return told, "netlink"
+    parent = tree.text(_infiniband.CLASS + "/" + hca.name + "/parent") if hca.software else None
+    if parent:
+        return parent, "parent"
     by_gid = _by_gid(port)
     if by_gid:
         return by_gid, "gid"
     if hca.software:
-        parent = tree.text(_infiniband.CLASS + "/" + hca.name + "/parent")
-        return (parent, "parent") if parent else _labelled(_by_mac(tree, hca), "mac")
+        return _labelled(_by_mac(tree, hca), "mac")
     return _labelled(_by_function(tree, hca, port), "device")
 
 

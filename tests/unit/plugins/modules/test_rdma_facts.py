@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Callable, Dict
 
 import pytest
 from ansible.module_utils import basic
 
 from ansible_collections.zerocopy.rdma.plugins.modules import rdma_facts
 
+Run = Callable[..., Dict[str, Any]]
+
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Iterator[Any]:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Run:
     """Runs the module with the given options and returns its result, also when it fails."""
 
     def call(**options: Any) -> Dict[str, Any]:
@@ -26,10 +28,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Itera
             rdma_facts.main()
         return json.loads(capsys.readouterr().out)
 
-    yield call
+    return call
 
 
-def test_a_node_without_anything_has_facts(run: Any, tmp_path: Path) -> None:
+def test_a_node_without_anything_has_facts(run: Run, tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
     result = run(root=str(tmp_path))
     assert result["changed"] is False
@@ -37,7 +39,7 @@ def test_a_node_without_anything_has_facts(run: Any, tmp_path: Path) -> None:
     assert (facts["hcas"], facts["gpus"], facts["usable"], facts["warnings"]) == ([], [], [], [])
 
 
-def test_check_mode_is_no_different(run: Any, tmp_path: Path) -> None:
+def test_check_mode_is_no_different(run: Run, tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
     assert run(root=str(tmp_path), _ansible_check_mode=True) == run(root=str(tmp_path))
 
@@ -51,13 +53,13 @@ def test_check_mode_is_no_different(run: Any, tmp_path: Path) -> None:
         ({}, "has no directory 'sys', so it is not the root of a node"),
     ],
 )
-def test_bad_input_is_named(run: Any, tmp_path: Path, options: Dict[str, Any], message: str) -> None:
+def test_bad_input_is_named(run: Run, tmp_path: Path, options: Dict[str, Any], message: str) -> None:
     result = run(root=str(tmp_path), **options)
     assert result["failed"] is True
     assert message in result["msg"]
 
 
-def test_vendor_ids_may_be_written_as_lspci_or_sysfs_write_them(run: Any, tmp_path: Path) -> None:
+def test_vendor_ids_may_be_written_as_lspci_or_sysfs_write_them(run: Run, tmp_path: Path) -> None:
     directory = tmp_path / "sys/bus/pci/devices/0000:01:00.0"
     directory.mkdir(parents=True)
     for name, value in {"vendor": "0x10de", "device": "0x2330", "class": "0x030200", "numa_node": "0"}.items():
