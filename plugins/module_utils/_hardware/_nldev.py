@@ -6,40 +6,27 @@
 
 """RDMA netlink (``NETLINK_RDMA``): the nldev messages for devices, ports and the netns mode.
 
-pyroute2 has no RDMA family, so the message tables are declared here on its classes. Numbers and types are those of
+pyroute2 has no RDMA family, so the message table is declared here on its message class. Numbers and types are those of
 include/uapi/rdma/rdma_netlink.h (``enum rdma_nldev_attr``, ``enum rdma_nldev_command``). Only requests that read
 are sent; none of them needs a privilege.
 """
 
 from __future__ import annotations
 
-import socket
 import struct
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-try:
-    from pyroute2.netlink import nlmsg
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netlink
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._pyroute2 import HAS_PYROUTE2, nlmsg
 
-    HAS_PYROUTE2 = True
-except ImportError:
-    nlmsg = object
-    HAS_PYROUTE2 = False
-
-NETLINK_RDMA = 20
-
+_NETLINK_RDMA = 20
 _RDMA_NL_NLDEV = 5
+_DEV_INDEX = 1
+
 CMD_GET = 1
 CMD_PORT_GET = 5
 CMD_SYS_GET = 6
-
-_NLM_F_REQUEST = 0x1
-_NLM_F_ACK = 0x4
-_NLM_F_DUMP = 0x300
-_NLMSG_ERROR = 2
-_NLMSG_DONE = 3
-_HEADER = struct.Struct("=IHHII")
-_DEV_INDEX = 1
 
 _NETNS_MODES = {0: "exclusive", 1: "shared"}
 
@@ -48,6 +35,7 @@ class NldevMessage(nlmsg):  # type: ignore[misc]  # pyroute2 is optional and shi
     """One nldev message. pyroute2 indexes ``nla_map`` by attribute number when each entry names its own."""
 
     prefix = "RDMA_NLDEV_"
+    fields = ()
     nla_map = (
         (1, "RDMA_NLDEV_ATTR_DEV_INDEX", "uint32"),
         (2, "RDMA_NLDEV_ATTR_DEV_NAME", "asciiz"),
@@ -81,32 +69,16 @@ class Nldev:
     netns_mode: Optional[str] = None
 
 
-def request(command: int, sequence: int, device: Optional[int] = None, dump: bool = False) -> bytes:
-    """An encoded nldev request."""
+def request(command: int, device: Optional[int] = None, dump: bool = False) -> bytes:
+    """An encoded nldev request, for all devices or the one with this index."""
     body = b"" if device is None else struct.pack("=HHI", 8, _DEV_INDEX, device)
-    flags = _NLM_F_REQUEST | (_NLM_F_DUMP if dump else _NLM_F_ACK)
-    return _HEADER.pack(_HEADER.size + len(body), (_RDMA_NL_NLDEV << 10) | command, flags, sequence, 0) + body
+    flags = _netlink.NLM_F_DUMP if dump else _netlink.NLM_F_ACK
+    return _netlink.request((_RDMA_NL_NLDEV << 10) | command, flags, body)
 
 
-def split(data: bytes) -> Iterator[Tuple[int, bytes]]:
-    """Netlink messages in a received buffer, as (type, whole message)."""
-    offset = 0
-    while offset + _HEADER.size <= len(data):
-        length, kind = struct.unpack_from("=IH", data, offset)
-        if length < _HEADER.size:
-            return
-        yield kind, data[offset : offset + length]
-        offset += (length + 3) & ~3
-
-
-def attributes(message: bytes) -> Dict[str, Any]:
-    """Attributes of one nldev message by name, decoded by pyroute2; unknown ones are left out."""
-    decoded = NldevMessage(message)
-    decoded.decode()
-    return {name: value for name, value in decoded["attrs"] if name in _KNOWN}
-
-
-_KNOWN = frozenset(entry[1] for entry in NldevMessage.nla_map)
+def attributes(raw: bytes) -> Dict[str, Any]:
+    """Attributes of one nldev message by name."""
+    return _netlink.decode(NldevMessage, raw)
 
 
 def interpret(ports: List[bytes], system: List[bytes]) -> Nldev:
@@ -122,21 +94,6 @@ def interpret(ports: List[bytes], system: List[bytes]) -> Nldev:
     return result
 
 
-def _ask(sock: socket.socket, message: bytes) -> List[bytes]:
-    sock.send(message)
-    answers: List[bytes] = []
-    while True:
-        for kind, raw in split(sock.recv(65536)):
-            if kind == _NLMSG_DONE:
-                return answers
-            if kind == _NLMSG_ERROR:
-                (code,) = struct.unpack_from("=i", raw, _HEADER.size)
-                if code:
-                    raise OSError(-code, "RDMA netlink request refused")
-                return answers
-            answers.append(raw)
-
-
 def read() -> Nldev:
     """Ask the running kernel.
 
@@ -145,14 +102,11 @@ def read() -> Nldev:
     if not HAS_PYROUTE2:
         raise NldevError("pyroute2 is not installed")
     try:
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_RDMA) as sock:
-            sock.settimeout(5)
-            devices = _ask(sock, request(CMD_GET, 1, dump=True))
+        with _netlink.open_socket(_NETLINK_RDMA) as sock:
             ports: List[bytes] = []
-            for sequence, raw in enumerate(devices, 2):
+            for raw in _netlink.ask(sock, request(CMD_GET, dump=True)):
                 index = attributes(raw)["RDMA_NLDEV_ATTR_DEV_INDEX"]
-                ports.extend(_ask(sock, request(CMD_PORT_GET, sequence, device=index, dump=True)))
-            system = _ask(sock, request(CMD_SYS_GET, len(devices) + 2))
-            return interpret(ports, system)
+                ports.extend(_netlink.ask(sock, request(CMD_PORT_GET, device=index, dump=True)))
+            return interpret(ports, _netlink.ask(sock, request(CMD_SYS_GET)))
     except (OSError, KeyError) as error:
         raise NldevError(str(error)) from error

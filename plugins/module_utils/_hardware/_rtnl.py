@@ -6,22 +6,37 @@
 
 """What only netlink and ethtool know of netdevs: exact addresses, maximum MTU, the rate a port supports.
 
-Everything here needs pyroute2 and the running kernel; without them sysfs and procfs have to do (``_netdev``).
+Everything here needs pyroute2 and the running kernel; without them sysfs and procfs have to do (``_netdev``). The link
+message is declared here with the two attributes that are needed, since pyroute2's own loads every kind of link.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional
 
-try:
-    from pyroute2 import IPRoute
-    from pyroute2.ethtool.ethtool import Ethtool
-    from pyroute2.ethtool.ioctl import EthtoolError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netlink, _pyroute2
 
-    HAS_PYROUTE2 = True
-except ImportError:
-    HAS_PYROUTE2 = False
+_NETLINK_ROUTE = 0
+_RTM_GETLINK = 18
+_RTM_GETADDR = 22
+
+
+class LinkMessage(_pyroute2.nlmsg):  # type: ignore[misc]  # pyroute2 is optional and has no types
+    """``struct ifinfomsg`` and attributes of include/uapi/linux/if_link.h."""
+
+    prefix = "IFLA_"
+    fields = (("family", "B"), ("pad", "B"), ("type", "H"), ("index", "i"), ("flags", "I"), ("change", "I"))
+    nla_map = ((3, "IFLA_IFNAME", "asciiz"), (51, "IFLA_MAX_MTU", "uint32"))
+
+
+class AddressMessage(_pyroute2.nlmsg):  # type: ignore[misc]  # pyroute2 is optional and has no types
+    """``struct ifaddrmsg`` and attributes of include/uapi/linux/if_addr.h."""
+
+    prefix = "IFA_"
+    fields = (("family", "B"), ("prefixlen", "B"), ("flags", "B"), ("scope", "B"), ("index", "I"))
+    nla_map = ((1, "IFA_ADDRESS", "ipaddr"), (2, "IFA_LOCAL", "ipaddr"))
 
 
 @dataclass
@@ -32,27 +47,38 @@ class Links:
     max_mtu: Dict[str, int] = field(default_factory=dict)
 
 
+def interpret(links: List[bytes], addresses: List[bytes]) -> Links:
+    """A reading from the answers to RTM_GETLINK and RTM_GETADDR dumps."""
+    result = Links()
+    names: Dict[int, str] = {}
+    for raw in links:
+        link = _netlink.decode(LinkMessage, raw)
+        names[link["index"]] = link["IFLA_IFNAME"]
+        # Zero is how the kernel spells "the driver sets no limit".
+        if link.get("IFLA_MAX_MTU"):
+            result.max_mtu[link["IFLA_IFNAME"]] = link["IFLA_MAX_MTU"]
+    for raw in addresses:
+        address = _netlink.decode(AddressMessage, raw)
+        # On a point-to-point link IFA_ADDRESS is the peer's.
+        value = address.get("IFA_LOCAL") or address.get("IFA_ADDRESS")
+        if value and address["index"] in names:
+            text = f"{value}/{address['prefixlen']}"
+            result.addresses.setdefault(names[address["index"]], []).append(text)
+    return result
+
+
 def read() -> Optional[Links]:
     """One reading of all netdevs; ``None`` when pyroute2 is missing or rtnetlink cannot be used."""
-    if not HAS_PYROUTE2:
+    if not _pyroute2.HAS_PYROUTE2:
         return None
-    result = Links()
     try:
-        with IPRoute() as ipr:
-            names = {}
-            for link in ipr.get_links():
-                names[link["index"]] = link.get_attr("IFLA_IFNAME")
-                maximum = link.get_attr("IFLA_MAX_MTU")
-                # Zero is how the kernel spells "the driver sets no limit".
-                if maximum:
-                    result.max_mtu[names[link["index"]]] = maximum
-            for address in ipr.get_addr():
-                value = address.get_attr("IFA_LOCAL") or address.get_attr("IFA_ADDRESS")
-                text = "{}/{}".format(value, address["prefixlen"])
-                result.addresses.setdefault(names.get(address["index"], ""), []).append(text)
-    except OSError:
+        with _netlink.open_socket(_NETLINK_ROUTE) as sock:
+            link_body, address_body = struct.pack("=BxHiII", 0, 0, 0, 0, 0), struct.pack("=BBBBI", 0, 0, 0, 0, 0)
+            links = _netlink.ask(sock, _netlink.request(_RTM_GETLINK, _netlink.NLM_F_DUMP, link_body))
+            addresses = _netlink.ask(sock, _netlink.request(_RTM_GETADDR, _netlink.NLM_F_DUMP, address_body))
+            return interpret(links, addresses)
+    except (OSError, KeyError):
         return None
-    return result
 
 
 def max_rates(netdevs: Iterable[str]) -> Dict[str, float]:
@@ -60,22 +86,23 @@ def max_rates(netdevs: Iterable[str]) -> Dict[str, float]:
 
     A netdev whose driver lists no link mode (virtual devices, IPoIB) is left out.
     """
-    if not HAS_PYROUTE2:
-        return {}
     found: Dict[str, float] = {}
-    ethtool = Ethtool()
-    try:
-        for name in netdevs:
-            try:
-                modes = ethtool.get_link_mode(name, with_netlink=False).supported_modes
-            except (EthtoolError, OSError, KeyError):
-                # KeyError: a link mode newer than this pyroute2's table; guessing from the others would be wrong.
-                continue
-            rates = [int(digits) for digits in (_leading_digits(mode) for mode in modes or []) if digits]
-            if rates:
-                found[name] = max(rates) / 1000.0
-    finally:
-        ethtool.close()
+    if not _pyroute2.HAS_PYROUTE2:
+        return found
+    library = _pyroute2.ethtool()
+    for name in netdevs:
+        try:
+            device = library.IoctlEthtool(name)
+            supported = device.get_link_mode_masks(device.get_link_settings())[0]
+        except (library.EthtoolError, OSError):
+            continue
+        bits = list(device.get_link_mode_bits(supported))
+        if len(bits) < sum(bin(word).count("1") for word in supported):
+            # The kernel knows faster modes than this pyroute2's table; guessing from the others would be wrong.
+            continue
+        rates = [int(digits) for digits in (_leading_digits(bit.name) for bit in bits) if digits]
+        if rates:
+            found[name] = max(rates) / 1000.0
     return found
 
 

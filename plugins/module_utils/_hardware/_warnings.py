@@ -104,19 +104,18 @@ def _of_functions(hcas: Sequence[Hca], nics: Sequence[PciFunction], drivers: Seq
             yield Warn("no_rdma_device", nic.address, text)
 
 
-def _of_topology(hcas: Sequence[Hca], gpus: Sequence[Gpu], system: System) -> Iterator[Warn]:
+def _of_topology(hcas: Sequence[Hca], names: Sequence[str], gpus: Sequence[Gpu], system: System) -> Iterator[Warn]:
     redirecting = sorted(address for address, on in system.acs.items() if on)
     if redirecting:
         named = ", ".join(redirecting[:_NAMED_AT_MOST]) + (", ..." if len(redirecting) > _NAMED_AT_MOST else "")
         text = f"ACS sends GPU-NIC traffic up to the root complex on {len(redirecting)} bridge(s): {named}"
         yield Warn("acs_redirects", redirecting[0], text)
-    if len(system.numa_nodes) > 1:
-        for label, pci in [(f"GPU {gpu.index}", gpu.pci) for gpu in gpus] + [
-            (hca.name, hca.pci) for hca in hcas if hca.pci
-        ]:
-            if pci.numa_node is None:
-                text = f"firmware gives no NUMA node for {label} ({pci.address}): its paths count as SYS"
-                yield Warn("numa_unknown", label, text)
+    places = [(f"GPU {gpu.index}", gpu.pci) for gpu in gpus]
+    places += [(hca.name, hca.pci) for hca in hcas if hca.pci and hca.name in names]
+    for label, pci in places:
+        if pci.numa_node is None and len(system.numa_nodes) > 1:
+            text = f"firmware gives no NUMA node for {label} ({pci.address}): its paths count as SYS"
+            yield Warn("numa_unknown", label, text)
 
 
 def unreadable(entries: Mapping[str, str]) -> List[Warn]:
@@ -138,9 +137,9 @@ def warnings(
     system: System,
 ) -> List[Warn]:
     """All warnings of a node, hardware first."""
-    names = {entry.hca for entry in usable}
+    names = sorted({entry.hca for entry in usable})
     found = list(_of_ports(hcas, usable, excluded))
-    found += _of_devices(hcas, sorted(names))
+    found += _of_devices(hcas, names)
     found += _of_functions(hcas, nics, drivers)
-    found += _of_topology(hcas, gpus, system)
+    found += _of_topology(hcas, names, gpus, system)
     return found

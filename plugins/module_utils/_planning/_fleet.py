@@ -11,9 +11,8 @@ Pure functions of the nodes' facts (``_hardware._gather``) and the inventory's i
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Counter, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import natural_key, ranges
 
@@ -163,18 +162,22 @@ def against_intent(node: Node) -> List[Tuple[str, str]]:
     return found
 
 
+def _where(pci: Mapping[str, Any]) -> str:
+    return "without NUMA node" if pci["numa_node"] is None else f"on NUMA node {pci['numa_node']}"
+
+
 def _parts(rdma: Mapping[str, Any]) -> Counter[str]:
     """A node's hardware as countable descriptions, in the terms the signature is made of."""
     parts: Counter[str] = Counter()
     for gpu in rdma.get("gpus", []):
-        name = gpu["model"] or "{}:{}".format(gpu["pci"]["vendor_id"], gpu["pci"]["device_id"])
-        parts["GPU {} on NUMA node {}".format(name, _text(gpu["pci"]["numa_node"]))] += 1
+        name = gpu["model"] or f"{gpu['pci']['vendor_id']}:{gpu['pci']['device_id']}"
+        parts[f"GPU {name} {_where(gpu['pci'])}"] += 1
     for hca in rdma["hcas"]:
         if hca["software"] or hca["sriov"]["role"] == "vf" or not hca["pci"]:
             continue
         layers = "+".join(_text(port["link_layer"]) for port in hca["ports"])
-        name = hca["board_id"] or "{}:{}".format(hca["pci"]["vendor_id"], hca["pci"]["device_id"])
-        parts["HCA {} ({}) on NUMA node {}".format(name, layers, _text(hca["pci"]["numa_node"]))] += 1
+        name = hca["board_id"] or f"{hca['pci']['vendor_id']}:{hca['pci']['device_id']}"
+        parts[f"HCA {name} ({layers}) {_where(hca['pci'])}"] += 1
     return parts
 
 
@@ -182,7 +185,7 @@ def differences(reference: Mapping[str, Any], other: Mapping[str, Any]) -> List[
     """How another node's hardware differs from a reference node's."""
     have, want = _parts(other), _parts(reference)
     found = [f"lacks {count} x {part}" for part, count in sorted((want - have).items())]
-    found += [f"has {count} x {part} more" for part, count in sorted((have - want).items())]
+    found += [f"has {count} more x {part}" for part, count in sorted((have - want).items())]
     return found or ["same devices, other PCIe paths between GPUs and HCAs"]
 
 

@@ -5,20 +5,23 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather, _nldev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather, _netlink, _nldev
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
 
 def messages(name: str) -> List[bytes]:
     """Messages of a recorded answer, without the end marks."""
-    return [raw for kind, raw in _nldev.split((FIXTURES / "nldev" / name).read_bytes()) if kind > 3]
+    return [raw for kind, raw in _netlink.split((FIXTURES / "nldev" / name).read_bytes()) if kind > 3]
 
 
 @pytest.fixture(scope="module")
@@ -64,15 +67,15 @@ def test_netns_mode_is_the_same_from_both(facts: Dict[str, Any], netlink: _nldev
 
 
 def test_request_bytes_are_those_of_the_kernel_header() -> None:
-    assert _nldev.request(_nldev.CMD_GET, 1, dump=True).hex() == "10000000011401030100000000000000"
-    by_index = _nldev.request(_nldev.CMD_PORT_GET, 2, device=3, dump=True).hex()
-    assert by_index == "180000000514010302000000000000000800010003000000"
+    assert _nldev.request(_nldev.CMD_GET, dump=True).hex() == "10000000011401030100000000000000"
+    by_index = _nldev.request(_nldev.CMD_PORT_GET, device=3, dump=True).hex()
+    assert by_index == "180000000514010301000000000000000800010003000000"
 
 
 def test_a_cut_off_buffer_ends_the_messages() -> None:
     whole = (FIXTURES / "nldev" / "dev_get.bin").read_bytes()
-    assert len(list(_nldev.split(whole[:8]))) == 0
-    assert list(_nldev.split(b"\0" * 64)) == []
+    assert len(list(_netlink.split(whole[:8]))) == 0
+    assert list(_netlink.split(b"\0" * 64)) == []
 
 
 def test_software_devices_are_placed_at_the_nic_below_them(facts: Dict[str, Any]) -> None:
@@ -107,3 +110,16 @@ def test_a_vlan_on_the_port_is_not_taken_for_the_port(facts: Dict[str, Any]) -> 
     assert "vlan102" in [gid["netdev"] for gid in port["gids"]]
     assert port["netdev"]["name"] == "enp39s0"
     assert port["gids"][port["roce_v2_gid_index"]]["gid"].endswith("ffff:0a4e:0201")
+
+
+def test_loading_parts_of_pyroute2_leaves_the_rest_of_it_usable() -> None:
+    code = (
+        "from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _pyroute2\n"
+        "assert _pyroute2.HAS_PYROUTE2\n"
+        "import sys\n"
+        "assert 'pyroute2' not in sys.modules and 'asyncio' not in sys.modules\n"
+        "from pyroute2 import IPRoute\n"
+        "from pyroute2.netlink import nlmsg\n"
+        "assert nlmsg is _pyroute2.nlmsg and IPRoute().close() is None\n"
+    )
+    subprocess.run([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)), check=True)

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Asking the kernel by netlink: requests, answers and attributes. pyroute2 decodes, the socket is our own."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Any, Dict, Iterator, List, Tuple
+
+NLM_F_REQUEST = 0x1
+NLM_F_ACK = 0x4
+NLM_F_DUMP = 0x300
+
+_NLMSG_ERROR = 2
+_NLMSG_DONE = 3
+_HEADER = struct.Struct("=IHHII")
+# The kernel fills dump buffers of up to 32 KiB (net/netlink/af_netlink.c, NLMSG_GOODSIZE and netlink_dump).
+_BUFFER = 65536
+_TIMEOUT = 5
+
+
+def request(kind: int, flags: int, body: bytes = b"") -> bytes:
+    """An encoded netlink request with sequence number 1."""
+    return _HEADER.pack(_HEADER.size + len(body), kind, NLM_F_REQUEST | flags, 1, 0) + body
+
+
+def split(data: bytes) -> Iterator[Tuple[int, bytes]]:
+    """Netlink messages in a received buffer, as (type, whole message)."""
+    offset = 0
+    while offset + _HEADER.size <= len(data):
+        length, kind = struct.unpack_from("=IH", data, offset)
+        if length < _HEADER.size:
+            return
+        yield kind, data[offset : offset + length]
+        offset += (length + 3) & ~3
+
+
+def ask(sock: socket.socket, message: bytes) -> List[bytes]:
+    """All answers to a request. Raises OSError with the kernel's error number when it is refused."""
+    sock.send(message)
+    answers: List[bytes] = []
+    while True:
+        for kind, raw in split(sock.recv(_BUFFER)):
+            if kind == _NLMSG_DONE:
+                return answers
+            if kind == _NLMSG_ERROR:
+                (code,) = struct.unpack_from("=i", raw, _HEADER.size)
+                if code:
+                    raise OSError(-code, "netlink request refused")
+                return answers
+            answers.append(raw)
+
+
+def open_socket(protocol: int) -> socket.socket:
+    """A netlink socket that gives up after five seconds of silence. Raises OSError where the kernel lacks it."""
+    sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
+    sock.settimeout(_TIMEOUT)
+    return sock
+
+
+def decode(message_class: Any, raw: bytes) -> Dict[str, Any]:
+    """Fields and known attributes of one message, by name; unknown attributes are left out.
+
+    ``message_class`` is a message table, a subclass of pyroute2's ``nlmsg`` with ``fields`` and ``nla_map``.
+    """
+    message = message_class(raw)
+    message.decode()
+    known = {entry[1] for entry in message_class.nla_map}
+    values = {name: message[name] for name, _format in message_class.fields}
+    values.update((name, value) for name, value in message["attrs"] if name in known)
+    return values

@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The parts of pyroute2 that the facts need, without the rest of it.
+
+``import pyroute2`` loads every protocol it knows, about 160 modules, and takes longer than the whole of this
+collection's work on a node. Its subpackages stand on their own, so they are loaded below an empty parent package where
+the installed version allows it, and the ordinary way where not.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any, Dict, List, Optional
+
+_PACKAGES = ("pyroute2", "pyroute2.ethtool")
+_PARTS = ("pyroute2.netlink", "pyroute2.ethtool.ioctl")
+
+
+def _empty_package(name: str) -> Optional[ModuleType]:
+    """A package of this name with the right path, whose own code has not run."""
+    parent = sys.modules.get(name.rpartition(".")[0])
+    if parent is None:
+        spec = importlib.util.find_spec(name)
+        path: List[str] = list((spec and spec.submodule_search_locations) or [])
+    else:
+        path = [entry + "/" + name.rpartition(".")[2] for entry in parent.__path__]
+    if not path:
+        return None
+    package = ModuleType(name)
+    package.__path__ = path
+    return package
+
+
+def _load_alone() -> Dict[str, ModuleType]:
+    """Load the parts below empty packages; these are gone again afterwards, so a later import gets the real ones."""
+    if "pyroute2" in sys.modules:
+        return {}
+    before = set(sys.modules)
+    try:
+        for name in _PACKAGES:
+            package = _empty_package(name)
+            if package is None:
+                return {}
+            sys.modules[name] = package
+        return {name: importlib.import_module(name) for name in _PARTS}
+    except (ImportError, AttributeError):
+        # This version's subpackages need their parents: leave nothing half-loaded behind.
+        for name in set(sys.modules) - before:
+            if name.startswith("pyroute2"):
+                del sys.modules[name]
+        return {}
+    finally:
+        for name in _PACKAGES:
+            if name not in before:
+                sys.modules.pop(name, None)
+
+
+def _load() -> Dict[str, ModuleType]:
+    loaded = _load_alone()
+    if loaded:
+        return loaded
+    try:
+        return {name: importlib.import_module(name) for name in _PARTS}
+    except ImportError:
+        return {}
+
+
+_loaded = _load()
+
+HAS_PYROUTE2 = bool(_loaded)
+# Base class of netlink messages; without pyroute2 the message tables are still defined, but cannot decode.
+nlmsg: Any = _loaded["pyroute2.netlink"].nlmsg if _loaded else object
+
+
+def ethtool() -> Any:
+    """pyroute2's module for ethtool's ioctl (``IoctlEthtool``, ``EthtoolError``); only where HAS_PYROUTE2."""
+    return _loaded["pyroute2.ethtool.ioctl"]
