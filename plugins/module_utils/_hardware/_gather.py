@@ -90,7 +90,8 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
     """
     options = options or Options()
     tree = Tree(root)
-    sources = {"hcas": "sysfs", "port_netdevs": "sysfs", "addresses": "procfs", "netns_mode": "sysfs"}
+    sources = dict.fromkeys(("hcas", "port_netdevs", "gpus", "affinity", "system", "netns_mode"), "sysfs")
+    sources["addresses"] = "procfs"
     nldev = _netlink(tree.live, sources)
     links = _rtnl.read() if tree.live else None
     if links:

@@ -14,7 +14,8 @@ from typing import Dict, List, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import CharDevice, Gid, Hca, Port
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree, is_number
+from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
 
 CLASS = "sys/class/infiniband"
 
@@ -33,15 +34,10 @@ _COUNTERS = (
     "hw_counters/rx_icrc_encapsulated",
 )
 
-_RATE = re.compile(r"^([0-9]+(?:\.[0-9]+)?)\s*Gb/sec(?:\s*\(([0-9]+)X)?")
+_RATE = re.compile(r"^([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*Gb/sec(?:\s*\(([0-9]{1,3})X)?", re.ASCII)
 # Unused entries: all zero, or only the default subnet prefix on InfiniBand.
 _EMPTY_GIDS = ("0000:0000:0000:0000:0000:0000:0000:0000", "fe80:0000:0000:0000:0000:0000:0000:0000")
 _MAPPED_IPV4 = "0000:0000:0000:0000:0000:ffff:"
-
-
-def natural(name: str) -> List[Tuple[int, int, str]]:
-    """Sort key that puts ``mlx5_10`` after ``mlx5_9``."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
 
 
 def _after_colon(text: Optional[str]) -> Optional[str]:
@@ -70,21 +66,21 @@ def char_devices(tree: Tree) -> CharDevices:
     for class_name, table in (("infiniband_verbs", found.uverbs), ("infiniband_cm", found.ucm)):
         for name in tree.names("sys/class/" + class_name):
             directory = f"sys/class/{class_name}/{name}"
-            hca = tree.text(directory + "/ibdev") if name.startswith(("uverbs", "ucm")) else None
+            hca = tree.name(directory + "/ibdev") if name.startswith(("uverbs", "ucm")) else None
             if hca:
                 table[hca] = char_device(tree, directory, name)
     for name in tree.names("sys/class/infiniband_mad"):
         directory = "sys/class/infiniband_mad/" + name
         if not name.startswith(("umad", "issm")):
             continue
-        hca, port = tree.text(directory + "/ibdev"), tree.number(directory + "/port")
+        hca, port = tree.name(directory + "/ibdev"), tree.number(directory + "/port")
         if hca and port is not None:
             (found.umad if name.startswith("umad") else found.issm)[(hca, port)] = char_device(tree, directory, name)
     return found
 
 
 def _indices(tree: Tree, directory: str) -> List[int]:
-    return sorted(int(name) for name in tree.names(directory) if name.isdigit())
+    return sorted(int(name) for name in tree.names(directory) if is_number(name))
 
 
 def _gid_type(text: Optional[str], link_layer: Optional[str]) -> Optional[str]:
@@ -105,7 +101,7 @@ def _gids(tree: Tree, directory: str, link_layer: Optional[str]) -> List[Gid]:
                 index=index,
                 gid=value,
                 type=_gid_type(tree.text(f"{directory}/gid_attrs/types/{index}"), link_layer),
-                netdev=tree.text(f"{directory}/gid_attrs/ndevs/{index}"),
+                netdev=tree.name(f"{directory}/gid_attrs/ndevs/{index}"),
             )
         )
     return found
@@ -187,7 +183,7 @@ def hcas(tree: Tree, counters: bool) -> List[Hca]:
     """All RDMA devices with their ports; netdevs and what depends on them are still missing (``_port_netdev``)."""
     found = []
     devices = char_devices(tree)
-    for name in sorted(tree.names(CLASS), key=natural):
+    for name in sorted(tree.names(CLASS), key=natural_key):
         directory = CLASS + "/" + name
         node_type = _after_colon(tree.text(directory + "/node_type"))
         address = place(tree, name)

@@ -23,7 +23,7 @@ DEVICES = "sys/bus/pci/devices"
 
 _ADDRESS = re.compile(r"^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
 _ROOT = re.compile(r"^pci[0-9a-f]{4,}:[0-9a-f]{2}$")
-_SPEED = re.compile(r"^([0-9]+(?:\.[0-9]+)?)\s*GT/s")
+_SPEED = re.compile(r"^([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*GT/s", re.ASCII)
 
 _CONFIG_HEADER_SIZE = 64
 _ACS_CAPABILITY = 0x000D

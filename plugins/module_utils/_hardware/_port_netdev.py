@@ -58,7 +58,7 @@ def _candidate(tree: Tree, hca: Hca, port: Port, nldev: Optional[Nldev]) -> Opti
     told = nldev.netdevs.get((hca.name, port.number)) if nldev else None
     if told:
         return told, "netlink"
-    parent = tree.text(_infiniband.CLASS + "/" + hca.name + "/parent") if hca.software else None
+    parent = tree.name(_infiniband.CLASS + "/" + hca.name + "/parent") if hca.software else None
     if parent:
         return parent, "parent"
     by_gid = _by_gid(port)

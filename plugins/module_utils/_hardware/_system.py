@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Sequence, Union
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _infiniband, _pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import CharDevice, Gpu, Hca
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree, is_number
 
 _RDMA_MODULES = ("ib_core", "ib_uverbs", "ib_umad", "rdma_cm", "rdma_ucm")
 # RDMA module that serves a PCI driver (Kconfig of drivers/infiniband/hw).
@@ -28,6 +28,9 @@ _RUNTIME_UNITS = ("containerd", "crio", "k3s", "k3s-agent", "rke2-server", "rke2
 _RUNTIME_COMMANDS = ("containerd", "crio")
 # Memory regions on dma-buf file descriptors exist since Linux 5.12 (ib_uverbs, UVERBS_METHOD_REG_DMABUF_MR).
 _DMABUF_SINCE = (5, 12)
+
+# CONFIG_NODES_SHIFT is at most 10.
+_MAX_NUMNODES = 1024
 
 Limit = Union[int, str, None]
 
@@ -139,7 +142,7 @@ def iommu_mode(tree: Tree, addresses: Sequence[str]) -> Optional[str]:
 
 def _version(release: Optional[str]) -> Optional[Sequence[int]]:
     parts = (release or "").split(".")[:2]
-    return tuple(int(part) for part in parts) if len(parts) == 2 and all(part.isdigit() for part in parts) else None
+    return tuple(int(part) for part in parts) if len(parts) == 2 and all(is_number(part) for part in parts) else None
 
 
 def gpudirect(tree: Tree, gpus: Sequence[Gpu], release: Optional[str], modules: Dict[str, str]) -> GpuDirect:
@@ -162,21 +165,26 @@ def gpudirect(tree: Tree, gpus: Sequence[Gpu], release: Optional[str], modules: 
 
 
 def _limit(word: str) -> Limit:
-    return int(word) if word.isdigit() else word
+    return int(word) if is_number(word) else word
+
+
+def _runtime_processes(tree: Tree) -> Iterator[Tuple[str, int]]:
+    for unit in _RUNTIME_UNITS:
+        # Control groups version 2, then version 1.
+        for base in ("sys/fs/cgroup", "sys/fs/cgroup/systemd"):
+            procs = tree.text(f"{base}/system.slice/{unit}.service/cgroup.procs") or ""
+            for word in procs.split():
+                if is_number(word) and tree.text(f"proc/{word}/comm") in _RUNTIME_COMMANDS:
+                    yield unit, int(word)
 
 
 def memlock(tree: Tree) -> Optional[Memlock]:
     """Locked-memory limit of the running container runtime, found through its systemd unit's control group."""
-    for unit in _RUNTIME_UNITS:
-        procs = tree.text(f"sys/fs/cgroup/system.slice/{unit}.service/cgroup.procs") or ""
-        for pid in (int(word) for word in procs.split() if word.isdigit()):
-            command = tree.text(f"proc/{pid}/comm")
-            if command not in _RUNTIME_COMMANDS:
-                continue
-            for line in (tree.text(f"proc/{pid}/limits") or "").splitlines():
-                if line.startswith("Max locked memory"):
-                    soft, hard = line.split()[3:5]
-                    return Memlock(runtime=unit, pid=pid, soft=_limit(soft), hard=_limit(hard))
+    for unit, pid in _runtime_processes(tree):
+        for line in (tree.text(f"proc/{pid}/limits") or "").splitlines():
+            words = line.split()
+            if words[:3] == ["Max", "locked", "memory"] and len(words) >= 5:
+                return Memlock(runtime=unit, pid=pid, soft=_limit(words[3]), hard=_limit(words[4]))
     return None
 
 
@@ -185,7 +193,7 @@ def numa_nodes(tree: Tree) -> List[int]:
     nodes: List[int] = []
     for part in (tree.text("sys/devices/system/node/online") or "").split(","):
         first, _dash, last = part.partition("-")
-        if first.isdigit() and (last.isdigit() or not last):
+        if is_number(first) and is_number(last or first) and int(last or first) < _MAX_NUMNODES:
             nodes.extend(range(int(first), int(last or first) + 1))
     return nodes
 

@@ -15,11 +15,20 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from typing import Dict, List, Optional
 
 # ENOTDIR and ELOOP are what a device replaced or a link broken in mid-read looks like.
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.ELOOP)
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
+# The kernel prints nothing wider than 64 bits.
+_WIDEST = 1 << 64
+_NUMBER = re.compile(r"^[0-9]{1,19}$", re.ASCII)
+
+
+def is_number(text: str) -> bool:
+    """Whether ``text`` is a plain decimal number; unlike ``str.isdigit`` not for other scripts' digits."""
+    return bool(_NUMBER.match(text))
 
 
 class Tree:
@@ -35,12 +44,22 @@ class Tree:
         self.live = self.root == "/"
         self.unreadable: Dict[str, str] = {}
 
+    def _real(self, path: str) -> Optional[str]:
+        try:
+            return os.path.realpath(os.path.join(self.root, path))
+        except OSError as error:
+            # A link that vanishes between lstat and readlink; realpath forgives everything else.
+            self._note(path, error)
+        except ValueError:
+            # A name read from a file, with a NUL in it.
+            self.unreadable["/" + path.replace("\0", "\\0")] = "not a name"
+        return None
+
     def _inside(self, path: str) -> Optional[str]:
-        full = os.path.join(self.root, path)
         if self.live:
-            return full
-        real = os.path.realpath(full)
-        return full if real == self.root or real.startswith(self.root + os.sep) else None
+            return None if "\0" in path else self.root + path
+        real = self._real(path)
+        return real if real and (real == self.root or real.startswith(self.root + os.sep)) else None
 
     def _note(self, path: str, error: OSError) -> None:
         if error.errno in _ABSENT:
@@ -73,10 +92,21 @@ class Tree:
         if text is None:
             return None
         try:
-            return int(text, base)
+            value = int(text, base)
         except ValueError:
+            value = _WIDEST
+        if abs(value) >= _WIDEST:
             self.unreadable["/" + path] = "not a number"
             return None
+        return value
+
+    def name(self, path: str) -> Optional[str]:
+        """The file's text as the name of a device; ``None`` when it cannot be one."""
+        text = self.text(path)
+        if text is None or ("/" not in text and "\0" not in text and text not in (".", "..")):
+            return text
+        self.unreadable["/" + path] = "not a name"
+        return None
 
     def names(self, path: str) -> List[str]:
         """Sorted names in a directory; empty when there is none."""
@@ -95,8 +125,8 @@ class Tree:
 
     def resolve(self, path: str) -> Optional[str]:
         """Where a path leads after all symbolic links, relative to the root; ``None`` when it leads nowhere."""
-        real = os.path.realpath(os.path.join(self.root, path))
-        if not os.path.exists(real):
+        real = self._real(path)
+        if real is None or not os.path.exists(real):
             return None
         if self.live:
             return real[1:]
@@ -106,7 +136,10 @@ class Tree:
         """Last component of what a symbolic link points to, whether or not the target exists."""
         try:
             return os.path.basename(os.readlink(os.path.join(self.root, path))) or None
+        except ValueError:
+            return None
         except OSError as error:
+            # EINVAL: it is no link.
             if error.errno != errno.EINVAL:
                 self._note(path, error)
             return None

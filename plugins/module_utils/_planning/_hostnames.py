@@ -11,12 +11,9 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterable, List, Tuple
 
-_NUMBERED = re.compile(r"^(.*?)(\d+)(\D*)$")
+from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
 
-
-def natural_key(name: str) -> List[Tuple[int, int, str]]:
-    """Sort key by which ``node10`` follows ``node9``."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
+_NUMBERED = re.compile(r"^(.*?)([0-9]{1,18})([^0-9]*)$")
 
 
 def ranges(numbers: List[str]) -> str:

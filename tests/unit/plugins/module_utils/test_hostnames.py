@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold, natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
 
 
 @pytest.mark.parametrize(
