@@ -1,0 +1,73 @@
+# Everything is installed in build/; nothing outside the checkout changes.
+SHELL := /bin/bash
+PYTHON ?= $(shell for p in python3.11 python3; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := build/venv
+OLDEST := build/venv-oldest
+COLLECTION := build/collections/ansible_collections/zerocopy/rdma
+STEP := tests/step.sh
+SITE = -i inventory -i tests/fleet/inventory.yml -e rdma_discover_facts_dir=$(CURDIR)/build/$(1)/facts \
+  -e 'rdma_discover_root=$(CURDIR)/build/$(1)/nodes/{{inventory_hostname}}'
+
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+# Ansible refuses to start in a locale that is not UTF-8.
+export LC_ALL := C.UTF-8
+
+.PHONY: help demo test format lab lab-down bench-facts oldest clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+
+demo: $(VENV)/controller $(COLLECTION) ## the whole of site.yml on recorded nodes: no root, no cluster, no VM
+	@$(STEP) 'recorded fleet' python tests/fleet/expand.py --output build/demo/nodes
+	@ansible-playbook $(call SITE,demo) playbooks/site.yml
+
+test: $(VENV)/dev $(OLDEST)/controller $(COLLECTION) ## every check that needs no VM; ONLY=<regex> for some of them
+	@tests/gates.sh '$(ONLY)'
+
+format: $(VENV)/dev ## format the code, and fix what can be fixed without thinking
+	@ruff check --quiet --fix . ; ruff format .
+
+lab: $(VENV)/dev $(COLLECTION) ## the playbooks on QEMU guests with real kernels (root; see tests/lab)
+	@molecule test -s vm
+
+lab-down: ## stop whatever the lab left running
+	@python3 tests/lab/lab.py down
+
+bench-facts: $(VENV)/dev $(COLLECTION) ## what a run of rdma_facts costs
+	@python tests/bench/facts.py
+
+clean: lab-down ## remove all that was built
+	rm -rf build
+
+# The built collection, not the checkout, on the lowest ansible-core that meta/runtime.yml allows.
+oldest: export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/build/oldest
+oldest: $(OLDEST)/controller $(VENV)/controller
+	rm -rf build/oldest
+	ansible-galaxy collection build --output-path build/oldest
+	python tests/fleet/expand.py --output build/oldest/nodes
+	$(OLDEST)/bin/ansible-galaxy collection install --offline build/oldest/*.tar.gz
+	$(OLDEST)/bin/ansible-playbook $(call SITE,oldest) zerocopy.rdma.site
+
+$(COLLECTION):
+	@mkdir -p $(@D) && ln -s ../../../.. $@
+
+%/bin/python:
+	@[ -n '$(PYTHON)' ] || { echo 'Python 3.11 or newer is needed (Debian 12 or newer: apt install python3).'; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' || { echo 'Python cannot make virtual environments (Debian: apt install python3-venv).'; exit 1; }
+	@$(STEP) 'virtual environment' $(PYTHON) -m venv --clear $*
+
+# Compiling the 30,000 files of the package `ansible` takes longer than downloading them, and few are used.
+PIP = -m pip install --no-compile --disable-pip-version-check
+$(VENV)/controller: requirements.txt | $(VENV)/bin/python
+	@$(STEP) 'ansible' python $(PIP) -r $<
+	@touch $@
+
+$(VENV)/dev: requirements-dev.txt $(VENV)/controller
+	@$(STEP) 'test tools' python $(PIP) -r $<
+	@touch $@
+
+$(OLDEST)/controller: requirements-oldest.txt | $(OLDEST)/bin/python
+	@$(STEP) 'oldest ansible-core' $(OLDEST)/bin/python $(PIP) -r $<
+	@touch $@

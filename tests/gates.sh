@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# gates.sh [REGEX]: every gate, or those whose name matches, whatever failed before; the count comes last.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+only=${1:-}
+export NO_COLOR=1
+passed=0
+failed=()
+
+gate() {
+    [[ $1 =~ $only ]] || return
+    if tests/step.sh "$@"; then
+        passed=$((passed + 1))
+    else
+        failed+=("$1")
+    fi
+}
+
+collection=build/collections/ansible_collections/zerocopy/rdma
+gate 'format' ruff format --check .
+gate 'lint' ruff check .
+gate 'shellcheck' shellcheck .ci/run tests/*.sh
+gate 'yamllint' yamllint --strict .
+gate 'ansible-lint' ansible-lint --offline
+gate 'types' mypy $collection/plugins $collection/tests
+gate 'docs' antsibull-docs lint-collection-docs --plugin-docs --skip-rstcheck --validate-collection-refs=self .
+gate 'changelog' antsibull-changelog lint
+gate 'pytest' pytest -q tests/unit
+gate 'ansible-test sanity' tests/ansible-test.sh sanity --venv
+gate 'ansible-test units' tests/ansible-test.sh units --venv
+gate 'molecule default' molecule test -s default
+gate 'collection build' ansible-galaxy collection build --force --output-path build
+gate 'oldest ansible-core' make --no-print-directory oldest
+
+units=build/log/ansible-test-units.log
+missing=$([ ! -e $units ] || sed -nE 's/.*unit tests on Python ([0-9.]+) .*not be found.*/\1/p' $units)
+[ -z "$missing" ] || echo "Not tested with Python ${missing//$'\n'/, }: not installed here."
+[ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
+echo "gates: $passed passed, ${#failed[@]} failed"
+[ ${#failed[@]} -eq 0 ]
