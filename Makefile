@@ -35,8 +35,9 @@ lab: $(VENV)/dev $(COLLECTION) ## the playbooks on QEMU guests with real kernels
 lab-down: ## stop whatever the lab left running
 	@python3 tests/lab/lab.py down
 
-bench-facts: $(VENV)/dev $(COLLECTION) ## what a run of rdma_facts costs
-	@python tests/bench/facts.py
+bench-facts: $(VENV)/dev $(COLLECTION) ## what rdma_facts costs against ping and the usual four tasks, in a guest
+	@trap 'molecule destroy -s vm' EXIT; molecule prepare -s vm && \
+	  python tests/bench/facts.py --inventory extensions/molecule/vm/inventory --host node1
 
 clean: lab-down ## remove all that was built
 	rm -rf build

@@ -8,7 +8,7 @@ name: fleet
 short_description: Show the RDMA facts of many hosts as one picture
 version_added: 0.1.0
 author:
-  - The zerocopy.rdma authors
+  - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Turns the facts of M(zerocopy.rdma.rdma_facts) of many hosts into one table, tells per group whether its nodes are
     alike and how they differ, and reports what is missing or slow against the intent in the inventory.

@@ -17,7 +17,7 @@ description:
   - Works as an ordinary user. What that user may not read is listed in RV(ansible_facts.rdma.unreadable).
   - A device that vanishes while it is read, or an attribute the kernel refuses, never makes the module fail.
 author:
-  - The zerocopy.rdma authors
+  - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
   - zerocopy.rdma._attributes.facts_module

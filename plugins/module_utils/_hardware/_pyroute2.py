@@ -50,7 +50,7 @@ def _load_alone() -> Dict[str, ModuleType]:
                 return {}
             sys.modules[name] = package
         return {name: importlib.import_module(name) for name in _PARTS}
-    except (ImportError, AttributeError):
+    except Exception:  # as in _load
         # This version's subpackages need their parents: leave nothing half-loaded behind.
         for name in set(sys.modules) - before:
             if name.startswith("pyroute2"):
@@ -68,7 +68,9 @@ def _load() -> Dict[str, ModuleType]:
         return loaded
     try:
         return {name: importlib.import_module(name) for name in _PARTS}
-    except ImportError:
+    except Exception:
+        # Not only ImportError: 0.9.1 and 0.9.2 install on Python 3.8 and then raise TypeError. Facts from sysfs are
+        # better than none.
         return {}
 
 

@@ -12,7 +12,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils import _topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Gpu, Hca, PciFunction, Port
 
 
-def function(path: str, numa: Optional[int] = 0, root: str = "pci0000:00") -> PciFunction:
+def function(path: str, numa: Optional[int] = 0, root: Optional[str] = "pci0000:00") -> PciFunction:
     """A PCI function at the end of ``path``, a list of bus:device.function without the domain."""
     addresses = ["0000:" + part for part in path.split()]
     return PciFunction(addresses[-1], "15b3", "1021", "020700", "mlx5_core", numa, root, addresses)

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The lab's command line; see README.md beside it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from vmlab import image, lifecycle, prerequisites, topology
+from vmlab.paths import CACHE, SSH_CONFIG
+from vmlab.progress import LabError, say
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="lab.py", description="QEMU guests with NUMA, PCIe switches and SR-IOV.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    deps = commands.add_parser("deps", help="say which Debian packages the host lacks")
+    deps.add_argument("--install", action="store_true", help="install them with apt-get")
+    build = commands.add_parser("image", help="build the guest image if it is not cached")
+    build.add_argument("--prune", action="store_true", help="also remove images of older recipes")
+    commands.add_parser("up", help="start the guests and wait for ssh")
+    commands.add_parser("down", help="stop and remove everything")
+    commands.add_parser("status", help="show what runs")
+    ssh = commands.add_parser("ssh", help="open a shell on a node, or run a command there")
+    ssh.add_argument("node")
+    ssh.add_argument("remote", nargs=argparse.REMAINDER, metavar="command")
+    return parser.parse_args()
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.command == "deps":
+        if options.install:
+            prerequisites.install()
+        prerequisites.check()
+    elif options.command == "image":
+        prerequisites.check()
+        say(f"guest image: {image.guest_image()}")
+        for name in image.prune() if options.prune else []:
+            say(f"removed {CACHE / name}")
+    elif options.command == "up":
+        lifecycle.up()
+    elif options.command == "down":
+        lifecycle.down()
+    elif options.command == "status":
+        return lifecycle.status()
+    elif options.command == "ssh":
+        os.execvp("ssh", ["ssh", "-F", str(SSH_CONFIG), topology.node(options.node).name, *options.remote])
+    return 0
+
+
+def main() -> int:
+    """Run the command; a failure is one message that names the log to read, not a traceback."""
+    options = _arguments()
+    try:
+        return _run(options)
+    except LabError as error:
+        print(f"lab.py {options.command}: {error}", file=sys.stderr)
+        hint = lifecycle.logs_on_failure()
+        if hint:
+            print(hint, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The life of the lab: up, down, status."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from . import image, network, prerequisites, qemu
+from .paths import CACHE, LOGS, NAME, RUN, SSH_CONFIG, pid_file, serial_log
+from .progress import LabError, await_condition, step, tail
+from .topology import NODES, Node
+
+_BOOT_SECONDS = 420
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{NAME}.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def running(node: Node) -> bool:
+    """Whether the guest's QEMU lives: a pid file alone may be left from a killed run, or name a stranger."""
+    if not network.exists() or not pid_file(node.name).exists():
+        return False
+    text = pid_file(node.name).read_text().strip()
+    return text.isdigit() and int(text) in network.pids()
+
+
+def up() -> None:
+    """Start what is not running and wait until every guest answers over ssh."""
+    prerequisites.check()
+    with _locked():
+        guest_image = image.guest_image()
+        RUN.mkdir(mode=0o755, exist_ok=True)
+        network.up()
+        network.write_ssh_config((guest_image / "host_key.pub").read_text())
+        to_start = [node for node in NODES if not running(node)]
+        if to_start:
+            prefix = qemu.command_prefix(guest_image)
+            accel = qemu.accelerator(prefix, guest_image)
+            for node in to_start:
+                with step(f"{node.name}: starting QEMU"):
+                    qemu.start(node, prefix, accel, guest_image)
+        for node in NODES:
+            with step(f"{node.name}: until it has booted and answers over ssh"):
+                _await_boot(node)
+
+
+def _await_boot(node: Node) -> None:
+    console = serial_log(node.name)
+
+    def booted() -> bool:
+        if not running(node):
+            raise LabError(f"{node.name}: QEMU ended; the end of {console}:\n{tail(console)}")
+        # A running systemd job queue means units are still starting: NetworkManager may not have seen every NIC.
+        answer = network.ssh(node.name, "systemctl is-system-running --wait")
+        if answer.stdout.strip() == "degraded":
+            failed = network.ssh(node.name, "systemctl --failed --no-legend --plain").stdout
+            raise LabError(f"{node.name}: units failed at boot:\n{failed}")
+        return answer.stdout.strip() == "running"
+
+    await_condition(f"{node.name}: ssh", booted, seconds=_BOOT_SECONDS, note=lambda: tail(console))
+
+
+def down() -> None:
+    """Stop and remove everything, whatever state a failure or a kill has left; the consoles are kept as logs."""
+    with _locked(), step("lab down"):
+        network.down()
+        for node in NODES:
+            if node_started(node):
+                LOGS.mkdir(parents=True, exist_ok=True)
+                shutil.copy(serial_log(node.name), LOGS / f"{NAME}-{node.name}-console.log")
+        if RUN.exists():
+            shutil.rmtree(RUN)
+
+
+def status() -> int:
+    """Print one line per guest; the exit code says whether all of them run."""
+    alive = [running(node) for node in NODES]
+    for node, lives in zip(NODES, alive):
+        print(f"{node.name}  {node.address}  {'running' if lives else 'down'}  console {serial_log(node.name)}")
+    print(f"namespace {NAME}: {'present' if network.exists() else 'absent'}; ssh -F {SSH_CONFIG} NODE")
+    return 0 if all(alive) else 1
+
+
+def logs_on_failure() -> str:
+    """Return where to look when a guest misbehaves."""
+    return "\n".join(f"{node.name}: serial console in {serial_log(node.name)}" for node in NODES if node_started(node))
+
+
+def node_started(node: Node) -> bool:
+    """Whether the guest was ever started in this lab."""
+    return serial_log(node.name).exists()

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What the host must have, and which Debian package brings it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from .progress import LabError, run, say, step
+
+# Looked up in sbin too: a root shell started by su or cron often has no sbin in PATH.
+_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+COMMANDS = {
+    "mmdebstrap": "mmdebstrap",
+    "mkfs.ext4": "e2fsprogs",
+    "ip": "iproute2",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "mount": "mount",
+}
+
+
+def missing() -> dict[str, str]:
+    """Map each command that is not there to the Debian package that has it."""
+    return {command: package for command, package in COMMANDS.items() if not shutil.which(command, path=_PATH)}
+
+
+def install() -> None:
+    """Install what is missing with apt-get; nothing happens where all is there."""
+    packages = sorted(set(missing().values()))
+    if not packages:
+        say("prerequisites: all present")
+        return
+    with step(f"apt-get install {' '.join(packages)}"):
+        run(["apt-get", "-q", "update"])
+        noninteractive = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qy"]
+        run([*noninteractive, "--no-install-recommends", "install", *packages])
+
+
+def check() -> None:
+    """Stop with one message that names everything the host lacks."""
+    os.environ["PATH"] = _PATH
+    problems = [f"command {command} is missing: Debian package {package}" for command, package in missing().items()]
+    if os.geteuid() != 0:
+        problems.append("the lab needs root: it makes a network namespace, taps and a guest image")
+    if not os.path.exists("/dev/net/tun"):
+        problems.append("/dev/net/tun is missing: the kernel module tun is not loaded")
+    if problems:
+        raise LabError("\n".join([*problems, "install what is missing: python3 tests/lab/lab.py deps --install"]))
