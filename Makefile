@@ -30,7 +30,7 @@ format: $(VENV)/dev ## format the code, and fix what can be fixed without thinki
 	@ruff check --quiet --fix . ; ruff format .
 
 lab: $(VENV)/dev $(COLLECTION) ## the playbooks on QEMU guests with real kernels (root; see tests/lab)
-	@molecule test -s vm
+	@ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm
 
 lab-down: ## stop whatever the lab left running
 	@python3 tests/lab/lab.py down

@@ -13,7 +13,8 @@ net/ipv6/route.c (``/proc/net/ipv6_route``), net/ipv6/addrconf.c (``/proc/net/if
 from __future__ import annotations
 
 import ipaddress
-from typing import Dict, List, Mapping, Optional, Set, Tuple
+from dataclasses import dataclass, field
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
@@ -31,40 +32,57 @@ def lower_netdevs(tree: Tree, name: str) -> List[str]:
     return [entry[len(prefix) :] for entry in tree.names(CLASS + "/" + name) if entry.startswith(prefix)]
 
 
-def _default_route_holders(tree: Tree) -> Set[str]:
-    holders = set()
-    for line in (tree.text("proc/net/route") or "").splitlines()[1:]:
-        fields = line.split()
-        if len(fields) < 8 or fields[1] != "00000000" or fields[7] != "00000000":
-            continue
-        if fields[3].isalnum() and int(fields[3], 16) & _RTF_UP:
-            holders.add(fields[0])
-    for line in (tree.text("proc/net/ipv6_route") or "").splitlines():
-        fields = line.split()
-        if len(fields) < 10 or fields[1] != "00" or fields[0].strip("0") or fields[9] == "lo":
-            continue
-        if not int(fields[8], 16) & _RTF_REJECT:
-            holders.add(fields[9])
-    return holders
+@dataclass
+class DefaultRoutes:
+    """Netdevs that a default route needs, mapped to the netdev that holds the route.
 
-
-def default_route_netdevs(tree: Tree) -> Dict[str, str]:
-    """Every netdev a default route (v4 or v6) needs, mapped to the netdev that holds the route.
-
-    A default route on ``bond0.100`` needs ``bond0`` and both its slaves.
+    ``complete`` is false when a routing table, or a netdev on the way down from a holder, could not be read.
     """
-    needed: Dict[str, str] = {}
-    try:
-        pending = [(name, name) for name in sorted(_default_route_holders(tree))]
-    except ValueError:
-        tree.unreadable["/proc/net/route"] = "not a routing table"
-        return needed
+
+    needed: Dict[str, str] = field(default_factory=dict)
+    complete: bool = True
+
+
+def _ipv4_default(fields: List[str]) -> Optional[str]:
+    destination, flags, mask = int(fields[1], 16), int(fields[3], 16), int(fields[7], 16)
+    return fields[0] if not destination and not mask and flags & _RTF_UP else None
+
+
+def _ipv6_default(fields: List[str]) -> Optional[str]:
+    destination, prefix, flags, netdev = int(fields[0], 16), int(fields[1], 16), int(fields[8], 16), fields[9]
+    return netdev if not destination and not prefix and netdev != "lo" and not flags & _RTF_REJECT else None
+
+
+def _holders(lines: Sequence[str], parse: Callable[[List[str]], Optional[str]]) -> Tuple[Set[str], bool]:
+    holders, complete = set(), True
+    for line in lines:
+        try:
+            holder = parse(line.split())
+        except (IndexError, ValueError):
+            complete = False
+            continue
+        if holder:
+            holders.add(holder)
+    return holders, complete
+
+
+def default_routes(tree: Tree) -> DefaultRoutes:
+    """Every netdev a default route (v4 or v6) needs: one on ``bond0.100`` needs ``bond0`` and both its slaves."""
+    # The IPv4 table has a heading even when it is empty; the IPv6 one is missing only where IPv6 is switched off.
+    table4, table6 = tree.text("proc/net/route"), tree.text("proc/net/ipv6_route")
+    holders4, complete4 = _holders((table4 or "").splitlines()[1:], _ipv4_default)
+    holders6, complete6 = _holders((table6 or "").splitlines(), _ipv6_default)
+    readable = table4 is not None and (table6 is not None or tree.data("proc/net/if_inet6") in (None, b""))
+    result = DefaultRoutes(complete=readable and complete4 and complete6)
+    pending = [(name, name) for name in sorted(holders4 | holders6)]
     while pending:
         name, holder = pending.pop(0)
-        if name not in needed:
-            needed[name] = holder
-            pending.extend((lower, holder) for lower in lower_netdevs(tree, name))
-    return needed
+        if name in result.needed:
+            continue
+        result.needed[name] = holder
+        result.complete = result.complete and bool(tree.names(CLASS + "/" + name))
+        pending.extend((lower, holder) for lower in lower_netdevs(tree, name))
+    return result
 
 
 def _local_ipv4(tree: Tree) -> List[ipaddress.IPv4Address]:
@@ -125,6 +143,11 @@ def addresses(tree: Tree, hints: Mapping[str, str]) -> Dict[str, List[str]]:
     return found
 
 
+def _address_order(address: str) -> Tuple[bool, bool, str]:
+    """IPv4, then IPv6, link-local last; netlink and procfs each have an order of their own."""
+    return ":" in address, address.startswith("fe80:"), address
+
+
 def describe(tree: Tree, name: str, source: str, addrs: Mapping[str, List[str]]) -> Netdev:
     """The netdev ``name`` as sysfs shows it; ``present`` is false when this namespace has none of that name."""
     directory = CLASS + "/" + name
@@ -142,7 +165,7 @@ def describe(tree: Tree, name: str, source: str, addrs: Mapping[str, List[str]])
         mtu=tree.number(directory + "/mtu"),
         master=tree.target_name(directory + "/master"),
         bond=is_bond(tree, name),
-        addresses=list(addrs.get(name, [])),
+        addresses=sorted(addrs.get(name, []), key=_address_order),
     )
 
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import List, Mapping, Sequence, Tuple
+from typing import List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import (
@@ -42,7 +42,7 @@ def _of_device(hca: Hca, drivers: Sequence[str], allow_software: bool) -> List[R
     return reasons
 
 
-def _of_netdev(tree: Tree, netdev: Netdev, default_routes: Mapping[str, str]) -> List[Reason]:
+def _of_netdev(tree: Tree, netdev: Netdev, routes: _netdev.DefaultRoutes) -> List[Reason]:
     reasons = []
     if netdev.bond:
         slaves = ", ".join(_netdev.lower_netdevs(tree, netdev.name))
@@ -51,10 +51,14 @@ def _of_netdev(tree: Tree, netdev: Netdev, default_routes: Mapping[str, str]) ->
         reasons.append(Reason("bond_slave", f"{netdev.name} is a slave of bond {netdev.master}"))
     if netdev.master and _netdev.is_bridge(tree, netdev.master):
         reasons.append(Reason("bridge_port", f"{netdev.name} is a port of bridge {netdev.master}"))
-    holder = default_routes.get(netdev.name)
+    holder = routes.needed.get(netdev.name)
     if holder:
         through = "" if holder == netdev.name else f" through {holder}"
         reasons.append(Reason("default_route", f"{netdev.name} carries the default route{through}"))
+    elif not routes.complete and netdev.present:
+        # Taking the management NIC for an RDMA NIC would cut the node off, so what is not known counts as one.
+        text = f"the routing tables cannot be read, so {netdev.name} may carry the default route"
+        reasons.append(Reason("default_route_unknown", text))
     return reasons
 
 
@@ -89,13 +93,13 @@ def select(
 ) -> Tuple[List[Usable], List[Excluded]]:
     """Every port of every HCA is in exactly one of the two lists."""
     usable, excluded = [], []
-    default_routes, ipoib = _netdev.default_route_netdevs(tree), _has_ipoib(hcas)
+    routes, ipoib = _netdev.default_routes(tree), _has_ipoib(hcas)
     for hca in hcas:
         of_device = _of_device(hca, drivers, allow_software)
         for port in hca.ports:
             reasons = list(of_device)
             if port.netdev is not None:
-                reasons += _of_netdev(tree, port.netdev, default_routes)
+                reasons += _of_netdev(tree, port.netdev, routes)
             reasons += _in_pod(hca, port, ipoib) + _of_state(port)
             if reasons:
                 excluded.append(Excluded(hca=hca.name, port=port.number, reasons=reasons))

@@ -176,7 +176,8 @@ def ping() -> None:
         for address in (f"10.78.{subnet}.{PEER}", f"fd78:0:0:{subnet}::{PEER}"):
 
             def answers(address: str = address) -> bool:
-                return subprocess.run(["ping", "-qc1", "-W2", address], stdout=subprocess.DEVNULL).returncode == 0
+                command = ["ping", "-qc1", "-W2", address]
+                return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
 
             await_condition(f"{name}: {address} answers", answers, seconds=60)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,24 @@ def test_nic_in_a_pod_is_excluded_but_keeps_its_gpu(facts_of) -> None:
 
 def test_default_route_through_a_bridge_excludes_the_nic_below(facts_of) -> None:
     assert "default_route" in reasons(facts_of("case-default-route"), "mlx5_0")
+
+
+@pytest.mark.parametrize(
+    "lost", ["proc/net", "proc/net/route", "sys/class/net/br0", "sys/class/net/ens1np0.7", "mangled"]
+)
+def test_management_nic_is_never_usable_for_want_of_a_routing_table(root_of, tmp_path: Path, lost: str) -> None:
+    root = tmp_path / "node"
+    shutil.copytree(root_of("case-default-route"), root, symlinks=True)
+    victim = root / ("proc/net/ipv6_route" if lost == "mangled" else lost)
+    if lost == "mangled":
+        victim.write_text("no routing table\n")
+    elif victim.is_dir() and not victim.is_symlink():
+        shutil.rmtree(victim)
+    else:
+        victim.unlink()
+    facts = _gather.gather(str(root))
+    assert usable(facts) == []
+    assert reasons(facts, "mlx5_0")[0] in ("default_route", "default_route_unknown")
 
 
 def test_vfs_are_told_from_their_pf(facts_of) -> None:
