@@ -106,7 +106,8 @@ def rows_of(node: Node) -> List[Dict[str, str]]:
     rows = []
     for hca in node.rdma["hcas"]:
         for port in hca["ports"]:
-            rate = port["rate_gbps"]
+            # The kernel prints a nominal rate for a port without a link.
+            rate = None if port["state"] == "DOWN" else port["rate_gbps"]
             rows.append(
                 dict(
                     base,

@@ -102,7 +102,9 @@ def write_profiles(rails: Dict[str, str], vfs: List[str]) -> List[str]:
         profile(rail, "ethernet", f"\n[ethernet]\nmac-address={mac(nic)}\n{mtu}", SUBNETS[rail])
     vlan = f"interface-name=vlan102\n\n[vlan]\nid=102\nparent={rails['rail1']}\nflags=1\n"
     profile("vlan102", "vlan", vlan, SUBNETS["vlan"])
-    profile("bond0", "bond", "interface-name=bond0\n\n[bond]\nmode=active-backup\nmiimon=100\n", SUBNETS["bond0"])
+    # Without a primary each node would choose a slave of its own, and the two need not be on one wire.
+    bond = f"interface-name=bond0\n\n[bond]\nmode=active-backup\nmiimon=100\nprimary={rails['rail2']}\n"
+    profile("bond0", "bond", bond, SUBNETS["bond0"])
     for nic in (3, 4):
         name = f"bond0-rail{nic - 1}"
         profile(name, "ethernet", f"controller=bond0\nport-type=bond\n\n[ethernet]\nmac-address={mac(nic)}\n")
