@@ -36,7 +36,7 @@ lab-down: ## stop whatever the lab left running
 	@python3 tests/lab/lab.py down
 
 bench-facts: $(VENV)/dev $(COLLECTION) ## what rdma_facts costs against ping and the usual four tasks, in a guest
-	@trap 'molecule destroy -s vm' EXIT; molecule prepare -s vm && \
+	@trap 'molecule destroy -s vm' EXIT; molecule create -s vm && \
 	  python tests/bench/facts.py --inventory extensions/molecule/vm/inventory --host node1
 
 clean: lab-down ## remove all that was built

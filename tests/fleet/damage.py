@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import errno
 import os
@@ -85,7 +84,7 @@ class Kernel:
     def __enter__(self) -> Kernel:
         self.stack = contextlib.ExitStack()
         calls = (
-            ("builtins.open", builtins.open, True),
+            ("os.open", os.open, True),
             ("os.listdir", os.listdir, True),
             ("os.readlink", os.readlink, False),
         )
@@ -96,9 +95,18 @@ class Kernel:
     def __exit__(self, *_exception: object) -> None:
         self.stack.close()
 
+    def absolute(self, path: Any, dir_fd: int | None) -> Any:
+        if dir_fd is None or self.resolving:
+            return path
+        self.resolving = True
+        try:
+            return os.path.join(os.path.realpath(f"/proc/self/fd/{dir_fd}"), path)
+        finally:
+            self.resolving = False
+
     def checked(self, function: Callable[..., Any], follow: bool) -> Callable[..., Any]:
         def call(path: Any = ".", *args: Any, **kwargs: Any) -> Any:
-            self.check(path, follow)
+            self.check(self.absolute(path, kwargs.get("dir_fd")), follow)
             return function(path, *args, **kwargs)
 
         return call

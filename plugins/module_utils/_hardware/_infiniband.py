@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import CharDevice, Gid, Hca, Port
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree, is_number
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree, is_number, text_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
 
 CLASS = "sys/class/infiniband"
@@ -35,8 +35,9 @@ _COUNTERS = (
 )
 
 _RATE = re.compile(r"^([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*Gb/sec(?:\s*\(([0-9]{1,3})X)?", re.ASCII)
-# Unused entries: all zero, or only the default subnet prefix on InfiniBand.
-_EMPTY_GIDS = ("0000:0000:0000:0000:0000:0000:0000:0000", "fe80:0000:0000:0000:0000:0000:0000:0000")
+# All zero, or only the default subnet prefix on InfiniBand; an empty file is one that broke.
+_UNUSED_GIDS = (b"", b"0000:0000:0000:0000:0000:0000:0000:0000", b"fe80:0000:0000:0000:0000:0000:0000:0000")
+_UNUSED_PKEYS = (b"", b"0x0000")
 _MAPPED_IPV4 = "0000:0000:0000:0000:0000:ffff:"
 
 
@@ -83,6 +84,12 @@ def _indices(tree: Tree, directory: str) -> List[int]:
     return sorted(int(name) for name in tree.names(directory) if is_number(name))
 
 
+def _entries(tree: Tree, directory: str, unused: Sequence[bytes]) -> List[Tuple[int, str]]:
+    """Used entries of a table that has one file per index."""
+    used = [(name, raw) for name, raw in tree.contents(directory).items() if raw.rstrip() not in unused]
+    return sorted((int(name), text_of(raw) or "") for name, raw in used if is_number(name))
+
+
 def _gid_type(text: Optional[str], link_layer: Optional[str]) -> Optional[str]:
     # The kernel has one word for IB and RoCE v1 GIDs; the link layer tells them apart.
     if text != "IB/RoCE v1":
@@ -92,10 +99,7 @@ def _gid_type(text: Optional[str], link_layer: Optional[str]) -> Optional[str]:
 
 def _gids(tree: Tree, directory: str, link_layer: Optional[str]) -> List[Gid]:
     found = []
-    for index in _indices(tree, directory + "/gids"):
-        value = tree.text(f"{directory}/gids/{index}")
-        if value is None or value in _EMPTY_GIDS:
-            continue
+    for index, value in _entries(tree, directory + "/gids", _UNUSED_GIDS):
         found.append(
             Gid(
                 index=index,
@@ -140,7 +144,6 @@ def _port(tree: Tree, name: str, number: int, devices: CharDevices, counters: bo
     directory = f"{CLASS}/{name}/ports/{number}"
     link_layer = tree.text(directory + "/link_layer")
     rate = _RATE.match(tree.text(directory + "/rate") or "")
-    pkeys = [tree.text(f"{directory}/pkeys/{index}") for index in _indices(tree, directory + "/pkeys")]
     port = Port(
         number=number,
         state=_after_colon(tree.text(directory + "/state")),
@@ -150,7 +153,7 @@ def _port(tree: Tree, name: str, number: int, devices: CharDevices, counters: bo
         lanes=int(rate.group(2)) if rate and rate.group(2) else None,
         lid=tree.number(directory + "/lid", 0),
         sm_lid=tree.number(directory + "/sm_lid", 0),
-        pkeys=[pkey for pkey in pkeys if pkey and pkey != "0x0000"],
+        pkeys=[pkey for _index, pkey in _entries(tree, directory + "/pkeys", _UNUSED_PKEYS)],
         gids=_gids(tree, directory, link_layer),
         umad=devices.umad.get((name, number)),
         issm=devices.issm.get((name, number)),

@@ -32,6 +32,11 @@ def is_number(text: str) -> bool:
     return bool(_NUMBER.match(text))
 
 
+def text_of(raw: Optional[bytes]) -> Optional[str]:
+    """A file's text without surrounding white space; ``None`` when there is none."""
+    return (raw or b"").decode("utf-8", "replace").strip("\0 \t\r\n") or None
+
+
 class Tree:
     """The files of one node below ``root`` (``/`` is the running node).
 
@@ -84,12 +89,40 @@ class Tree:
             self._note(path, error)
             return None
 
+    def contents(self, directory: str) -> Dict[str, bytes]:
+        """Name and bytes of every readable file in a directory of small sysfs attributes, symbolic links left out.
+
+        Looks up the directory once, not once for each of the up to 1024 entries of a GID table.
+        """
+        full = self._inside(directory)
+        found: Dict[str, bytes] = {}
+        if full is None:
+            return found
+        try:
+            parent = os.open(full, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            self._note(directory, error)
+            return found
+        try:
+            for name in os.listdir(full):
+                try:
+                    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+                    try:
+                        # An attribute is at most a page, and the kernel gives it in one piece.
+                        found[name] = os.read(descriptor, _CHUNK)
+                    finally:
+                        os.close(descriptor)
+                except OSError as error:
+                    self._note(directory + "/" + name, error)
+        except OSError as error:
+            self._note(directory, error)
+        finally:
+            os.close(parent)
+        return found
+
     def text(self, path: str) -> Optional[str]:
         """The file's text without surrounding white space; ``None`` when absent, unreadable or empty."""
-        raw = self.data(path)
-        if raw is None:
-            return None
-        return raw.decode("utf-8", "replace").strip("\0 \t\r\n") or None
+        return text_of(self.data(path))
 
     def number(self, path: str, base: int = 10) -> Optional[int]:
         """The file's text as an integer; ``base`` 0 follows the prefix (``0x1f``). ``None`` when it is not one."""
