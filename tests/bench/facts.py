@@ -52,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inventory", default="localhost,")
     parser.add_argument("--host", default="localhost")
-    parser.add_argument("--calls", type=int, default=10, help="calls per play")
+    parser.add_argument("--calls", type=int, default=5, help="calls per play")
     parser.add_argument("--rounds", type=int, default=3, help="plays per candidate, interleaved")
     options = parser.parse_args()
     spent: dict[str, list[float]] = {}

@@ -187,7 +187,7 @@ def differences(reference: Mapping[str, Any], other: Mapping[str, Any]) -> List[
     """How another node's hardware differs from a reference node's."""
     have, want = _parts(other), _parts(reference)
     found = [f"lacks {count} x {part}" for part, count in sorted((want - have).items())]
-    found += [f"has {count} more x {part}" for part, count in sorted((have - want).items())]
+    found += [f"also has {count} x {part}" for part, count in sorted((have - want).items())]
     return found or ["same devices, other PCIe paths between GPUs and HCAs"]
 
 
