@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _infiniband, _netdev, _pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Hca, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Hca, Netdev, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._nldev import Nldev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._rtnl import Links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
@@ -69,6 +69,21 @@ def _candidate(tree: Tree, hca: Hca, port: Port, nldev: Optional[Nldev]) -> Opti
     return _labelled(_by_function(tree, hca, port), "device")
 
 
+def _elsewhere(tree: Tree, hca: Hca, found: Tuple[str, str], nldev: Optional[Nldev]) -> bool:
+    """Whether the netdev that a GID names is in another namespace, although the host has one of the same name.
+
+    A GID names the netdev as the pod sees it. Netlink tells of netdevs in this namespace only (not at all before Linux
+    4.20), and a netdev of this port sits on its PCI function or, as a bond, on none.
+    """
+    name, source = found
+    if source != "gid" or hca.pci is None:
+        return False
+    if nldev and nldev.netdevs:
+        return True
+    along = _pci.components(tree.resolve(_netdev.CLASS + "/" + name) or "")
+    return bool(along) and along[-1] != hca.pci.address
+
+
 def _labelled(name: Optional[str], source: str) -> Optional[Tuple[str, str]]:
     return (name, source) if name else None
 
@@ -90,7 +105,9 @@ def attach(tree: Tree, hcas: List[Hca], nldev: Optional[Nldev], links: Optional[
     for hca in hcas:
         for port in hca.ports:
             found = _candidate(tree, hca, port, nldev)
-            if found:
+            if found and _elsewhere(tree, hca, found, nldev):
+                port.netdev = Netdev(name=found[0], source=found[1], present=False)
+            elif found:
                 port.netdev = _netdev.describe(tree, found[0], found[1], addresses)
                 port.netdev.max_mtu = links.max_mtu.get(port.netdev.name) if links else None
             port.roce_v2_gid_index = _infiniband.roce_v2_gid_index(port)

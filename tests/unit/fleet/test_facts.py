@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,17 @@ def test_nic_in_a_pod_is_excluded_but_keeps_its_gpu(facts_of) -> None:
     assert reasons(facts, "mlx5_0") == ["in_pod"]
     assert nearest(facts) == [["mlx5_0"]]
     assert port(facts, "mlx5_0")["netdev"]["present"] is False
+
+
+def test_a_pods_name_for_its_nic_is_not_taken_for_the_hosts_netdev_of_that_name(root_of, tmp_path: Path) -> None:
+    root = tmp_path / "node"
+    shutil.copytree(root_of("case-in-pod"), root, symlinks=True)
+    netdevs = root / "sys/class/net"
+    management = next(path for path in netdevs.iterdir() if "pci" in os.readlink(path))
+    (netdevs / "ens1np0").symlink_to(os.readlink(management))
+    facts = _gather.gather(str(root))
+    assert reasons(facts, "mlx5_0") == ["in_pod"]
+    assert port(facts, "mlx5_0")["netdev"]["addresses"] == []
 
 
 def test_default_route_through_a_bridge_excludes_the_nic_below(facts_of) -> None:
