@@ -174,12 +174,12 @@ def place(tree: Tree, name: str) -> Optional[str]:
     return None
 
 
-def _software_driver(tree: Tree, name: str, node_type: Optional[str]) -> Optional[str]:
-    # "parent" is an attribute of rxe alone (drivers/infiniband/sw/rxe/rxe_verbs.c); siw is the kernel's only
-    # software RNIC (drivers/infiniband/sw/siw).
-    if tree.exists(CLASS + "/" + name + "/parent"):
-        return "rxe"
-    return "siw" if node_type == "RNIC" else None
+def settle(tree: Tree, hca: Hca, address: Optional[str]) -> None:
+    """Give an HCA the PCI function at ``address`` with its link and SR-IOV role; nothing where there is none."""
+    hca.pci = _pci.function(tree, address) if address else None
+    if hca.pci:
+        hca.pcie_link = _pci.link(tree, hca.pci.address)
+        hca.sriov = _pci.sriov(tree, hca.pci.address)
 
 
 def hcas(tree: Tree, counters: bool) -> List[Hca]:
@@ -190,23 +190,24 @@ def hcas(tree: Tree, counters: bool) -> List[Hca]:
         directory = CLASS + "/" + name
         node_type = _after_colon(tree.text(directory + "/node_type"))
         address = place(tree, name)
-        software = address is None or tree.exists(directory + "/parent")
-        pci = None if software or address is None else _pci.function(tree, address)
+        # "parent" is an attribute of rxe alone (drivers/infiniband/sw/rxe/rxe_verbs.c); siw is the kernel's only
+        # software RNIC (drivers/infiniband/sw/siw).
+        is_rxe = tree.exists(directory + "/parent")
         hca = Hca(
             name=name,
-            driver=_software_driver(tree, name, node_type) if software else pci.driver if pci else None,
-            software=software,
+            software=is_rxe or address is None,
             node_type=node_type,
             node_guid=tree.text(directory + "/node_guid"),
             firmware=tree.text(directory + "/fw_ver"),
             board_id=tree.text(directory + "/board_id"),
-            pci=pci,
             uverbs=devices.uverbs.get(name),
             ucm=devices.ucm.get(name),
             ports=[_port(tree, name, number, devices, counters) for number in _indices(tree, directory + "/ports")],
         )
-        if pci:
-            hca.pcie_link = _pci.link(tree, pci.address)
-            hca.sriov = _pci.sriov(tree, pci.address)
+        if hca.software:
+            hca.driver = "rxe" if is_rxe else "siw" if node_type == "RNIC" else None
+        else:
+            settle(tree, hca, address)
+            hca.driver = hca.pci.driver if hca.pci else None
         found.append(hca)
     return found

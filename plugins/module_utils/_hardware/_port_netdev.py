@@ -118,7 +118,4 @@ def attach(tree: Tree, hcas: List[Hca], nldev: Optional[Nldev], links: Optional[
 def _place_software(tree: Tree, hca: Hca) -> None:
     netdev = next((port.netdev for port in hca.ports if port.netdev and port.netdev.present), None)
     along = _pci.components(tree.resolve(_netdev.CLASS + "/" + netdev.name) or "") if netdev else []
-    hca.pci = _pci.function(tree, along[-1]) if along else None
-    if hca.pci:
-        hca.pcie_link = _pci.link(tree, hca.pci.address)
-        hca.sriov = _pci.sriov(tree, hca.pci.address)
+    _infiniband.settle(tree, hca, along[-1] if along else None)

@@ -79,7 +79,7 @@ class Tree:
         if full is None:
             return None
         try:
-            # Half the price of open(): a node has thousands of GID entries to look at.
+            # Half the price of open(), and a node's facts are in hundreds of small files.
             descriptor = os.open(full, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 return b"".join(iter(lambda: os.read(descriptor, _CHUNK), b""))
