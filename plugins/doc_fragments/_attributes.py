@@ -34,3 +34,15 @@ attributes:
     support: full
     platforms: linux
 """
+
+    STATE_MODULE = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  platform:
+    support: full
+    platforms: linux
+"""

@@ -1,0 +1,13 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The one exception that leaves the library: what is wrong, in the user's words."""
+
+from __future__ import annotations
+
+
+class HostError(Exception):
+    """Something on the node, or in what was asked for, makes the change impossible. The message is for the user."""
