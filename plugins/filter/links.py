@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: links
+short_description: Plan the RDMA links of one host
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Turns the variables C(rdma_links_*) and the facts of M(zerocopy.rdma.rdma_facts) of one host into the links that the
+    host should have. No other host's variables are looked at, so the plan is the same whichever hosts are in the run,
+    and a node can make its own (C(ansible-pull)).
+  - Rails are the host's RDMA NICs, numbered from 0 in PCI order. Ports that can never be one (default route, bond, VF,
+    software device, ...) are left out. With more ports than rails, those that are up are taken.
+  - What cannot be done is told as a warning, such as a rail without port or an InfiniBand port without IPoIB netdev.
+options:
+  _input:
+    description:
+      - Variables of the host, for instance C(hostvars[inventory_hostname]). It needs C(ansible_facts) with C(rdma) in
+        it and C(inventory_hostname).
+      - Of C(hostvars) of the task's own host, variables of the play and the role are seen as well, which it lacks.
+    type: dict
+    required: true
+  part:
+    description: Which part of the plan is wanted.
+    type: str
+    choices:
+      links: Links, the empty list where no variable asks for any.
+      unmanaged: VFs that NetworkManager should leave alone, if C(rdma_links_unmanage_vfs).
+      warnings: What cannot be done.
+    default: links
+"""
+
+EXAMPLES = r"""
+- name: Show the links of each host
+  ansible.builtin.debug:
+    msg: "{{ hostvars[inventory_hostname] | zerocopy.rdma.links }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The part of the plan, in the form that the module C(nm_links) takes.
+  type: list
+  elements: raw
+  sample:
+    - name: rdma-rail0
+      hca: mlx5_0
+      port: 1
+      type: ethernet
+      addresses: [10.10.0.7/16]
+      mtu: 9000
+      rail_table: 100
+"""
+
+from typing import Any, Callable, Dict, List, Mapping
+
+from ansible.errors import AnsibleFilterError
+from ansible.utils.display import Display
+from ansible.vars.hostvars import HostVarsVars
+from jinja2 import pass_context
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _links, _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import PlanError
+
+_PARTS = ("links", "unmanaged", "warnings")
+
+
+def _own(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, Any]:
+    names = [name for name in _variables.options_of() if name not in _variables.PLAYBOOKS]
+    is_own = (
+        isinstance(variables, HostVarsVars) and context.get("inventory_hostname") == variables["inventory_hostname"]
+    )
+    if is_own:
+        return {name: context.get(name) for name in names if name in context}
+    return {name: variables[name] for name in names if name in variables}
+
+
+@pass_context
+def links(context: Mapping[str, Any], variables: Mapping[str, Any], part: str = "links") -> List[Any]:
+    if part not in _PARTS:
+        raise AnsibleFilterError(f"links: part is {part!r}, it must be one of {', '.join(_PARTS)}")
+    host = str(variables["inventory_hostname"])
+    values, problems = _variables.converted(_own(context, variables), _variables.options_of())
+    if problems:
+        raise AnsibleFilterError(f"{host}: {problems[0].variable} {problems[0].text}")
+    # Facts hold no templates. Looking for some in them, as hostvars does, would take most of the time.
+    facts = (getattr(variables, "_vars", variables).get("ansible_facts") or {}).get("rdma")
+    if facts is None or "hcas" not in facts:
+        if _links.asked(values) is None:
+            return []
+        raise AnsibleFilterError(f"{host}: there are no facts about its HCAs, run the role rdma_discover first")
+    try:
+        plan = _links.plan(host, values, facts)
+    except PlanError as error:
+        raise AnsibleFilterError(f"{host}: {error}") from error
+    if part == "links":
+        for warning in plan.warnings:
+            Display().warning(f"{host}: {warning}")
+    found: Dict[str, List[Any]] = {"links": plan.links, "unmanaged": plan.unmanaged, "warnings": plan.warnings}
+    return found[part]
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"links": links}

@@ -1,0 +1,234 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The RDMA links of one host, from its variables and its facts: what the module ``nm_links`` is then asked for."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _addresses, _links_limits
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import ranges
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._links_limits import MODE, MTU, VLAN
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._links_ports import (
+    PORTS,
+    Port,
+    candidates,
+    ports,
+    rails_of,
+    selector_of,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
+    PlanError,
+    Problem,
+    wrong,
+)
+
+LAYER = "rdma_discover_expect_link_layer"
+UNMANAGE_VFS = "rdma_links_unmanage_vfs"
+# Any of these makes the role plan links. In the order in which a message names them.
+_ASKING = (_addresses.SUBNET, _addresses.RAIL_SUBNETS, _addresses.ADDRESSES, MTU)
+
+# Room for all rails below the kernel's own routing tables (253 to 255).
+_FIRST_TABLE = 100
+
+_TYPES = {"InfiniBand": "infiniband", "Ethernet": "ethernet"}
+
+
+@dataclass
+class Plan:
+    """``links`` and ``unmanaged`` are options of the module ``nm_links``; ``warnings`` is what it cannot do."""
+
+    links: List[Dict[str, Any]] = field(default_factory=list)
+    unmanaged: List[Dict[str, Any]] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
+
+
+def asked(values: Mapping[str, Any]) -> Optional[str]:
+    """The variable because of which links are planned, ``None`` where nothing is asked for."""
+    return next((name for name in _ASKING if values.get(name)), None)
+
+
+def addresses(host: str, values: Mapping[str, Any]) -> Dict[int, _addresses.Interface]:
+    """The address of each rail of a host. Raises PlanError."""
+    return _addresses.addresses(host, _addresses.intent(values))
+
+
+def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    yield from _links_limits.of_values(values)
+    try:
+        addresses(host, values)
+    except PlanError as error:
+        yield error.problem
+    try:
+        selector_of(values.get(PORTS) or [])
+        rails = _addresses.number_of_rails(_addresses.intent(values))
+        if len(values.get(PORTS) or []) > rails:
+            text = f"has {len(values[PORTS])} ports for {rails} rail(s): take as many, or set {_addresses.RAILS}"
+            yield Problem(PORTS, text)
+    except PlanError as error:
+        # The number of rails is told above.
+        if error.problem.variable.startswith(PORTS):
+            yield error.problem
+
+
+def _of_ports(values: Mapping[str, Any], rails: Mapping[int, Port]) -> Iterator[Problem]:
+    layers = sorted({port.link_layer or "" for port in rails.values()})
+    for layer in layers:
+        names = [port.name for port in rails.values() if port.link_layer == layer]
+        # Equal nodes may differ in which port it is, and are to be told together.
+        whose = f"this node's {', '.join(names)}" if len(layers) > 1 else "what this node has for it"
+        yield from _links_limits.of_layer(values, layer, f"{whose} is {layer}")
+    mtu = values.get(MTU)
+    if mtu is not None:
+        for port in rails.values():
+            if port.max_mtu is not None and mtu > port.max_mtu:
+                yield wrong(MTU, mtu, f"but {port.name} ({port.netdev}) takes at most {port.max_mtu}")
+                return
+
+
+def _nothing_fit(values: Mapping[str, Any], every: Sequence[Port]) -> Iterator[Problem]:
+    # Without any RDMA device a driver may only not be loaded yet, which is for the kernel's role to put right.
+    if every and not candidates(every) and not values.get(PORTS):
+        name = str(asked(values))
+        why = "; ".join(f"{port.name}: {', '.join(port.barred)}" for port in every)
+        yield wrong(name, values[name], f"but this node has no port fit for it ({why})")
+
+
+def _of_other_networks(
+    planned: Mapping[int, _addresses.Interface], every: Sequence[Port], values: Mapping[str, Any]
+) -> Iterator[Problem]:
+    for port in every:
+        # VFs may well be in their physical function's subnet.
+        for text in port.networks if port.barred_codes - {"vf", "software_device"} else []:
+            other = ipaddress.ip_interface(text)
+            same = [address for address in planned.values() if address.version == other.version]
+            if any(other.network.overlaps(address.network) for address in same):
+                name = str(asked(values))
+                right = f"but {port.netdev}, which is no RDMA link, has {text} in the same network"
+                yield wrong(name, values[name], right)
+                return
+
+
+def _of_netns_mode(values: Mapping[str, Any], mode: Optional[str]) -> Iterator[Problem]:
+    name = asked(values)
+    if mode == "exclusive" and name is not None and not values.get(PORTS):
+        why = "in RDMA netns mode exclusive a pod takes the HCA along with the NIC, and then no fact tells of it"
+        yield Problem(PORTS, f"is not set, but {name} is: {why}; name the ports of all rails")
+
+
+def _mode(facts: Mapping[str, Any]) -> Optional[str]:
+    mode: Optional[str] = (facts.get("system") or {}).get("netns_mode")
+    return mode
+
+
+def _warnings(rails: Mapping[int, Port], wanted: int, keys: Sequence[str]) -> Iterator[str]:
+    missing = [str(rail) for rail in range(wanted) if rail not in rails]
+    if missing:
+        rest = f"{len(rails)} port(s) for {wanted} rails, so there is none for rail {ranges(missing)}"
+        yield f"{rest}; which port is which rail is guessed until {PORTS} says it"
+    away = [port.name for port in rails.values() if port.link_layer is None and port.in_pod]
+    if away:
+        yield f"not on the host, so taken to be in a pod: {', '.join(away)}"
+    bare = [port.name for port in rails.values() if not port.configurable]
+    if bare:
+        yield f"no IPoIB netdev, so nothing to configure (is ib_ipoib loaded?): {', '.join(bare)}"
+    for key in keys:
+        outside = [port.name for port in rails.values() if port.pkeys and _partition(key) not in _partitions(port)]
+        if outside:
+            yield f"not in partition {key} so far, which the subnet manager decides: {', '.join(outside)}"
+
+
+def _partition(key: str) -> int:
+    return int(key, 16) & 0x7FFF
+
+
+def _partitions(port: Port) -> List[int]:
+    return [_partition(key) for key in port.pkeys]
+
+
+def _link(rail: int, port: Port, address: Optional[_addresses.Interface], values: Mapping[str, Any]) -> Dict[str, Any]:
+    link: Dict[str, Any] = {
+        "name": f"rdma-rail{rail}",
+        **port.selector,
+        "type": _TYPES.get(port.link_layer or "", "auto"),
+    }
+    mtu = {} if values.get(MTU) is None else {"mtu": values[MTU]}
+    own = [] if address is None else [str(address)]
+    link.update(mtu)
+    if values.get(MODE) is not None:
+        link["transport_mode"] = values[MODE]
+    keys = _links_limits.pkeys(values)
+    if keys:
+        # One rail, one address: it is the partition named first that traffic of this rail is in.
+        link["pkeys"] = [dict(mtu, pkey=key, addresses=[] if place else own) for place, key in enumerate(keys)]
+    elif values.get(VLAN) is not None:
+        link["vlans"] = [dict(mtu, id=values[VLAN], addresses=own)]
+    elif own:
+        link["addresses"] = own
+    return link
+
+
+def _unmanaged(every: Sequence[Port]) -> List[Dict[str, Any]]:
+    addresses_ = [port.pci for port in every if port.vf and port.pci and port.barred_codes == {"vf"}]
+    return [{"pci": address} for address in dict.fromkeys(addresses_)]
+
+
+def _planned(
+    host: str, values: Mapping[str, Any], every: Sequence[Port], facts: Mapping[str, Any]
+) -> Tuple[Dict[int, _addresses.Interface], Dict[int, Port], int]:
+    planned = addresses(host, values)
+    wanted = _addresses.number_of_rails(_addresses.intent(values))
+    texts = {rail: str(address.ip) for rail, address in planned.items()}
+    # A software device does not survive the move of its netdev.
+    may_be_away = _mode(facts) == "exclusive" or bool(values.get("rdma_discover_allow_software"))
+    return planned, rails_of(values.get(PORTS) or [], every, wanted, texts, may_be_away), wanted
+
+
+def problems(host: str, values: Mapping[str, Any], facts: Optional[Mapping[str, Any]] = None) -> List[Problem]:
+    """Everything that makes a host's links impossible; without facts only what its variables alone show."""
+    found = list(_of_variables(host, values))
+    layer = values.get(LAYER)
+    if layer is not None:
+        found += _links_limits.of_layer(values, layer, f"{LAYER} is {layer}")
+    found += _of_netns_mode(values, values.get("rdma_kernel_netns_mode"))
+    if found or facts is None or asked(values) is None:
+        return found
+    found += _of_netns_mode(values, _mode(facts))
+    every = ports(facts)
+    found += _nothing_fit(values, every)
+    if not found:
+        try:
+            planned, rails, _wanted = _planned(host, values, every, facts)
+            found += _of_ports(values, rails)
+            found += _of_other_networks(planned, every, values)
+        except PlanError as error:
+            found.append(error.problem)
+    return found
+
+
+def plan(host: str, values: Mapping[str, Any], facts: Mapping[str, Any]) -> Plan:
+    """The links of one host. Raises PlanError with the first of its problems."""
+    found = problems(host, values, facts)
+    if found:
+        raise PlanError(found[0])
+    every = ports(facts)
+    result = Plan(unmanaged=_unmanaged(every) if values.get(UNMANAGE_VFS) else [])
+    if asked(values) is None:
+        return result
+    planned, rails, wanted = _planned(host, values, every, facts)
+    tables = _addresses.shared(planned)
+    for rail, port in rails.items():
+        if not port.configurable or not (rail in planned or values.get(MTU)):
+            continue
+        link = _link(rail, port, planned.get(rail), values)
+        if rail in tables:
+            link["rail_table"] = _FIRST_TABLE + rail
+        result.links.append(link)
+    result.warnings = list(_warnings(rails, wanted, _links_limits.pkeys(values)))
+    return result

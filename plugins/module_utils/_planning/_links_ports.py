@@ -1,0 +1,220 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Which port of a node each rail is, from the node's facts and, where given, ``rdma_links_ports``."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import PlanError, wrong
+
+PORTS = "rdma_links_ports"
+
+# Reasons that pass by themselves. All others (_hardware._selection) say that a port is no RDMA link of the host's own.
+_DOWN, _IN_POD = "port_down", "in_pod"
+_PASSING = (_DOWN, _IN_POD)
+
+
+@dataclass
+class Port:
+    """One port of the facts. ``barred`` are the reasons why it can never be a rail, ``mac`` is that of its netdev.
+
+    ``addresses`` are those it has now, also those that only its GIDs show because a pod has its netdev.
+    """
+
+    hca: str
+    number: int
+    pci: Optional[str] = None
+    link_layer: Optional[str] = None
+    netdev: Optional[str] = None
+    mac: Optional[str] = None
+    max_mtu: Optional[int] = None
+    down: bool = False
+    in_pod: bool = False
+    barred: List[str] = field(default_factory=list)
+    barred_codes: FrozenSet[str] = frozenset()
+    vf: bool = False
+    pkeys: List[str] = field(default_factory=list)
+    networks: List[str] = field(default_factory=list)
+    addresses: FrozenSet[str] = frozenset()
+    interface_ids: FrozenSet[int] = frozenset()
+
+    @property
+    def name(self) -> str:
+        return f"{self.hca}/{self.number}" if self.hca else str(self.pci or self.mac)
+
+    @property
+    def selector(self) -> Dict[str, Any]:
+        """How the module finds it again."""
+        if self.hca:
+            return {"hca": self.hca, "port": self.number}
+        return {"pci": self.pci} if self.pci else {"mac": self.mac}
+
+    @property
+    def configurable(self) -> bool:
+        """An InfiniBand port works without a netdev (IPoIB), and then there is nothing to give an address to."""
+        return self.netdev is not None or self.in_pod
+
+
+def _of_gids(gids: Sequence[Mapping[str, Any]]) -> Iterator[ipaddress.IPv6Address]:
+    for gid in gids:
+        try:
+            yield ipaddress.IPv6Address(gid["gid"])
+        except ValueError:
+            continue
+
+
+def _port(hca: Mapping[str, Any], port: Mapping[str, Any], reasons: Sequence[Mapping[str, str]]) -> Port:
+    netdev = port["netdev"] or {}
+    gids = list(_of_gids(port["gids"]))
+    lasting = [reason for reason in reasons if reason["code"] not in _PASSING]
+    known = {str(gid.ipv4_mapped or gid) for gid in gids if not gid.is_link_local}
+    return Port(
+        hca=hca["name"],
+        number=port["number"],
+        pci=hca["pci"] and hca["pci"]["address"],
+        link_layer=port["link_layer"],
+        netdev=netdev.get("name"),
+        mac=netdev.get("mac"),
+        max_mtu=netdev.get("max_mtu"),
+        down=any(reason["code"] == _DOWN for reason in reasons),
+        in_pod=any(reason["code"] == _IN_POD for reason in reasons),
+        barred=[reason["text"] for reason in lasting],
+        barred_codes=frozenset(reason["code"] for reason in lasting),
+        vf=hca["sriov"]["role"] == "vf",
+        pkeys=list(port["pkeys"]),
+        networks=list(netdev.get("addresses") or []),
+        addresses=frozenset(known | {text.split("/")[0] for text in netdev.get("addresses") or []}),
+        interface_ids=frozenset(int(gid) & (1 << 64) - 1 for gid in gids),
+    )
+
+
+def _order(port: Port) -> Tuple[bool, List[Any], int, List[Any]]:
+    return (port.pci is None, natural_key(port.pci or ""), port.number, natural_key(port.hca))
+
+
+def ports(facts: Mapping[str, Any]) -> List[Port]:
+    """All ports of a node in PCI order, those without a PCI function last."""
+    reasons = {(entry["hca"], entry["port"]): entry["reasons"] for entry in facts.get("excluded", [])}
+    found = [
+        _port(hca, port, reasons.get((hca["name"], port["number"]), []))
+        for hca in facts.get("hcas", [])
+        for port in hca["ports"]
+    ]
+    return sorted(found, key=_order)
+
+
+def candidates(every: Sequence[Port]) -> List[Port]:
+    """Ports that may be rails, also those that are down or in a pod at the moment."""
+    return [port for port in every if not port.barred]
+
+
+def _rank(port: Port) -> int:
+    # A port in a pod may be down only until the pod has set it up; one that is down on the host lacks a cable.
+    return (1 if port.in_pod else 2) if port.down else 0
+
+
+def _interface_id(mac: str) -> Optional[int]:
+    """The last 64 bits of the GIDs that go with a MAC address: its modified EUI-64, or IPoIB's port GUID."""
+    digits = re.sub("[:-]", "", mac)
+    if not re.match("^[0-9a-fA-F]+$", digits) or len(digits) not in (12, 16, 40):
+        return None
+    if len(digits) == 12:
+        return int(digits[:6] + "fffe" + digits[6:], 16) ^ 1 << 57
+    return int(digits[-16:], 16)
+
+
+def _matching(at: str, selector: Mapping[str, Any], every: Sequence[Port]) -> List[Port]:
+    given = [key for key in ("hca", "pci", "mac") if selector.get(key) is not None]
+    if len(given) != 1:
+        raise PlanError(wrong(at, dict(selector), "it must have exactly one of hca, pci and mac"))
+    number = selector.get("port")
+    if given == ["hca"]:
+        return [port for port in every if port.hca == selector["hca"] and port.number == (number or 1)]
+    if given == ["pci"]:
+        address = selector["pci"].lower()
+        address = address if address.count(":") == 2 else f"0000:{address}"
+        return [port for port in every if port.pci == address and number in (None, port.number)]
+    identity = _interface_id(selector["mac"])
+    if identity is None:
+        raise PlanError(wrong(at + ".mac", selector["mac"], "it must be a MAC address, 6 bytes, or IPoIB's 20 bytes"))
+    mac = selector["mac"].lower().replace("-", ":")
+    # While a pod has the netdev, only the GIDs still show its address.
+    return [port for port in every if mac == port.mac] or [port for port in every if identity in port.interface_ids]
+
+
+def selector_of(variable: Sequence[Mapping[str, Any]]) -> None:
+    """Checks the form of ``rdma_links_ports``, which needs no facts. Raises PlanError."""
+    for position, selector in enumerate(variable):
+        _matching(f"{PORTS}[{position}]", selector, [])
+
+
+def _away(selector: Mapping[str, Any]) -> Port:
+    """A port that the facts do not have, as far as its selector tells."""
+    number = selector.get("port") or 1
+    return Port(selector.get("hca") or "", number, pci=selector.get("pci"), mac=selector.get("mac"), in_pod=True)
+
+
+def _named(variable: Sequence[Mapping[str, Any]], every: Sequence[Port], may_be_away: bool) -> List[Port]:
+    found: List[Port] = []
+    for position, selector in enumerate(variable):
+        at, value = f"{PORTS}[{position}]", {key: one for key, one in selector.items() if one is not None}
+        matching = _matching(at, selector, every)
+        if not matching and may_be_away:
+            matching = [_away(value)]
+        if not matching:
+            # Only what can be compared with the selector: nodes that are alike in it are told together.
+            kind = next(key for key in ("pci", "mac", "hca") if key in value)
+            names = [{"pci": port.pci, "mac": port.mac, "hca": port.name}[kind] or port.name for port in every]
+            there = ", ".join(dict.fromkeys(names)) or "no RDMA device at all"
+            raise PlanError(wrong(at, value, f"which this node does not have: it has {there}"))
+        if len(matching) > 1:
+            both = " and ".join(port.name for port in matching)
+            raise PlanError(wrong(at, value, f"which is {both}: name one of them by hca and port"))
+        port = matching[0]
+        if port.barred:
+            raise PlanError(wrong(at, value, f"but {port.name} cannot be an RDMA link: {'; '.join(port.barred)}"))
+        if port in found:
+            right = f"the same port as {PORTS}[{found.index(port)}], {port.name}: a port is one rail"
+            raise PlanError(wrong(at, value, right))
+        found.append(port)
+    return found
+
+
+def rails_of(
+    variable: Sequence[Mapping[str, Any]],
+    every: Sequence[Port],
+    rails: int,
+    planned: Mapping[int, str],
+    may_be_away: bool,
+) -> Dict[int, Port]:
+    """The port of each rail. ``planned`` are the rails' addresses, without prefix length. Raises PlanError.
+
+    ``may_be_away`` tells that an HCA can leave the host together with its netdev, so that one that is named and not
+    there is no mistake.
+
+    Rails are numbered in PCI order. Where there are more ports than rails, those that are up are taken. Where there are
+    fewer, a port that has a rail's address already stays this rail: a NIC that died must not move its neighbours.
+    """
+    if variable:
+        return dict(enumerate(_named(variable, every, may_be_away)))
+    fit = candidates(every)
+    if len(fit) >= rails:
+        best = sorted(fit, key=_rank)[:rails]
+        return dict(enumerate(port for port in fit if port in best))
+    found: Dict[int, Port] = {}
+    for rail, address in planned.items():
+        kept = next((port for port in fit if address in port.addresses and port not in found.values()), None)
+        if kept is not None:
+            found[rail] = kept
+    others = [port for port in fit if port not in found.values()]
+    found.update(zip([rail for rail in range(rails) if rail not in found], others))
+    return {rail: found[rail] for rail in sorted(found)}

@@ -1,0 +1,230 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Everything that is wrong with the inventory of a fleet, before anything on any node is changed.
+
+Computed once for all hosts, in time linear in their number (times the logarithm for what has to be sorted).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _addresses,
+    _links,
+    _prepare_values,
+    _variables,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
+    PlanError,
+    Problem,
+    messages,
+    wrong,
+)
+
+Found = Iterator[Tuple[str, Problem]]
+
+
+@dataclass
+class Host:
+    """One inventory host. ``variables`` are those whose names matter here, untyped as the inventory has them.
+
+    ``chosen`` are the hosts of this run, of which all problems are told; of the others only what concerns a chosen one.
+    ``broken`` are problems found while the variables were read.
+    """
+
+    name: str
+    group: str = "ungrouped"
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    facts: Optional[Mapping[str, Any]] = None
+    chosen: bool = True
+    broken: List[Problem] = field(default_factory=list)
+
+
+@dataclass
+class _Checked:
+    """A host with its variables in their types and, where they allow it, its addresses by rail."""
+
+    host: Host
+    values: Dict[str, Any]
+    problems: List[Problem]
+    planned: Dict[int, _addresses.Interface] = field(default_factory=dict)
+
+
+def _reserved(values: Mapping[str, Any]) -> Iterator[Problem]:
+    own: List[Tuple[str, _addresses.Network]] = []
+    try:
+        networks = _addresses.rail_networks(_addresses.intent(values))
+    except PlanError:
+        return
+    for rail, one in enumerate(networks):
+        name = _addresses.SUBNET if values.get(_addresses.SUBNET) else f"{_addresses.RAIL_SUBNETS}[{rail}]"
+        if one is not None and (name, one) not in own:
+            own.append((name, one))
+    for position, text in enumerate(values.get(_addresses.RESERVED) or []):
+        at = f"{_addresses.RESERVED}[{position}]"
+        try:
+            reserved = _addresses.network(at, text)
+        except PlanError as error:
+            yield error.problem
+            continue
+        for name, one in own:
+            if one.version == reserved.version and one.overlaps(reserved):
+                yield wrong(name, str(one), f"which overlaps {at} {reserved}: RDMA links need a network of their own")
+
+
+def _check(host: Host, known: _variables.Options) -> _Checked:
+    values, problems = _variables.converted(host.variables, known)
+    problems = host.broken + problems + _variables.unknown(host.variables, known)
+    # A value that is not there for the checks below would make them tell of a second mistake where there is one.
+    blind = any("_links_" in problem.variable or "_expect_" in problem.variable for problem in problems)
+    checked = _Checked(host, values, problems)
+    if host.chosen:
+        problems += _prepare_values.of_kernel(values)
+        problems += _prepare_values.of_runtime(values)
+    if blind:
+        return checked
+    if host.chosen:
+        problems += _reserved(values)
+        problems += _links.problems(host.name, values)
+    # Told above for a chosen host; what another one has cannot be compared.
+    with contextlib.suppress(PlanError):
+        checked.planned = _links.addresses(host.name, values)
+    return checked
+
+
+def _name_of(checked: _Checked, rail: int) -> str:
+    values = checked.values
+    if str(rail) in map(str, values.get(_addresses.ADDRESSES) or {}):
+        return f"{_addresses.ADDRESSES}[{rail}]"
+    return _addresses.SUBNET if values.get(_addresses.SUBNET) else f"{_addresses.RAIL_SUBNETS}[{rail}]"
+
+
+def _duplicates(every: Sequence[_Checked]) -> Found:
+    """Addresses that several hosts would get; for planned ones one problem per network, however many there are."""
+    owners: DefaultDict[Tuple[_addresses.Network, int], List[Tuple[_Checked, int]]] = defaultdict(list)
+    for checked in every:
+        for rail, address in checked.planned.items():
+            owners[address.network, int(address.ip)].append((checked, rail))
+    told: Dict[_addresses.Network, Problem] = {}
+    for (network, _number), several in owners.items():
+        names = [checked.host.name for checked, _rail in several]
+        if len(several) < 2 or not any(checked.host.chosen for checked, _rail in several):
+            continue
+        explicit = [one for one in several if _name_of(*one).startswith(_addresses.ADDRESSES)]
+        checked, rail = explicit[0] if explicit else several[0]
+        variable, address = _name_of(checked, rail), checked.planned[rail]
+        if explicit:
+            problem = Problem(variable, f"is '{address}', but {fold(names)} would all have it: addresses must differ")
+        else:
+            text = f"is not unique, {fold(names)} would all get {address} from {variable}: set free numbers"
+            problem = told.setdefault(network, Problem(_addresses.HOST_NUMBER, text))
+        for name in names:
+            yield name, problem
+
+
+def _overlaps(every: Sequence[_Checked]) -> Found:
+    """Networks that overlap without being the same: then hosts disagree on who is a neighbour."""
+    users: DefaultDict[_addresses.Network, List[Tuple[_Checked, int]]] = defaultdict(list)
+    for checked in every:
+        for rail, address in checked.planned.items():
+            users[address.network].append((checked, rail))
+    around: List[_addresses.Network] = []
+    folded: Dict[_addresses.Network, str] = {}
+    ordered = sorted(users, key=lambda one: (one.version, int(one.network_address), one.prefixlen))
+    for inner in ordered:
+        # Networks are nested or apart, so those around this one are what is left of the stack.
+        while around and not (around[-1].version == inner.version and around[-1].overlaps(inner)):
+            around.pop()
+        if around:
+            outer = around[-1]
+            inside, outside = users[inner], users[outer]
+            if any(checked.host.chosen for checked, _rail in inside + outside):
+                if outer not in folded:
+                    folded[outer] = fold(checked.host.name for checked, _rail in outside)
+                right = f"which overlaps the {outer} of {folded[outer]}: hosts in one network need the same prefix"
+                for checked, rail in inside:
+                    yield checked.host.name, wrong(_name_of(checked, rail), str(inner), right)
+        around.append(inner)
+
+
+def _management(every: Sequence[_Checked]) -> Found:
+    """Networks of RDMA links in which Ansible reaches hosts."""
+    users: DefaultDict[_addresses.Network, Dict[str, Tuple[_Checked, int]]] = defaultdict(dict)
+    for checked in every:
+        for rail, address in checked.planned.items():
+            users[address.network].setdefault(checked.host.name, (checked, rail))
+    by_size: DefaultDict[Tuple[int, int], Dict[int, _addresses.Network]] = defaultdict(dict)
+    for one in users:
+        by_size[one.version, one.prefixlen][int(one.network_address)] = one
+    reached: DefaultDict[_addresses.Network, List[str]] = defaultdict(list)
+    for checked in every:
+        try:
+            at = ipaddress.ip_address(str(checked.host.variables.get("ansible_host") or checked.host.name))
+        except ValueError:
+            continue
+        for (version, prefix), known in by_size.items():
+            bits = at.max_prefixlen - prefix
+            inside = known.get(int(at) >> bits << bits) if version == at.version else None
+            if inside is not None:
+                reached[inside].append(checked.host.name)
+    for network, names in reached.items():
+        right = f"but Ansible reaches {fold(names)} in it (ansible_host): RDMA links need a network of their own"
+        for checked, rail in users[network].values():
+            if checked.host.chosen:
+                yield checked.host.name, wrong(_name_of(checked, rail), str(network), right)
+
+
+def _netns_modes(every: Sequence[_Checked]) -> Found:
+    """Nodes of a group that would differ in the RDMA netns mode, which no cluster works with."""
+    variable = _prepare_values.NETNS_MODE
+    groups: DefaultDict[str, DefaultDict[str, List[_Checked]]] = defaultdict(lambda: defaultdict(list))
+    for checked in every:
+        mode = checked.values.get(variable)
+        if mode is None and checked.host.facts is not None:
+            mode = (checked.host.facts.get("system") or {}).get("netns_mode")
+        if mode is not None:
+            groups[checked.host.group][mode].append(checked)
+    for group, modes in groups.items():
+        users = [checked for several in modes.values() for checked in several]
+        # Where nobody asks for a mode it is left alone, and discover shows how the nodes differ.
+        if (
+            len(modes) < 2
+            or not any(one.host.chosen for one in users)
+            or not any(variable in one.values for one in users)
+        ):
+            continue
+        fewest = min(modes, key=lambda mode: (len(modes[mode]), mode))
+        others = [f"{mode} on {fold(one.host.name for one in modes[mode])}" for mode in modes if mode != fewest]
+        right = f"but {'; '.join(others)}: all nodes of group {group} need the same"
+        for checked in modes[fewest]:
+            if variable in checked.values:
+                yield checked.host.name, wrong(variable, fewest, right)
+            else:
+                yield checked.host.name, Problem(variable, f"is not set and the node's mode is {fewest}, {right}")
+
+
+def problems(hosts: Sequence[Host], known: Optional[_variables.Options] = None) -> List[str]:
+    """One line for each thing that is wrong: the hosts, the variable, its value and what would be right."""
+    options = _variables.options_of() if known is None else known
+    every = [_check(host, options) for host in hosts]
+    found = [(one.host.name, problem) for one in every if one.host.chosen for problem in one.problems]
+    for check in (_duplicates, _overlaps, _management, _netns_modes):
+        found += check(every)
+    # What the facts add is of use only once the variables are right by themselves.
+    told = {name for name, _problem in found}
+    for one in every:
+        host = one.host
+        if host.chosen and host.facts is not None and host.name not in told:
+            found += [(host.name, problem) for problem in _prepare_values.of_facts(one.values, host.facts)]
+            found += [(host.name, problem) for problem in _links.problems(host.name, one.values, host.facts)]
+    return messages(found)

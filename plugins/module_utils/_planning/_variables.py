@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Names and types of variables, as the roles' ``argument_specs.yml`` have them.
+
+Stricter than the check that Ansible makes when a role starts: what Ansible would convert although it is surely a
+mistake (``yes`` for a text, ``1.5`` for a text, one text for a list) is refused, and so is a name that nobody reads.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
+    PlanError,
+    Problem,
+    shown,
+    wrong,
+)
+
+Options = Mapping[str, Mapping[str, Any]]
+
+ROLES = Path(__file__).resolve().parents[3] / "roles"
+PREFIX = "rdma_"
+# What playbooks read, or an earlier play of the same run has set.
+PLAYBOOKS: Options = {
+    "rdma_discover_fleet": {"type": "raw"},
+    "rdma_hosts": {"type": "raw"},
+    "rdma_preflight_facts": {"type": "bool"},
+    "rdma_serial": {"type": "raw"},
+}
+
+_MISSPELT_PREFIX = re.compile(r"^(?!rdma)(?=.{0,3}r)(?=.{0,3}d)(?=.{0,3}m)(?=.{0,3}a)[rdma]{4}_", re.IGNORECASE)
+_TRUE, _FALSE = ("yes", "on", "true", "1", "y", "t", "1.0"), ("no", "off", "false", "0", "n", "f", "0.0")
+
+
+@lru_cache(maxsize=None)
+def options_of(roles: Path = ROLES) -> Options:
+    """Every variable of every role with its specification."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found: Dict[str, Mapping[str, Any]] = dict(PLAYBOOKS)
+    for path in sorted(roles.glob("*/meta/argument_specs.yml")):
+        # The safe loader, or its faster twin.
+        specs = yaml.load(path.read_text("utf-8"), Loader=loader)  # noqa: S506
+        for entry in specs["argument_specs"].values():
+            found.update(entry.get("options") or {})
+    return found
+
+
+def _text(at: str, value: Any, option: Mapping[str, Any]) -> str:
+    if isinstance(value, bool) and str(value).lower() in [str(choice).lower() for choice in option.get("choices", [])]:
+        return str(value).lower()
+    if isinstance(value, bool):
+        raise PlanError(wrong(at, value, "it must be text: quote it, YAML reads yes, no, on, off as booleans"))
+    if not isinstance(value, (str, int)):
+        raise PlanError(wrong(at, value, "it must be text"))
+    return str(value)
+
+
+def _path(at: str, value: Any, _option: Mapping[str, Any]) -> str:
+    if not isinstance(value, str) or not value:
+        raise PlanError(wrong(at, value, "it must be a path"))
+    return str(value)
+
+
+def _integer(at: str, value: Any, _option: Mapping[str, Any]) -> int:
+    if isinstance(value, bool) or not re.match(r"^[+-]?[0-9]{1,18}$", str(value)):
+        raise PlanError(wrong(at, value, "it must be a whole number"))
+    return int(value)
+
+
+def _number(at: str, value: Any, _option: Mapping[str, Any]) -> float:
+    try:
+        found = float("" if isinstance(value, bool) else value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise PlanError(wrong(at, value, "it must be a number"))
+    return found
+
+
+def _boolean(at: str, value: Any, _option: Mapping[str, Any]) -> bool:
+    text = str(value).lower()
+    if text not in _TRUE + _FALSE:
+        raise PlanError(wrong(at, value, "it must be true or false"))
+    return text in _TRUE
+
+
+def _list(at: str, value: Any, option: Mapping[str, Any]) -> List[Any]:
+    if not isinstance(value, (list, tuple)):
+        raise PlanError(wrong(at, value, "it must be a list"))
+    inner = dict(option, type=option.get("elements", "raw"))
+    return [convert(f"{at}[{index}]", element, inner) for index, element in enumerate(value)]
+
+
+def _map(at: str, value: Any, option: Mapping[str, Any]) -> Dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise PlanError(wrong(at, value, "it must be a map of names to values"))
+    inner = option.get("options")
+    if inner is None:
+        return dict(value)
+    for key in value:
+        if key not in inner:
+            raise PlanError(Problem(at, f"has the key {key!r}, {_instead(str(key), inner)}"))
+    for key, one in inner.items():
+        if one.get("required") and value.get(key) is None:
+            raise PlanError(Problem(at, f"has no {key}, which is required: it is {shown(dict(value))}"))
+    return {key: convert(f"{at}.{key}", one, inner[key]) for key, one in value.items() if one is not None}
+
+
+def _raw(_at: str, value: Any, _option: Mapping[str, Any]) -> Any:
+    return value
+
+
+_CONVERT: Dict[str, Callable[[str, Any, Mapping[str, Any]], Any]] = {
+    "str": _text,
+    "path": _path,
+    "int": _integer,
+    "float": _number,
+    "bool": _boolean,
+    "list": _list,
+    "dict": _map,
+    "raw": _raw,
+}
+
+
+def convert(at: str, value: Any, option: Mapping[str, Any]) -> Any:
+    """The value in its type (``type``, ``elements``, ``options``, ``choices`` of a role's option). Raises PlanError."""
+    kind = option.get("type", "str")
+    found = _CONVERT.get(kind, _raw)(at, value, option)
+    choices = option.get("choices")
+    if choices and kind not in ("list", "dict") and found not in choices:
+        raise PlanError(wrong(at, value, f"it must be {' or '.join(map(str, choices))}"))
+    return found
+
+
+def ours(name: str) -> bool:
+    """Whether a variable's name says that it is meant for this collection."""
+    return name.startswith(PREFIX) or _MISSPELT_PREFIX.match(name) is not None
+
+
+def _instead(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean {close[0]}?" if close else f"it must be one of {', '.join(sorted(known))}"
+
+
+@lru_cache(maxsize=4096)
+def _unknown(name: str, known: Tuple[str, ...]) -> Optional[Problem]:
+    if name in known or not ours(name):
+        return None
+    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
+    if close:
+        return Problem(name, f"is read by nothing here, did you mean {close[0]}?")
+    if not name.startswith(PREFIX):
+        return None
+    text = f"is read by nothing here: a variable of your own needs another prefix than {PREFIX}"
+    return Problem(name, text)
+
+
+def unknown(names: Iterable[str], known: Options) -> List[Problem]:
+    """A problem for every name that looks like a variable of this collection and is none."""
+    every = tuple(known)
+    return [problem for problem in (_unknown(str(name), every) for name in names) if problem is not None]
+
+
+def converted(variables: Mapping[str, Any], known: Options) -> Tuple[Dict[str, Any], List[Problem]]:
+    """The values in their types, and a problem for each that has another. What is null counts as not set."""
+    values: Dict[str, Any] = {}
+    problems: List[Problem] = []
+    for name, value in variables.items():
+        option = known.get(name)
+        if option is None:
+            continue
+        if value is None:
+            if option.get("default") is not None:
+                default = shown(option["default"])
+                problems.append(Problem(name, f"is empty (null): give it a value, or leave it out for {default}"))
+            continue
+        try:
+            values[name] = convert(name, value, option)
+        except PlanError as error:
+            problems.append(error.problem)
+    return values, problems
