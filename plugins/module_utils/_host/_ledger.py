@@ -131,8 +131,10 @@ class Ledger:
                 self._load()
                 self._tidy()
             os.makedirs(full, mode=0o755, exist_ok=True)
-            yield
-            self.files.remove_empty_directory(STATE)
+            try:
+                yield
+            finally:
+                self.files.remove_empty_directory(STATE)
         finally:
             os.close(descriptor)
 
