@@ -12,13 +12,16 @@ matched by ``dev_port``. Names prove nothing: udev renames both sides.
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _infiniband, _netdev, _pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Hca, Netdev, Port
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._nldev import Nldev
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._rtnl import Links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+
+if TYPE_CHECKING:
+    # Both load pyroute2, which costs more than everything here.
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._nldev import Nldev
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._rtnl import Links
 
 _ARPHRD_INFINIBAND = 32
 

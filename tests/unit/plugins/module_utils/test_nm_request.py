@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What nm_links refuses before it looks at the node, and how it says so."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nm_request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
+
+MLX = {"name": "rail0", "hca": "mlx5_0"}
+
+REFUSED = [
+    ({"name": "rail/0", "hca": "mlx5_0"}, "links: name: 'rail/0' is not a name of letters"),
+    ({"name": "rail0"}, "links: rail0: exactly one of hca, pci and mac selects the port, but none is given"),
+    (dict(MLX, pci="0000:1a:00.0"), "but hca and pci is given"),
+    ({"name": "rail0", "hca": "../mlx5_0"}, "hca: '../mlx5_0' is not the name of an RDMA device"),
+    (dict(MLX, port=0), "links: rail0: port: 0 is not a port number"),
+    ({"name": "rail0", "pci": "1a:00"}, "pci: '1a:00' is not a PCI address such as 0000:1a:00.0"),
+    ({"name": "rail0", "pci": "1a:00.0", "port": 1}, "port goes with hca, not with pci"),
+    ({"name": "rail0", "mac": "b8:59:9f:3b:2b"}, "mac: 'b8:59:9f:3b:2b' is not a MAC address"),
+    (dict(MLX, addresses=["10.0.0.1"]), "addresses: '10.0.0.1' has no prefix length; write for example 10.0.0.1/24"),
+    (dict(MLX, addresses=["10.0.0.256/24"]), "'10.0.0.256/24' is not an address with prefix length"),
+    (dict(MLX, addresses=["10.0.0.0/24"]), "is the address of the network itself; hosts start at 10.0.0.1"),
+    (dict(MLX, addresses=["10.0.0.255/24"]), "is the broadcast address of 10.0.0.0/24"),
+    (dict(MLX, addresses=["224.0.0.1/24"]), "cannot be the address of a port"),
+    (dict(MLX, addresses=["fe80::1/64"]), "is link-local; leave it out"),
+    (dict(MLX, addresses=["10.0.0.1/0"]), "has prefix length 0"),
+    (dict(MLX, type="ethernet", mtu=9217), "mtu: 9217 is not between 1280 and 9216, the limits of Ethernet"),
+    (
+        dict(MLX, type="infiniband", mtu=9000),
+        "is not between 1280 and 4092, the limits of IPoIB in datagram mode (9000",
+    ),
+    (
+        dict(MLX, type="infiniband", transport_mode="connected", mtu=65521),
+        "65520, the limits of IPoIB in connected mode",
+    ),
+    (dict(MLX, type="ethernet", transport_mode="datagram"), "transport_mode is for InfiniBand, but hca mlx5_0 port 1"),
+    (dict(MLX, type="ethernet", pkeys=[{"pkey": "0x8001"}]), "pkeys are for InfiniBand"),
+    (dict(MLX, type="infiniband", vlans=[{"id": 7}]), "vlans are for Ethernet"),
+    (dict(MLX, pkeys=[{"pkey": "0x8000"}]), "pkey: 0x8000 is not a P_Key"),
+    (dict(MLX, pkeys=[{"pkey": "0x18001"}]), "pkey: 0x18001 is not a P_Key"),
+    (dict(MLX, pkeys=[{"pkey": "0x7fff"}]), "pkey: 0x7fff is the default partition, which is the link itself"),
+    (dict(MLX, pkeys=[{"pkey": "x"}]), "pkey: 'x' is not a number"),
+    (dict(MLX, vlans=[{"id": 4095}]), "vlans: id: 4095 is not a VLAN id"),
+    (dict(MLX, type="ethernet", mtu=4000, vlans=[{"id": 7, "mtu": 9000}]), "9000 is more than 4000, that of the link"),
+    (dict(MLX, routes=[{"to": "0.0.0.0/0"}]), "to: 0.0.0.0/0 is a default route"),
+    (dict(MLX, routes=[{"to": "10.1.0.1/16"}]), "'10.1.0.1/16' is not a network such as 10.20.0.0/16"),
+    (dict(MLX, routes=[{"to": "10.1.0.0/16", "via": "fe80::1"}]), "via: fe80::1 is IPv6, but to: 10.1.0.0/16 is IPv4"),
+    (dict(MLX, routes=[{"to": "10.1.0.0/16", "table": 254}]), "table: 254 is not a routing table of one's own"),
+    (dict(MLX, rail_table=0), "rail_table: 0 is not a routing table of one's own"),
+    (dict(MLX, pkeys=[{"pkey": "0x0001"}, {"pkey": "0x8001"}]), "connection name 'rail0.8001' is already taken"),
+]
+
+
+@pytest.mark.parametrize(("entry", "message"), REFUSED, ids=[message[:40] for _entry, message in REFUSED])
+def test_refused(entry: Dict[str, Any], message: str) -> None:
+    with pytest.raises(HostError) as caught:
+        _nm_request.parse([entry])
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([MLX, dict(MLX, hca="mlx5_1")], "connection name 'rail0' is already taken by links: rail0"),
+        ([MLX, dict(MLX, name="rail1")], "links: rail1: hca mlx5_0 port 1 is already taken by links: rail0"),
+        (
+            [dict(MLX, addresses=["10.0.0.1/24"]), {"name": "b", "hca": "mlx5_1", "addresses": ["10.0.0.1/16"]}],
+            "links: b: address 10.0.0.1 is already taken by links: rail0",
+        ),
+    ],
+)
+def test_each_only_once(entries: List[Dict[str, Any]], message: str) -> None:
+    with pytest.raises(HostError) as caught:
+        _nm_request.parse(entries)
+    assert message in str(caught.value)
+
+
+def test_words_are_normalised() -> None:
+    entry = {
+        "name": "a",
+        "pci": "1A:00.0",
+        "addresses": ["10.0.0.1/24", "FD00:0::1/64"],
+        "pkeys": [{"pkey": "1", "addresses": ["10.1.0.1/31"]}],
+    }
+    (link,) = _nm_request.parse([entry])
+    assert link.selector == _nm_request.Selector("pci", "0000:1a:00.0")
+    assert link.addresses == ("10.0.0.1/24", "fd00::1/64")
+    assert link.children == (_nm_request.Child("pkey", 0x8001, ("10.1.0.1/31",)),)
+    assert link.children[0].suffix == "8001"
