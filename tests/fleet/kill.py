@@ -32,7 +32,6 @@ def command(nodes: Path, *extra: str) -> list[str]:
         f"--inventory={CHECKOUT / 'tests/fleet/inventory.yml'}",
         f"--limit={','.join(NODES)}",
         f"--extra-vars=rdma_discover_root={nodes}/{{{{inventory_hostname}}}}",
-        "--extra-vars=rdma_serial=100%",
         *extra,
         str(CHECKOUT / "playbooks/site.yml"),
     ]

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import Any, Iterable
 
 from . import models
+from .runtimes import RUNTIMES
 from .spec import Description, DescriptionError, HcaSpec, NetdevSpec
 from .stack import link_layer
 
@@ -34,6 +35,8 @@ def check(node: Description) -> None:
     one_of("rdma_netns", node.rdma_netns, ("shared", "exclusive"))
     if node.runtime.memlock != "unlimited" and not isinstance(node.runtime.memlock, int):
         fail("runtime.memlock", f"must be a number of bytes or 'unlimited', not {node.runtime.memlock!r}")
+    if node.runtime.config:
+        one_of("runtime.config", node.runtime.config, RUNTIMES)
     for name, hca in node.hcas.items():
         _check_hca(node, name, hca, fail, one_of)
     for name, netdev in node.netdevs.items():

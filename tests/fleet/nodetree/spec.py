@@ -89,6 +89,7 @@ class RuntimeSpec:
     unit: str = "containerd.service"
     processes: list[str] = field(default_factory=lambda: ["containerd"])
     memlock: int | str = 8388608
+    config: str = ""
 
 
 @dataclass

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from . import identity, models
 from .place import Function
+from .runtimes import write_runtime
 from .spec import Description
 from .stack import SELF_PID
 from .tree import Tree
@@ -87,6 +88,9 @@ def write_system(node: Description, functions: list[Function], tree: Tree) -> No
         iommu = (" amd_iommu=on" if node.platform in ("rome", "desktop") else " intel_iommu=on") + iommu
     tree.file("proc/cmdline", f"BOOT_IMAGE=/boot/vmlinuz-{node.kernel} root=LABEL=root ro{iommu}")
     tree.file("etc/hostname", node.host)
+    # Every distribution has them, so what is put back after a change is the tree there was.
+    for directory in ("etc/security/limits.d", "var/lib"):
+        tree.directory(directory)
     _write_numa(node, tree)
     _write_modules(node, functions, tree)
     _write_gpus(node, functions, tree)
@@ -212,3 +216,4 @@ def _write_runtime(node: Description, tree: Tree) -> None:
         tree.file(f"proc/{pid}/cgroup", f"0::/{group}")
     procs = "\n".join(str(pid) for pid, _comm in service)
     tree.file(f"sys/fs/cgroup/{cgroup}/cgroup.procs", procs)
+    write_runtime(node.runtime.config, node.runtime.unit, tree)

@@ -1,0 +1,215 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: containerd_nri
+short_description: Switch on NRI and CDI in the container runtime, with timeouts that fit moving a NIC
+version_added: 0.1.0
+description:
+  - Sets NRI (node resource interface) with its timeouts, CDI (container device interface) and NRI's default validator
+    in the configuration that is in effect, of containerd 1.7 and 2.x (configuration versions 2, 3 and 4), k3s, RKE2
+    and CRI-O. A plugin that takes longer than the timeout is cut off; its pod runs without a NIC and without an event.
+  - Only what is not in effect already is written. It goes into a drop-in file of this collection; containerd's main
+    file gets one line in C(imports) where it does not read the drop-in yet. containerd 1.7 takes a plugin's section
+    from one file only, so if a file has it, marked lines are added there. k3s and RKE2 use their drop-in directory or,
+    where there is none, their template, and what a user put into it stays.
+  - The new configuration is given to the real containerd before it is installed (C(containerd config dump)). It must
+    mean what the present one does plus these keys and nothing else; otherwise, and when the present one is broken,
+    nothing is changed and the runtime keeps running.
+  - The runtime is restarted only when what is in effect changes, or when an earlier run was stopped before its restart.
+    Containers keep running. After a restart the CRI must answer and a connection to the NRI socket be accepted, else
+    the files are put back, the runtime is restarted with them and the module fails with the reason.
+  - Before a restart it looks for sandbox records that failed NRI attaches left behind (containerd issue 13609). They
+    would keep containerd from starting, or come back as pods without their NIC.
+  - O(state=absent) takes back what this module set, and restarts if that changes what is in effect.
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+extends_documentation_fragment:
+  - zerocopy.rdma._attributes
+  - zerocopy.rdma._attributes.state_module
+options:
+  runtime:
+    description:
+      - Container runtime that runs the pods. V(auto) takes the one that runs or, if none does, the one that is
+        installed, and fails if there are several.
+    type: str
+    choices: [auto, containerd, k3s, rke2, crio]
+    default: auto
+  request_timeout:
+    description: How long a plugin may take for one request, as a Go duration of at least one second.
+    type: str
+    default: 30s
+  registration_timeout:
+    description: How long a plugin may take to register and synchronise, as a Go duration of at least one second.
+    type: str
+    default: 30s
+  cdi:
+    description:
+      - Whether to switch on CDI where it is off (containerd 1.7). V(false) leaves it as it is.
+    type: bool
+    default: true
+  validator:
+    description:
+      - Whether to enable NRI's default validator, so that a pod that demands a plugin (annotation
+        C(required-plugins.noderesource.dev)) is not started without it.
+      - V(auto) enables it where containerd has one (2.2 and newer), V(true) fails where it has none, V(false) leaves it
+        as it is.
+    type: str
+    choices: [auto, "true", "false"]
+    default: auto
+  restart:
+    description:
+      - Whether to restart the runtime when that is needed. Otherwise RV(restart_pending) says so, and the next call
+        with V(true), of this module or M(zerocopy.rdma.container_memlock), does it.
+    type: bool
+    default: true
+  restart_pending:
+    description:
+      - What M(zerocopy.rdma.container_memlock) returned as RV(zerocopy.rdma.container_memlock#module:restart_pending)
+        earlier in the same play. Only needed for a right prediction in check mode; otherwise the module knows.
+    type: bool
+    default: false
+  recover_sandboxes:
+    description:
+      - Whether to remove sandbox records that failed NRI attaches left behind, with the processes that some still have,
+        instead of failing. Pods are not touched.
+      - If such records already keep containerd from starting, it is started once without its CRI to remove them.
+    type: bool
+    default: false
+  await_plugins:
+    description: Seconds to wait after a restart for the NRI plugins that were connected before it.
+    type: int
+    default: 30
+  root:
+    description:
+      - Directory below which the node's files are. With another value than V(/) only files are read and written, so the
+        configuration is not given to containerd, and built-in defaults are not known.
+    type: path
+    default: /
+  state:
+    description: V(absent) takes back what this module did.
+    type: str
+    choices: [present, absent]
+    default: present
+seealso:
+  - module: zerocopy.rdma.container_memlock
+  - name: NRI in containerd
+    description: Options and defaults of the NRI plugin.
+    link: https://github.com/containerd/containerd/blob/main/docs/NRI.md
+"""
+
+EXAMPLES = r"""
+- name: Give NRI plugins half a minute
+  zerocopy.rdma.containerd_nri:
+
+- name: Wait for a slow driver, and clear what failed attaches left behind
+  zerocopy.rdma.containerd_nri:
+    request_timeout: 1m30s
+    recover_sandboxes: true
+    await_plugins: 120
+
+- name: Take it back
+  zerocopy.rdma.containerd_nri:
+    state: absent
+"""
+
+RETURN = r"""
+changes:
+  description:
+    - Everything that was or, in check mode, would be changed.
+    - O(ignore:kind) is V(file), V(service) or V(sandbox_record).
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {kind: file, name: /etc/containerd/conf.d/90-zerocopy-rdma-nri.toml, before: absent, after: present}
+    - {kind: service, name: containerd.service, before: running, after: restarted}
+runtime:
+  description: The runtime that was configured.
+  returned: O(state=present)
+  type: str
+  sample: containerd
+unit:
+  description: Its systemd unit.
+  returned: O(state=present)
+  type: str
+  sample: containerd.service
+config_version:
+  description: Version of its configuration; none for CRI-O.
+  returned: O(state=present)
+  type: int
+  sample: 3
+nri:
+  description:
+    - What is in effect with the changes, as C(enabled), C(socket), C(request_timeout), C(registration_timeout) and
+      C(validator).
+  returned: O(state=present)
+  type: dict
+  sample:
+    enabled: true
+    socket: /var/run/nri/nri.sock
+    request_timeout: 30s
+    registration_timeout: 30s
+    validator: false
+restarted:
+  description: Whether the runtime was or would be restarted.
+  returned: success
+  type: bool
+restart_pending:
+  description: Whether a restart is needed and was left to a later call.
+  returned: success
+  type: bool
+version:
+  description: Name and version of the runtime, as its CRI says after the restart.
+  returned: when restarted
+  type: str
+  sample: containerd 2.1.9
+sandbox_records_removed:
+  description:
+    - Sandbox records that failed NRI attaches had left behind, with their sandbox's name. Those that kept the runtime
+      from starting cannot be asked for beforehand, so they are not in RV(changes).
+  returned: when there were any and O(recover_sandboxes=true)
+  type: list
+  elements: str
+  sample: [bad_lab_uid-bad_0 (0f38942f46b9)]
+plugins_missing:
+  description: How many NRI plugins that were connected before the restart are not connected again.
+  returned: when restarted
+  type: int
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_converge, _runtime_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            **_runtime_options.COMMON,
+            "request_timeout": {"type": "str", "default": "30s"},
+            "registration_timeout": {"type": "str", "default": "30s"},
+            "cdi": {"type": "bool", "default": True},
+            "validator": {"type": "str", "choices": ["auto", "true", "false"], "default": "auto"},
+            "restart_pending": {"type": "bool", "default": False},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        outcome = _runtime_converge.converge(
+            _runtime_options.nri(module.params, module.check_mode), Files(module.params["root"])
+        )
+    except HostError as error:
+        module.fail_json(msg=str(error))
+    for warning in outcome.warnings:
+        module.warn(warning)
+    module.exit_json(**outcome.result())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The recorded nodes' container runtimes are found and prepared as the roles do it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_converge import Outcome, converge
+
+CONF_D = "etc/containerd/conf.d"
+K3S = "var/lib/rancher/k3s/agent/etc/containerd"
+
+
+def call(part: str, root: Path) -> Outcome:
+    params = {name: spec.get("default") for name, spec in _runtime_options.COMMON.items()}
+    if part == "memlock":
+        request = _runtime_options.memlock({**params, "memlock": "unlimited", "handlers": []}, check=False)
+    else:
+        timeouts = {"request_timeout": "30s", "registration_timeout": "30s"}
+        request = _runtime_options.nri({**params, **timeouts, "cdi": True, "validator": "auto"}, check=False)
+    return converge(request, Files(str(root)))
+
+
+@pytest.mark.parametrize(
+    ("name", "runtime", "unit", "handlers", "place"),
+    [
+        ("v100-02", "containerd", "containerd.service", ["nvidia", "runc"], "etc/containerd/config.toml"),
+        (
+            "h100-02",
+            "containerd",
+            "containerd.service",
+            ["nvidia", "runc"],
+            "etc/containerd/conf.d/90-zerocopy-rdma-nri.toml",
+        ),
+        ("h100-03", "crio", "crio.service", [], "etc/crio/crio.conf.d/90-zerocopy-rdma-nri.conf"),
+        ("a100-01", "rke2", "rke2-server.service", [], "var/lib/rancher/rke2/agent/etc/containerd/config-v3.toml.tmpl"),
+        ("lab-01", "k3s", "k3s.service", ["nvidia", "runc"], f"{K3S}/config-v3.toml.d/90-zerocopy-rdma-nri.toml"),
+        ("lab-02", "k3s", "k3s.service", ["nvidia"], f"{K3S}/config.toml.tmpl"),
+    ],
+)
+def test_prepared(
+    name: str,
+    runtime: str,
+    unit: str,
+    handlers: list[str],
+    place: str,
+    root_of: Callable[[str], Path],
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / name
+    shutil.copytree(root_of(name), root, symlinks=True)
+    memlock, nri = call("memlock", root), call("nri", root)
+    assert memlock.facts["handlers"] == handlers
+    assert (nri.facts["runtime"], nri.facts["unit"]) == (runtime, unit)
+    changed: list[Any] = [change.name for change in nri.changes]
+    assert f"/{place}" in changed
+    assert (root / f"etc/systemd/system/{unit}.d/90-zerocopy-rdma-memlock.conf").exists()
+    assert call("memlock", root).changes == call("nri", root).changes == []

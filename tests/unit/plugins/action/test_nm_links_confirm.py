@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""When the controller comes back to confirm; that a node goes back if it does not is proven in the lab."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from ansible.parsing.dataloader import DataLoader
+from ansible.playbook.play_context import PlayContext
+from ansible.playbook.task import Task
+from ansible.plugins.connection.local import Connection
+from ansible.template import Templar
+
+from ansible_collections.zerocopy.rdma.plugins.action import nm_links
+
+CHECKPOINT = "/org/freedesktop/NetworkManager/Checkpoint/1"
+CHANGED = {"changed": True, "checkpoint": CHECKPOINT, "rollback_seconds": 60}
+
+
+class Recorded(nm_links.ActionModule):
+    """Answers instead of a node; keeps with which options the module was called."""
+
+    def _execute_module(self, module_name: str, module_args: Dict[str, Any], task_vars: Any = None) -> Dict[str, Any]:
+        assert module_name == "zerocopy.rdma.nm_links"
+        self.calls.append(module_args)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(answer)
+
+
+def action(options: Dict[str, Any], *answers: Any) -> Recorded:
+    task = Task()
+    task.action, task.args, task.async_val, task.check_mode, task.diff = (
+        "zerocopy.rdma.nm_links",
+        options,
+        0,
+        False,
+        False,
+    )
+    context, loader = PlayContext(), DataLoader()
+    made = Recorded(task, Connection(context), context, loader, Templar(loader=loader), None)
+    made.calls, made.answers = [], list(answers)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("options", "answers", "calls", "result"),
+    [
+        ({"confirm": "auto", "links": []}, [CHANGED, {"changed": False}], 2, {"changed": True}),
+        ({"confirm": "auto"}, [{"changed": False}], 1, {"changed": False}),
+        ({"confirm": "auto"}, [{"failed": True, "msg": "no"}], 1, {"failed": True, "msg": "no"}),
+        ({}, [CHANGED], 1, CHANGED),
+        ({"confirm": CHECKPOINT}, [{"changed": False}], 1, {"changed": False}),
+        (
+            {"confirm": "auto"},
+            [CHANGED, {"failed": True, "msg": "rolled back"}],
+            2,
+            {"changed": True, "failed": True, "msg": "rolled back"},
+        ),
+    ],
+)
+def test_only_what_can_be_rolled_back_is_confirmed(
+    options: Dict[str, Any], answers: List[Any], calls: int, result: Dict[str, Any]
+) -> None:
+    made = action(options, *answers)
+    assert made.run(task_vars={}) == result
+    assert len(made.calls) == calls
+    assert made.calls[0].get("confirm") != "auto"
+    if calls == 2:
+        assert made.calls[1] == {"confirm": CHECKPOINT}
+
+
+def test_a_node_that_is_not_reached_again_is_unreachable() -> None:
+    made = action({"confirm": "auto"}, CHANGED, AnsibleConnectionFailure("No route to host"))
+    with pytest.raises(AnsibleConnectionFailure, match="takes the change back within 60 s: No route to host"):
+        made.run(task_vars={})

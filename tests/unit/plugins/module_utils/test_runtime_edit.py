@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+from typing import List, Tuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_chain, _runtime_edit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._toml import Document
+
+NRI = ("plugins", "io.containerd.nri.v1.nri")
+LINES = [
+    "# a comment",
+    "",
+    '  [plugins."io.containerd.grpc.v1.cri"]  # CRI',
+    "[plugins.'io.containerd.nri.v1.nri']",
+    "  disable = true   # not here",
+    "[debug]",
+    'level="info"',
+    "[plugins]",
+    "oom_score = 0",
+    "[plugins.'io.containerd.nri.v1.nri'.default_validator]",
+]
+IMPORTS = [
+    "",
+    "imports = []",
+    'imports = ["a.toml"]  # these',
+    'imports = [\n  "a.toml", # one\n  "b]#.toml"\n]',
+    'imports = [ "a.toml",\n # all\n]',
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(IMPORTS),
+    st.lists(st.sampled_from(LINES), max_size=6, unique=True),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_edits_say_only_that_and_can_be_taken_out(imports: str, lines: List[str], newline: str, ended: bool) -> None:
+    text = newline.join(["version = 2", *imports.split("\n"), *lines]) + (newline if ended else "")
+    try:
+        before = Document(text, "main").data
+    except HostError:
+        return
+    keys: List[Tuple[Tuple[str, ...], object]] = [
+        ((*NRI, "disable"), False),
+        ((*NRI, "default_validator", "enable"), True),
+        ((*NRI, "plugin_request_timeout"), "30s"),
+    ]
+    try:
+        edited = _runtime_edit.set_keys(text, "main", keys)
+    except HostError:
+        assert any("disable" in line for line in lines)
+        return
+    edited = _runtime_edit.add_imports(edited, "main", ["/etc/x.toml", "/etc/y.toml"])
+    after = Document(edited, "main").data
+    wanted = dict(keys)
+    wanted[("imports",)] = [*before.get("imports", []), "/etc/x.toml", "/etc/y.toml"]
+    assert _runtime_chain.with_keys(before, wanted) == after
+    assert _runtime_edit.strip(edited) == text
+    assert [line for line in edited.splitlines() if "zerocopy" not in line and line not in text] == []
+
+
+def test_what_cannot_be_changed_by_line_is_refused() -> None:
+    for text, said in [
+        ("[plugins]\n'io.containerd.nri.v1.nri' = {disable = true}\n", "as a table with a header"),
+        (
+            "[plugins.'io.containerd.nri.v1.nri']\nplugin_request_timeout = '''\n2s'''\n",
+            "line 2: put this key on one line",
+        ),
+    ]:
+        with pytest.raises(HostError, match=said):
+            _runtime_edit.set_keys(text, "main", [((*NRI, "plugin_request_timeout"), "30s")])
+
+
+def test_a_template_of_k3s() -> None:
+    template = '{{ template "base" . }}\n\n{{- if .X }}\n[debug]\n{{ end }}\n  level = "info"'
+    edited = _runtime_edit.set_keys(template, "x.tmpl", [((*NRI, "disable"), False)])
+    assert edited == template + (
+        '\n[plugins."io.containerd.nri.v1.nri"]  # zerocopy.rdma, after an open line\n'
+        "  disable = false  # zerocopy.rdma\n"
+    )
+    assert _runtime_edit.strip(edited) == template

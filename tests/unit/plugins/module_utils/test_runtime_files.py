@@ -1,0 +1,239 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Nodes below a root directory: every runtime's files, killed runs, and the way back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_converge import Outcome, converge
+
+K3S = "var/lib/rancher/k3s/agent/etc/containerd"
+RKE2 = "var/lib/rancher/rke2/agent/etc/containerd"
+RUNC_2 = '[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]\n  runtime_type = "io.containerd.runc.v2"\n'
+RUNC_3 = (
+    "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]\n  runtime_type = \"io.containerd.runc.v2\"\n"
+)
+OWN_2 = RUNC_2.replace("runc]", "own]")
+
+NODES: Dict[str, Dict[str, str]] = {
+    "containerd 1.7": {"etc/containerd/config.toml": f"version = 2\n{RUNC_2}"},
+    "containerd 2": {"etc/containerd/config.toml": f"version = 3\nimports = ['conf.d/*.toml']\n{RUNC_3}"},
+    "no configuration": {"usr/bin/containerd": ""},
+    "k3s": {f"{K3S}/config.toml": f'version = 3\nimports = ["/{K3S}/config-v3.toml.d/*.toml"]\n{RUNC_3}'},
+    "old k3s": {
+        f"{K3S}/config.toml": f"version = 2\n{RUNC_2}{OWN_2}",
+        f"{K3S}/config.toml.tmpl": '{{ template "base" . }}\n' + OWN_2,
+    },
+    "rke2": {f"{RKE2}/config.toml": f"version = 3\n{RUNC_3}"},
+    "crio": {"etc/crio/crio.conf.d/10-crio.conf": '[crio.runtime]\ndefault_ulimits = ["nofile=1:1", "memlock=9:9"]\n'},
+}
+# Where NRI's timeout and the handler's limit of memory are to be found.
+PLACES: Dict[str, Tuple[str, str]] = {
+    "containerd 1.7": ("etc/containerd/conf.d/90-zerocopy-rdma-nri.toml", "etc/containerd/config.toml"),
+    "containerd 2": (
+        "etc/containerd/conf.d/90-zerocopy-rdma-nri.toml",
+        "etc/containerd/conf.d/90-zerocopy-rdma-memlock.toml",
+    ),
+    "no configuration": ("etc/containerd/conf.d/90-zerocopy-rdma-nri.toml", "etc/containerd/config.toml"),
+    "k3s": (
+        f"{K3S}/config-v3.toml.d/90-zerocopy-rdma-nri.toml",
+        f"{K3S}/config-v3.toml.d/90-zerocopy-rdma-memlock.toml",
+    ),
+    "old k3s": (f"{K3S}/config.toml.tmpl", f"{K3S}/config.toml.tmpl"),
+    "rke2": (f"{RKE2}/config-v3.toml.tmpl", ""),
+    "crio": ("etc/crio/crio.conf.d/90-zerocopy-rdma-nri.conf", "etc/crio/crio.conf.d/90-zerocopy-rdma-memlock.conf"),
+}
+
+
+class Killed(BaseException):
+    """What SIGKILL is to the code: nothing after it runs."""
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def make(root: Path, files: Dict[str, str]) -> str:
+    (root / "var/lib").mkdir(parents=True)
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o640)
+    return str(root)
+
+
+def tree(root: str) -> Dict[str, Any]:
+    found = {}
+    for path in sorted(Path(root).rglob("*")):
+        found[str(path.relative_to(root))] = (path.lstat().st_mode, path.read_bytes() if path.is_file() else None)
+    return found
+
+
+def call(part: str, root: str, check: bool = False, **options: Any) -> Outcome:
+    params = {name: spec.get("default") for name, spec in _runtime_options.COMMON.items()}
+    if part == "nri":
+        params.update(request_timeout="45s", registration_timeout="30s", cdi=True, validator="auto")
+        request = _runtime_options.nri({**params, **options}, check)
+    else:
+        params.update(memlock="unlimited", handlers=[])
+        request = _runtime_options.memlock({**params, **options}, check)
+    return converge(request, Files(root))
+
+
+def test_predicted_done_once_and_taken_back(tmp_path: Path) -> None:
+    for name in NODES:
+        _there_and_back(name, tmp_path / name)
+
+
+def _there_and_back(name: str, tmp_path: Path) -> None:
+    root = make(tmp_path, NODES[name])
+    original = tree(root)
+    for part in ("memlock", "nri"):
+        before = tree(root)
+        predicted = call(part, root, check=True)
+        assert tree(root) == before
+        done = call(part, root)
+        assert done.changes == predicted.changes != []
+        assert {change.kind for change in done.changes} == {"file"}
+        assert call(part, root).changes == []
+    nri, memlock = PLACES[name]
+    assert '"45s"' in (tmp_path / nri).read_text()
+    assert not memlock or "base_runtime_spec" in (tmp_path / memlock).read_text() or "crio" in memlock
+    for part in ("nri", "memlock"):
+        predicted = call(part, root, check=True, state="absent")
+        assert call(part, root, state="absent").changes == predicted.changes != []
+    assert tree(root) == original
+    assert call("nri", root, state="absent").changes == []
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_a_killed_run_is_completed_and_can_be_taken_back(
+    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("containerd 1.7", "containerd 2", "old k3s", "crio"):
+        _killed_anywhere(name, state, tmp_path / name, monkeypatch)
+
+
+def _killed_anywhere(name: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = make(tmp_path / "whole", NODES[name])
+    original = tree(whole)
+    call("memlock", whole)
+    between = tree(whole)
+    call("nri", whole)
+    wanted = tree(whole) if state == "present" else between
+    for survived in range(40):
+        root = make(tmp_path / str(survived), NODES[name])
+        call("memlock", root)
+        if state == "absent":
+            call("nri", root)
+        left = [survived]
+
+        def act(self: Files, *arguments: Any, real: Any, left: List[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            real(self, *arguments)
+
+        with monkeypatch.context() as patch:
+            for method in ("write", "remove"):
+                real = getattr(Files, method)
+                patch.setattr(Files, method, lambda self, *args, real=real, act=act: act(self, *args, real=real))
+            try:
+                call("nri", root, state=state)
+            except Killed:
+                pass
+            else:
+                return
+        call("nri", root, state=state)
+        assert _config(tree(root)) == _config(wanted)
+        call("nri", root, state="absent")
+        call("memlock", root, state="absent")
+        assert tree(root) == original
+    raise AssertionError("never ran to its end")
+
+
+def _config(found: Dict[str, Any]) -> Dict[str, Any]:
+    return {path: kept for path, kept in found.items() if "ledger" not in path}
+
+
+def test_what_an_administrator_changes_meanwhile_stays(tmp_path: Path) -> None:
+    root = make(tmp_path, NODES["containerd 1.7"])
+    main = tmp_path / "etc/containerd/config.toml"
+    call("memlock", root)
+    call("nri", root)
+    main.write_text("# mine\n" + main.read_text().replace('"io.containerd.runc.v2"', '"io.containerd.kata.v2"'))
+    assert call("nri", root).changes == []
+    call("memlock", root, state="absent")
+    call("nri", root, state="absent")
+    assert main.read_text() == ("# mine\n" + NODES["containerd 1.7"]["etc/containerd/config.toml"]).replace(
+        "runc.v2", "kata.v2"
+    )
+    assert not (tmp_path / "var/lib/zerocopy-rdma").exists()
+
+
+def test_another_limit_and_other_handlers(tmp_path: Path) -> None:
+    root = make(tmp_path, {"etc/containerd/config.toml": "version = 2\n" + RUNC_2 + OWN_2})
+    call("memlock", root, handlers=["own"])
+    main = tmp_path / "etc/containerd/config.toml"
+    assert main.read_text().count("base_runtime_spec") == 1
+    outcome = call("memlock", root, memlock="1048576")
+    assert outcome.facts["handlers"] == ["own", "runc"]
+    assert main.read_text().count("base_runtime_spec") == 2
+    assert '"hard": 1048576' in (tmp_path / "etc/containerd/zerocopy-rdma-base-spec.json").read_text()
+    unit = tmp_path / "etc/systemd/system/containerd.service.d/90-zerocopy-rdma-memlock.conf"
+    assert "\nLimitMEMLOCK=1048576\n" in unit.read_text()
+
+
+def test_crio_keeps_the_other_limits(tmp_path: Path) -> None:
+    root = make(tmp_path, NODES["crio"])
+    call("memlock", root)
+    text = (tmp_path / PLACES["crio"][1]).read_text()
+    assert text.endswith('\n[crio.runtime]\ndefault_ulimits = ["nofile=1:1", "memlock=-1:-1"]\n')
+    (tmp_path / "etc/crio/crio.conf.d/99-mine").write_text('[crio.nri]\nnri_plugin_request_timeout = "2s"\n')
+    with pytest.raises(
+        HostError, match=r'99-mine is read after \S+ and sets crio\.nri\.nri_plugin_request_timeout to "2s"'
+    ):
+        call("nri", root)
+
+
+def test_refused_before_anything_is_written(tmp_path: Path) -> None:
+    rows: List[Tuple[Dict[str, str], Dict[str, Any], str]] = [
+        ({"etc/hostname": ""}, {}, "runtime: no container runtime found"),
+        ({**NODES["k3s"], **NODES["crio"]}, {}, "runtime: this node has k3s and crio: say with runtime"),
+        (
+            {"etc/rancher/k3s/config.yaml": ""},
+            {"runtime": "k3s"},
+            r"config\.toml does not exist: start k3s\.service once",
+        ),
+        (NODES["crio"], {"validator": "true"}, "does not set CRI-O's NRI validator"),
+        (NODES["crio"], {"request_timeout": "30"}, "request_timeout: '30' must be a duration"),
+        (
+            NODES["crio"],
+            {"registration_timeout": "500ms"},
+            "registration_timeout: '500ms' must be a duration of at least",
+        ),
+        (NODES["crio"], {"await_plugins": -1}, "await_plugins: -1 must be a number of seconds"),
+    ]
+    for number, (files, options, said) in enumerate(rows):
+        root = make(tmp_path / str(number), files)
+        before = tree(root)
+        with pytest.raises(HostError, match=said):
+            call("nri", root, **options)
+        assert tree(root) == before
+
+
+def test_limits_that_are_none(tmp_path: Path) -> None:
+    for value in ("64k", "-1", "8192", "", "18446744073709551615"):
+        with pytest.raises(HostError, match=f"memlock: {value!r} must be 'unlimited' or a number of bytes"):
+            call("memlock", str(tmp_path), memlock=value)

@@ -1,0 +1,253 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""When the runtime is restarted, and what happens if that fails or the run is killed. On guests, molecule proves it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host import (
+    _nri_socket,
+    _runtime_converge,
+    _runtime_options,
+    _runtime_records,
+    _runtime_run,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._ledger import Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_converge import CONCERN, Outcome
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_flavour import Daemon, Layout, detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_records import Leak
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_service import State
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.runtimes import Containerd
+
+MAIN = "etc/containerd/config.toml"
+USERS = "version = 2\n[plugins.'io.containerd.grpc.v1.cri']\nenable_selinux = true\n"
+
+
+class Killed(BaseException):
+    """What SIGKILL is to the code: nothing after it runs."""
+
+
+class Node(Files):
+    """This machine's files as if ``/`` were elsewhere, with one unit that can be restarted."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root))
+        self.live = True
+        self.starts = 1
+        self.restarts: List[str] = []
+        self.fails: List[BaseException] = []
+        self.active = "active"
+        self.leaks: List[Leak] = []
+        self.containerd = Containerd("2.1.9")
+        self.containerd.root = str(root)
+
+    def full(self, path: str) -> str:
+        return self.root + path
+
+
+class Service:
+    """Stands for systemd's side of ``_runtime_service.Service``."""
+
+    def __init__(self, node: Node, layout: Layout, execute: Any) -> None:
+        self.node, self.layout = node, layout
+
+    def daemon(self) -> Optional[Daemon]:
+        return Daemon(4711, f"boot/4711/{self.node.starts}", 2**33, ("/usr/bin/containerd",))
+
+    def state(self) -> State:
+        return State(self.node.active, self.node.active in ("failed", "activating"))
+
+    def journal(self) -> str:
+        return "its last words"
+
+    def restart(self) -> None:
+        self.node.restarts.append(Path(self.node.full(f"/{MAIN}")).read_text())
+        if self.node.fails:
+            raise self.node.fails.pop(0)
+        self.node.starts += 1
+
+    def await_ready(self, effective: Any) -> str:
+        return "containerd 2.1.9"
+
+    def await_plugins(self, effective: Any, before: int, seconds: float) -> int:
+        return 0
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
+    (tmp_path / MAIN).parent.mkdir(parents=True)
+    (tmp_path / MAIN).write_text(USERS)
+    (tmp_path / "var/lib").mkdir(parents=True)
+    (tmp_path / "containerd").write_text("")
+    (tmp_path / "containerd").chmod(0o755)
+    made = Node(tmp_path)
+
+    def service(files: Files, layout: Layout, execute: Any) -> Service:
+        return Service(made, layout, execute)
+
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(_runtime_run, "Service", service)
+    monkeypatch.setattr(_runtime_run.Run.__init__, "__defaults__", (made.containerd,))
+    monkeypatch.setattr(_runtime_converge, "detect", lambda files, runtime: detect(files, "containerd"))
+    monkeypatch.setattr(_runtime_converge, "daemon", lambda files, layout: service(files, layout, None).daemon())
+    monkeypatch.setattr(_nri_socket, "listening", lambda files, path: True)
+    monkeypatch.setattr(_nri_socket, "connected", lambda files, path: 0)
+    monkeypatch.setattr(_runtime_records, "find", lambda layout, effective: made.leaks)
+    monkeypatch.setattr(_runtime_records, "undo", lambda files, layout, execute: False)
+    return made
+
+
+def call(node: Node, part: str, check: bool = False, **options: Any) -> Outcome:
+    params: Dict[str, Any] = {name: spec.get("default") for name, spec in _runtime_options.COMMON.items()}
+    if part == "nri":
+        params.update(request_timeout="45s", registration_timeout="30s", cdi=True, validator="auto")
+        request = _runtime_options.nri({**params, **options}, check)
+    else:
+        params.update(memlock="unlimited", handlers=[])
+        request = _runtime_options.memlock({**params, **options}, check)
+    return _runtime_converge.converge(request, node)
+
+
+def kinds(outcome: Outcome) -> List[str]:
+    return [change.kind for change in outcome.changes]
+
+
+def notes(node: Node) -> Dict[str, Any]:
+    return Ledger(node, CONCERN).notes
+
+
+def text(node: Node) -> str:
+    return Path(node.full(f"/{MAIN}")).read_text()
+
+
+def test_one_restart_for_both_modules(node: Node) -> None:
+    first = call(node, "memlock", check=True, restart=False)
+    second = call(node, "nri", check=True, restart_pending=first.facts["restart_pending"])
+    assert notes(node) == {}
+    done = call(node, "memlock", restart=False)
+    assert (done.changes, done.facts["restart_pending"]) == (first.changes, True)
+    assert node.restarts == []
+    done = call(node, "nri", restart_pending=True)
+    assert (done.changes, done.facts["restarted"]) == (second.changes, True)
+    assert kinds(done)[-1] == "service"
+    for part in ("memlock", "nri"):
+        assert call(node, part).changes == []
+    assert len(node.restarts) == 1
+    assert "pending" not in notes(node)
+
+
+def test_a_restart_that_fails_puts_back_what_ran_before(node: Node) -> None:
+    call(node, "memlock")
+    good = text(node)
+    assert len(node.restarts) == 1
+    node.fails = [HostError("containerd.service does not start: it cannot")]
+    with pytest.raises(
+        HostError, match=r"it cannot\. The files from before were put back and containerd\.service runs"
+    ):
+        call(node, "nri")
+    assert (text(node), node.restarts[1:]) == (good, [node.restarts[1], good])
+    assert node.restarts[1] != good
+    assert list(notes(node)["parts"]) == ["memlock"]
+    assert call(node, "memlock").changes == []
+    node.fails = [HostError("no"), HostError("not even so")]
+    with pytest.raises(HostError, match=r"no\. The files from before were put back, but: not even so"):
+        call(node, "nri")
+    assert text(node) == good
+    # What is left is to be restarted into.
+    assert kinds(call(node, "memlock")) == ["service"]
+    call(node, "memlock", state="absent")
+    assert text(node) == USERS
+    assert not Path(node.full("/var/lib/zerocopy-rdma")).exists()
+
+
+def test_all_since_the_last_good_restart_is_put_back(node: Node) -> None:
+    call(node, "memlock", restart=False)
+    node.fails = [HostError("no")]
+    with pytest.raises(HostError, match=r"no\. The files from before were put back"):
+        call(node, "nri")
+    assert text(node) == USERS
+    assert not Path(node.full("/var/lib/zerocopy-rdma")).exists()
+
+
+def test_killed_before_its_restart(node: Node) -> None:
+    node.fails = [Killed()]
+    with pytest.raises(Killed):
+        call(node, "nri")
+    assert kinds(call(node, "nri", check=True)) == ["service"]
+    assert kinds(call(node, "nri")) == ["service"]
+    assert call(node, "nri").changes == []
+    assert len(node.restarts) == 2
+
+
+def test_killed_and_restarted_by_somebody_else(node: Node) -> None:
+    node.fails = [Killed()]
+    with pytest.raises(Killed):
+        call(node, "nri")
+    node.starts += 1
+    assert call(node, "nri").changes == []
+    assert "pending" not in notes(node)
+    assert len(node.restarts) == 1
+
+
+def test_a_stopped_runtime_is_not_started(node: Node) -> None:
+    node.active = "inactive"
+    assert kinds(call(node, "nri")) == ["file", "file"]
+    assert call(node, "nri").changes == []
+    assert node.restarts == []
+
+
+def test_nri_that_is_configured_but_does_not_listen(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    call(node, "nri")
+    monkeypatch.setattr(_nri_socket, "listening", lambda files, path: False)
+    assert kinds(call(node, "nri")) == ["service"]
+
+
+def test_left_behind_records_stop_a_restart(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    removed: List[Leak] = []
+    monkeypatch.setattr(_runtime_records, "remove", lambda layout, leaks, execute: removed.extend(leaks))
+    node.leaks = [Leak("0f38942f46b9aaaa", "bad_lab_uid-bad_0")]
+    for check in (True, False):
+        with pytest.raises(
+            HostError, match=r"not restarted: 1 .*bad_lab_uid-bad_0 \(0f38942f46b9\).*recover_sandboxes"
+        ):
+            call(node, "nri", check=check)
+    assert (text(node), node.restarts) == (USERS, [])
+    predicted = call(node, "nri", check=True, recover_sandboxes=True)
+    assert removed == []
+    assert call(node, "nri", recover_sandboxes=True).changes == predicted.changes
+    assert kinds(predicted) == ["file", "file", "sandbox_record", "service"]
+    assert removed == node.leaks
+
+
+def test_a_runtime_that_was_broken_before_is_left_alone(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(layout: Layout, effective: Any) -> List[Leak]:
+        raise HostError("nobody answers")
+
+    monkeypatch.setattr(_runtime_records, "find", silent)
+    node.active = "activating"
+    with pytest.raises(HostError, match=r"broken before any change \(nobody answers\): its last words"):
+        call(node, "nri")
+    assert (text(node), node.restarts) == (USERS, [])
+
+
+def test_a_new_containerd_is_asked_again(node: Node) -> None:
+    call(node, "memlock")
+    asked = len(node.containerd.asked)
+    call(node, "memlock")
+    assert len(node.containerd.asked) == asked
+    Path(node.full("/containerd")).write_text("newer")
+    node.containerd.spec = node.containerd.spec.replace("1.2.0", "1.3.0")
+    outcome = call(node, "memlock")
+    assert [change.name for change in outcome.changes] == [
+        "/etc/containerd/zerocopy-rdma-base-spec.json",
+        "containerd.service",
+    ]
