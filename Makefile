@@ -14,10 +14,10 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Ansible refuses to start in a locale that is not UTF-8.
 export LC_ALL := C.UTF-8
 
-.PHONY: help demo test format lab lab-down bench-facts oldest clean
+.PHONY: help demo test format lab lab-down bench-facts bench-prepare oldest clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/controller $(COLLECTION) ## the whole of site.yml on recorded nodes: no root, no cluster, no VM
 	@$(STEP) 'recorded fleet' python tests/fleet/expand.py --output build/demo/nodes
@@ -38,6 +38,9 @@ lab-down: ## stop whatever the lab left running
 bench-facts: $(VENV)/dev $(COLLECTION) ## what rdma_facts costs against ping and the usual four tasks, in a guest
 	@trap 'molecule destroy -s vm' EXIT; molecule create -s vm && \
 	  python tests/bench/facts.py --inventory extensions/molecule/vm/inventory --host node1
+
+bench-prepare: $(VENV)/dev $(COLLECTION) ## what a second run of prepare costs against ping and community modules (root)
+	@python tests/bench/prepare.py
 
 clean: lab-down ## remove all that was built
 	rm -rf build
