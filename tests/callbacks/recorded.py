@@ -26,7 +26,7 @@ description:
 """
 
 
-class CallbackModule(CallbackBase):
+class CallbackModule(CallbackBase):  # type: ignore[misc]
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
     CALLBACK_NAME = "recorded"
@@ -49,6 +49,7 @@ class CallbackModule(CallbackBase):
 
     def _write(self, line: dict[str, Any]) -> None:
         if self._path is not None:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
             with open(self._path, "a", encoding="utf-8") as handle:
                 handle.write(json.dumps(line, sort_keys=True, default=str) + "\n")
 

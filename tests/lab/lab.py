@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from vmlab import image, lifecycle, prerequisites, topology
+from vmlab import cache, image, lifecycle, prerequisites, tools, topology
 from vmlab.paths import CACHE, SSH_CONFIG
 from vmlab.progress import LabError, say
 
@@ -22,10 +22,12 @@ def _arguments() -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     deps = commands.add_parser("deps", help="say which Debian packages the host lacks")
     deps.add_argument("--install", action="store_true", help="install them with apt-get")
-    build = commands.add_parser("image", help="build the guest image if it is not cached")
-    build.add_argument("--prune", action="store_true", help="also remove images of older recipes")
+    build = commands.add_parser("image", help="build the guest images and tools that are not cached")
+    build.add_argument("--prune", action="store_true", help="also remove those of older recipes")
     commands.add_parser("up", help="start the guests and wait for ssh")
     commands.add_parser("down", help="stop and remove everything")
+    reboot = commands.add_parser("reboot", help="reboot a node and wait until it has booted again")
+    reboot.add_argument("node")
     commands.add_parser("status", help="show what runs")
     ssh = commands.add_parser("ssh", help="open a shell on a node, or run a command there")
     ssh.add_argument("node")
@@ -40,13 +42,19 @@ def _run(options: argparse.Namespace) -> int:
         prerequisites.check()
     elif options.command == "image":
         prerequisites.check()
-        say(f"guest image: {image.guest_image()}")
-        for name in image.prune() if options.prune else []:
+        for node in topology.NODES:
+            say(f"{node.name}: {image.guest_image(node.suite)}")
+        for program in tools.build_all().values():
+            say(f"{program.name}: {program}")
+        keep = image.keys() | {tools.key(tool) for tool in tools.TOOLS}
+        for name in cache.prune(keep, "guest", "qemu", "tool") if options.prune else []:
             say(f"removed {CACHE / name}")
     elif options.command == "up":
         lifecycle.up()
     elif options.command == "down":
         lifecycle.down()
+    elif options.command == "reboot":
+        lifecycle.reboot(topology.node(options.node))
     elif options.command == "status":
         return lifecycle.status()
     elif options.command == "ssh":

@@ -4,25 +4,72 @@
 """Runs on a guest: brings its NICs to what a node with Soft-RoCE looks like, then tries the links to the peer.
 
     python3 soft_roce.py prepare    addresses (NetworkManager), VFs, a bond, a VLAN, rxe devices
-    python3 soft_roce.py ping       every fabric address of the other node answers
+    python3 soft_roce.py restore    VFs and rxe devices of the netdevs that are there
+    python3 soft_roce.py ready      waits until all of them are there and active
+    python3 soft_roce.py ping       every lab address of the other node answers
 
 Running it again changes nothing. Prints "changed" when it did change something.
+
+An HCA is there by itself when the node boots or a pod gives its netdev back; Soft-RoCE is not. "prepare" therefore
+leaves a copy of this file, a udev rule and units behind: whenever a netdev appears, "restore" runs. It loads no module
+but rdma_rxe, so what the collection does for a boot can be seen after one.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List
 
 NUMBER = int(Path("/proc/sys/kernel/hostname").read_text().strip()[len("node") :])
 PEER = 3 - NUMBER
+NICS = 7
 PROFILES = Path("/etc/NetworkManager/system-connections")
 MODULES = ("ib_uverbs", "ib_umad", "rdma_ucm", "rdma_rxe", "bonding", "8021q")
+# rail5 and rail6 are not here: they have Soft-RoCE and no profile, for the collection to set up.
 SUBNETS = {"rail0": 1, "rail1": 2, "bond0": 3, "rail4": 5, "vf0": 6, "vlan": 102}
+HCAS = {
+    "rxe0": "rail0",
+    "rxe1": "rail1",
+    "rxe4": "rail4",
+    "rxe5": "rail5",
+    "rxe6": "rail6",
+    "rxe_bond": "bond0",
+    "rxe_slave": "rail2",
+    "rxe_vf0": "vf0",
+    "rxe_down": "vf1",
+    "rxe_mgmt": "management",
+}
+INSTALLED = Path("/usr/local/lib/zerocopy-lab/soft_roce.py")
+RULE = Path("/etc/udev/rules.d/90-zerocopy-lab.rules")
+UNITS = Path("/etc/systemd/system")
+UNMANAGED = Path("/etc/NetworkManager/conf.d/lab-unmanaged.conf")
+APPEARED = Path("/run/zerocopy-lab-netdev-appeared")
+RULE_TEXT = f"""\
+ACTION=="add", SUBSYSTEM=="net", KERNEL!="lo|veth*", RUN+="/usr/bin/touch {APPEARED}"
+"""
+# Many netdevs appear at once at boot. A path unit starts its service again only when that has ended and the file is
+# there once more, so one run does for many of them and none is missed.
+PATH_TEXT = f"""\
+[Unit]
+Description=Netdevs of the lab that appear
+[Path]
+PathExists={APPEARED}
+[Install]
+WantedBy=paths.target
+"""
+SERVICE_TEXT = f"""\
+[Unit]
+Description=Soft-RoCE of the lab on netdevs that appeared
+StartLimitIntervalSec=0
+[Service]
+Type=oneshot
+ExecStart=/usr/bin/python3 {INSTALLED} restore
+"""
 changes: List[str] = []
 
 
@@ -57,12 +104,15 @@ def netdevs() -> Dict[str, str]:
     return found
 
 
-def write(path: Path, text: str) -> None:
-    """Write a root-only file unless it says so already."""
-    if not path.exists() or path.read_text() != text:
-        path.touch(mode=0o600)
-        path.write_text(text)
-        changes.append(str(path))
+def write(path: Path, text: str, mode: int = 0o644) -> bool:
+    """Write a file unless it says so already; say whether it was written."""
+    if path.exists() and path.read_text() == text:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=mode)
+    path.write_text(text)
+    changes.append(str(path))
+    return True
 
 
 def profile(name: str, kind: str, settings: str, subnet: int = 0) -> None:
@@ -71,7 +121,7 @@ def profile(name: str, kind: str, settings: str, subnet: int = 0) -> None:
     if subnet:
         text += f"\n[ipv4]\nmethod=manual\naddress1=10.78.{subnet}.{NUMBER}/24\nnever-default=true\n"
         text += f"\n[ipv6]\nmethod=manual\naddress1=fd78:0:0:{subnet}::{NUMBER}/64\nnever-default=true\n"
-    write(PROFILES / f"{name}.nmconnection", text)
+    write(PROFILES / f"{name}.nmconnection", text, mode=0o600)
 
 
 def make_vfs(pf: str, count: int) -> List[str]:
@@ -89,26 +139,26 @@ def make_vfs(pf: str, count: int) -> List[str]:
     return names()
 
 
-def fabric_netdevs() -> Dict[str, str]:
-    """Map the roles of the fabric NICs to their netdevs."""
+def rails() -> Dict[str, str]:
+    """Map the roles of the fabric NICs that are there to their netdevs; a pod may have some of them."""
     by_mac = netdevs()
-    return {f"rail{nic - 1}": by_mac[mac(nic)] for nic in range(1, 6)}
+    return {f"rail{nic - 1}": by_mac[mac(nic)] for nic in range(1, NICS + 1) if mac(nic) in by_mac}
 
 
-def write_profiles(rails: Dict[str, str], vfs: List[str]) -> List[str]:
+def write_profiles(rail: Dict[str, str], vf: str) -> List[str]:
     """Write every profile and return the names in the order to activate them."""
-    for nic, rail in ((1, "rail0"), (2, "rail1"), (5, "rail4")):
-        mtu = "mtu=4200\n" if rail == "rail1" else ""
-        profile(rail, "ethernet", f"\n[ethernet]\nmac-address={mac(nic)}\n{mtu}", SUBNETS[rail])
-    vlan = f"interface-name=vlan102\n\n[vlan]\nid=102\nparent={rails['rail1']}\nflags=1\n"
+    for nic, role in ((1, "rail0"), (2, "rail1"), (5, "rail4")):
+        mtu = "mtu=4200\n" if role == "rail1" else ""
+        profile(role, "ethernet", f"\n[ethernet]\nmac-address={mac(nic)}\n{mtu}", SUBNETS[role])
+    vlan = f"interface-name=vlan102\n\n[vlan]\nid=102\nparent={rail['rail1']}\nflags=1\n"
     profile("vlan102", "vlan", vlan, SUBNETS["vlan"])
     # Without a primary each node would choose a slave of its own, and the two need not be on one wire.
-    bond = f"interface-name=bond0\n\n[bond]\nmode=active-backup\nmiimon=100\nprimary={rails['rail2']}\n"
+    bond = f"interface-name=bond0\n\n[bond]\nmode=active-backup\nmiimon=100\nprimary={rail['rail2']}\n"
     profile("bond0", "bond", bond, SUBNETS["bond0"])
     for nic in (3, 4):
         name = f"bond0-rail{nic - 1}"
         profile(name, "ethernet", f"controller=bond0\nport-type=bond\n\n[ethernet]\nmac-address={mac(nic)}\n")
-    profile("vf0", "ethernet", f"interface-name={vfs[0]}\n", SUBNETS["vf0"])
+    profile("vf0", "ethernet", f"interface-name={vf}\n", SUBNETS["vf0"])
     return ["rail0", "rail1", "rail4", "bond0", "bond0-rail2", "bond0-rail3", "vlan102", "vf0"]
 
 
@@ -129,51 +179,83 @@ def rdma_links() -> List[Dict[str, Any]]:
     return links
 
 
-def add_rdma(wanted: List[Tuple[str, str, str]]) -> None:
-    """Add the software RDMA devices (name, type, netdev) that are missing."""
-    present = {link["ifname"] for link in rdma_links()}
-    for name, kind, netdev in wanted:
-        if name not in present:
-            run("rdma", "link", "add", name, "type", kind, "netdev", netdev)
-            changes.append(name)
+def load(*modules: str) -> None:
+    """Load the modules that are missing."""
+    for module in modules:
+        if not Path("/sys/module", module).exists():
+            run("modprobe", module)
+            changes.append(module)
+
+
+def software_hcas(rail: Dict[str, str], vfs: List[str]) -> Dict[str, str]:
+    """Map each Soft-RoCE device to its netdev, of the netdevs that are there."""
+    there = {**rail, "bond0": "bond0", "management": netdevs()[mac(0)]}
+    there.update((f"vf{number}", name) for number, name in enumerate(vfs))
+    wanted = {name: there.get(role, "") for name, role in HCAS.items()}
+    return {name: netdev for name, netdev in wanted.items() if netdev and Path("/sys/class/net", netdev).exists()}
+
+
+def restore() -> None:
+    """Make the VFs and Soft-RoCE devices that can be made now."""
+    # First of all, so that a netdev that appears from here on starts this again.
+    APPEARED.unlink(missing_ok=True)
+    with open("/run/zerocopy-lab-rdma.lock", "w") as lock:
+        # Against "prepare", while the netdevs it makes appear.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        load("rdma_rxe")
+        present = rails()
+        vfs = make_vfs(present["rail0"], 2) if "rail0" in present else []
+        # A netdev can have one; under another name somebody else has made it.
+        taken = {link.get("netdev") for link in rdma_links()}
+        for name, netdev in software_hcas(present, vfs).items():
+            if netdev not in taken:
+                run("rdma", "link", "add", name, "type", "rxe", "netdev", netdev)
+                changes.append(name)
+
+
+def ready() -> None:
+    """Wait until every port that should be active is."""
+
+    def active() -> bool:
+        states = {link["ifname"]: link["state"] for link in rdma_links()}
+        return all(states.get(name) == "ACTIVE" for name in HCAS if name != "rxe_down")
+
+    await_condition(f"all of {', '.join(HCAS)} ACTIVE but rxe_down", active, seconds=600)
+    run("udevadm", "settle")
+
+
+def install(down: str) -> None:
+    """Leave behind what makes the lab's part of the node survive a reboot."""
+    write(INSTALLED, Path(__file__).read_text())
+    texts = {
+        RULE: RULE_TEXT,
+        UNITS / "zerocopy-lab-rdma.path": PATH_TEXT,
+        UNITS / "zerocopy-lab-rdma.service": SERVICE_TEXT,
+    }
+    if [path for path, text in texts.items() if write(path, text)]:
+        run("systemctl", "daemon-reload")
+        run("systemctl", "enable", "--now", "zerocopy-lab-rdma.path")
+        run("udevadm", "control", "--reload")
+    # A downed NIC gives a port that is not active; NetworkManager would bring it up.
+    if write(UNMANAGED, f"[keyfile]\nunmanaged-devices=interface-name:{down}\n"):
+        run("nmcli", "general", "reload", "conf")
+        run("nmcli", "device", "set", down, "managed", "no")
+        run("ip", "link", "set", down, "down")
 
 
 def prepare() -> None:
     """Bring the node to its prepared state and wait until every port that should be active is."""
-    for module in MODULES:
-        if not Path("/sys/module", module).exists():
-            run("modprobe", module)
-            changes.append(module)
-    rails = fabric_netdevs()
-    vfs = make_vfs(rails["rail0"], 2)
-    names = write_profiles(rails, vfs)
-    # An unmanaged, downed VF gives a port that is not active.
-    run("nmcli", "device", "set", vfs[1], "managed", "no")
-    activate(names)
-    run("ip", "link", "set", vfs[1], "down")
-    management = netdevs()[mac(0)]
-    wanted = [
-        ("rxe0", "rxe", rails["rail0"]),
-        ("rxe1", "rxe", rails["rail1"]),
-        ("rxe4", "rxe", rails["rail4"]),
-        ("rxe_bond", "rxe", "bond0"),
-        ("rxe_slave", "rxe", rails["rail2"]),
-        ("rxe_vf0", "rxe", vfs[0]),
-        ("rxe_down", "rxe", vfs[1]),
-        ("rxe_mgmt", "rxe", management),
-    ]
-    add_rdma(wanted)
-
-    def active() -> bool:
-        states = {link["ifname"]: link["state"] for link in rdma_links()}
-        return all(states.get(name) == "ACTIVE" for name, _kind, _netdev in wanted if name != "rxe_down")
-
-    await_condition("every RDMA port but rxe_down ACTIVE", active)
-    run("udevadm", "settle")
+    load(*MODULES)
+    rail = rails()
+    vfs = make_vfs(rail["rail0"], 2)
+    install(vfs[1])
+    activate(write_profiles(rail, vfs[0]))
+    restore()
+    ready()
 
 
 def ping() -> None:
-    """Try every fabric address of the peer, IPv4 and IPv6."""
+    """Try every lab address of the peer, IPv4 and IPv6."""
     for name, subnet in SUBNETS.items():
         for address in (f"10.78.{subnet}.{PEER}", f"fd78:0:0:{subnet}::{PEER}"):
 
@@ -185,5 +267,5 @@ def ping() -> None:
 
 
 if __name__ == "__main__":
-    {"prepare": prepare, "ping": ping}[sys.argv[1]]()
+    {"prepare": prepare, "restore": restore, "ready": ready, "ping": ping}[sys.argv[1]]()
     print("changed: " + ", ".join(changes) if changes else "unchanged")

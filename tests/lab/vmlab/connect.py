@@ -13,7 +13,7 @@ def main() -> int:
     """Connect to the address and port given and pass the connected socket over standard output."""
     host, port = sys.argv[1], int(sys.argv[2])
     try:
-        connection = socket.create_connection((host, port), timeout=10)
+        connection = socket.create_connection((host, port), timeout=60)
     except OSError as error:
         print(f"{host}:{port}: {error}", file=sys.stderr)
         return 1

@@ -10,12 +10,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from . import image, network, prerequisites, qemu
+from . import image, network, prerequisites, qemu, tools
 from .paths import CACHE, LOGS, NAME, RUN, SSH_CONFIG, pid_file, serial_log
 from .progress import LabError, await_condition, step, tail
 from .topology import NODES, Node
 
-_BOOT_SECONDS = 420
+# Half a minute with KVM; ten with TCG on a machine that does something else too.
+_BOOT_SECONDS = 900
+# Where guest/soft_roce.py leaves its copy.
+_SOFT_ROCE = "/usr/local/lib/zerocopy-lab/soft_roce.py"
 
 
 @contextmanager
@@ -38,20 +41,21 @@ def up() -> None:
     """Start what is not running and wait until every guest answers over ssh."""
     prerequisites.check()
     with _locked():
-        guest_image = image.guest_image()
+        images = {node: image.guest_image(node.suite) for node in NODES}
+        tools.build_all()
         RUN.mkdir(mode=0o755, exist_ok=True)
         network.up()
-        network.write_ssh_config((guest_image / "host_key.pub").read_text())
+        network.write_ssh_config({node: (path / "host_key.pub").read_text() for node, path in images.items()})
         to_start = [node for node in NODES if not running(node)]
         if to_start:
-            prefix = qemu.command_prefix(guest_image)
-            accel = qemu.accelerator(prefix, guest_image)
+            accel = qemu.accelerator(images[to_start[0]])
             for node in to_start:
-                with step(f"{node.name}: starting QEMU"):
-                    qemu.start(node, prefix, accel, guest_image)
+                with step(f"{node.name} (Debian {node.suite}): starting QEMU"):
+                    qemu.start(node, accel, images[node])
         for node in NODES:
             with step(f"{node.name}: until it has booted and answers over ssh"):
                 _await_boot(node)
+            tools.install(node)
 
 
 def _await_boot(node: Node) -> None:
@@ -68,6 +72,44 @@ def _await_boot(node: Node) -> None:
         return answer.stdout.strip() == "running"
 
     await_condition(f"{node.name}: ssh", booted, seconds=_BOOT_SECONDS, note=lambda: tail(console))
+
+
+def _boot_id(node: Node) -> str:
+    """Return what the kernel calls this boot, empty while the guest does not answer."""
+    return network.ssh(node.name, "cat /proc/sys/kernel/random/boot_id").stdout.strip()
+
+
+def reboot(node: Node) -> None:
+    """Reboot a guest as an admin does and wait until it has booted anew."""
+    before = _boot_id(node)
+    if not running(node) or not before:
+        raise LabError(f"{node.name} does not answer over ssh, so it cannot be told to reboot")
+    console = serial_log(node.name)
+    with step(f"{node.name}: reboot, until ssh answers from another boot"):
+        # The connection may end before the answer is out.
+        network.ssh(node.name, "systemctl reboot")
+
+        def anew() -> bool:
+            return _boot_id(node) not in ("", before)
+
+        await_condition(f"{node.name}: reboot", anew, seconds=_BOOT_SECONDS, note=lambda: tail(console))
+    with step(f"{node.name}: until it has booted"):
+        _await_boot(node)
+    with step(f"{node.name}: until it has its Soft-RoCE devices"):
+        _await_soft_roce(node)
+
+
+def _await_soft_roce(node: Node) -> None:
+    """Wait for what ``soft_roce.py prepare`` left behind to do its work; a guest never prepared has nothing to do."""
+    command = f"test ! -e {_SOFT_ROCE} || python3 {_SOFT_ROCE} ready"
+    with network.ssh_in_background(node.name, command) as process:
+        try:
+            await_condition(f"{node.name}: Soft-RoCE", lambda: process.poll() is not None, seconds=_BOOT_SECONDS)
+        finally:
+            process.kill()
+        output = process.stdout.read() if process.stdout else ""
+    if process.returncode:
+        raise LabError(f"{node.name}: Soft-RoCE devices are missing: {output}")
 
 
 def down() -> None:

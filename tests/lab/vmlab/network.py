@@ -9,12 +9,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from .paths import NAMESPACE, RUN, SSH_CONFIG, SSH_CONTROL, SSH_KEY
 from .progress import LabError, holds_within, run
-from .topology import GATEWAY, MANAGEMENT, NODES
+from .topology import GATEWAY, MANAGEMENT, NODES, Node
 
 _BRIDGE = "br0"
 
@@ -74,32 +75,39 @@ def pids() -> list[int]:
     return [int(pid) for pid in run(["ip", "netns", "pids", NAMESPACE]).split()]
 
 
-def write_ssh_config(host_key: str) -> None:
+def write_ssh_config(host_keys: Mapping[Node, str]) -> None:
     """Write the configuration with which plain ``ssh``, ``scp`` and Ansible reach the guests from outside."""
     known_hosts = RUN / "known_hosts"
-    known_hosts.write_text(f"zerocopy-lab {host_key}")
+    known_hosts.write_text("".join(f"zerocopy-{node.name} {key}" for node, key in host_keys.items()))
     connect = Path(__file__).with_name("connect.py")
     lines = [
         "Host *",
         "  User root",
         f"  IdentityFile {SSH_KEY}",
         "  IdentitiesOnly yes",
-        "  HostKeyAlias zerocopy-lab",
         f"  UserKnownHostsFile {known_hosts}",
         "  StrictHostKeyChecking yes",
         "  LogLevel ERROR",
-        "  ConnectTimeout 10",
+        "  ConnectTimeout 60",
         "  ServerAliveInterval 15",
         "  ServerAliveCountMax 8",
         "  ProxyUseFdpass yes",
         f"  ProxyCommand ip netns exec {NAMESPACE} {sys.executable} {connect} %h %p",
     ]
-    for node in NODES:
-        lines += [f"Host {node.name}", f"  HostName {node.address}"]
+    for node in host_keys:
+        lines += [f"Host {node.name}", f"  HostName {node.address}", f"  HostKeyAlias zerocopy-{node.name}"]
     SSH_CONFIG.write_text("\n".join(lines) + "\n")
+
+
+def _ssh_command(node: str, *command: str) -> list[str]:
+    return ["ssh", "-F", str(SSH_CONFIG), "-o", "BatchMode=yes", node, *command]
 
 
 def ssh(node: str, *command: str) -> subprocess.CompletedProcess[str]:
     """Run a command on a guest and return what came of it."""
-    argv = ["ssh", "-F", str(SSH_CONFIG), "-o", "BatchMode=yes", node, *command]
-    return subprocess.run(argv, capture_output=True, text=True, check=False)
+    return subprocess.run(_ssh_command(node, *command), capture_output=True, text=True, check=False)
+
+
+def ssh_in_background(node: str, *command: str) -> subprocess.Popen[str]:
+    """Start a command on a guest, all its output in one pipe."""
+    return subprocess.Popen(_ssh_command(node, *command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 
 from .progress import LabError, run, say, step
 
@@ -20,7 +22,17 @@ COMMANDS = {
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "mount": "mount",
+    "go": "golang-go",
 }
+
+# The first that fetches by itself the version a go.mod asks for.
+_OLDEST_GO = (1, 21)
+
+
+def _go_version() -> tuple[int, ...]:
+    environment = {**os.environ, "GOTOOLCHAIN": "local"}
+    done = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, env=environment, check=False)
+    return tuple(int(number) for number in re.findall(r"\d+", done.stdout)[:2])
 
 
 def missing() -> dict[str, str]:
@@ -44,6 +56,8 @@ def check() -> None:
     """Stop with one message that names everything the host lacks."""
     os.environ["PATH"] = _PATH
     problems = [f"command {command} is missing: Debian package {package}" for command, package in missing().items()]
+    if "go" not in missing() and _go_version() < _OLDEST_GO:
+        problems.append("Go is older than 1.21: Debian 12 has a newer one in bookworm-backports")
     if os.geteuid() != 0:
         problems.append("the lab needs root: it makes a network namespace, taps and a guest image")
     if not os.path.exists("/dev/net/tun"):

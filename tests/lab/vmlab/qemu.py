@@ -38,7 +38,7 @@ def _host_has_igb() -> bool:
     return '"igb"' in listing.stdout
 
 
-def command_prefix(guest_image: Path) -> list[str]:
+def _command_prefix(guest_image: Path) -> list[str]:
     """Return how to start QEMU inside the lab's namespace: the host's, or one from a newer Debian."""
     inside = ["ip", "netns", "exec", NAMESPACE]
     if _host_has_igb():
@@ -47,7 +47,7 @@ def command_prefix(guest_image: Path) -> list[str]:
     return [*inside, "sh", "-c", _ENTER_ROOT, "enter-root", str(root), str(RUN), str(guest_image), _BINARY]
 
 
-def accelerator(prefix: list[str], guest_image: Path) -> list[str]:
+def accelerator(guest_image: Path) -> list[str]:
     """Return the accelerator arguments; KVM only when it gets the guest's kernel to its first line.
 
     /dev/kvm that opens proves nothing: in some virtual machines it does, and the guest dies in the decompressor.
@@ -55,18 +55,19 @@ def accelerator(prefix: list[str], guest_image: Path) -> list[str]:
     wanted = os.environ.get("ZEROCOPY_LAB_ACCEL", "auto")
     kvm = ["-accel", "kvm", "-cpu", "host"]
     possible = wanted == "auto" and os.access("/dev/kvm", os.R_OK | os.W_OK)
-    if wanted == "kvm" or (possible and _kvm_boots(prefix, kvm, guest_image)):
+    if wanted == "kvm" or (possible and _kvm_boots(kvm, guest_image)):
         say("accelerator: KVM")
         return kvm
     say("accelerator: TCG (no usable KVM), everything is slower")
     return ["-accel", "tcg,thread=multi", "-cpu", "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt"]
 
 
-def _kvm_boots(prefix: list[str], kvm: list[str], guest_image: Path) -> bool:
+def _kvm_boots(kvm: list[str], guest_image: Path) -> bool:
     with tempfile.TemporaryDirectory(dir=RUN) as scratch:
         serial = Path(scratch, "serial")
         serial.touch()
-        argv = [*prefix, "-machine", "q35", *kvm, "-m", "256", "-nodefaults", "-display", "none", "-no-reboot"]
+        argv = [*_command_prefix(guest_image), "-machine", "q35", *kvm, "-m", "256", "-nodefaults"]
+        argv += ["-display", "none", "-no-reboot"]
         argv += ["-kernel", f"{guest_image}/vmlinuz", "-append", "console=ttyS0 earlyprintk=ttyS0"]
         argv += ["-serial", f"file:{serial}"]
         with Path(scratch, "messages").open("w+") as messages:
@@ -86,7 +87,7 @@ def _kvm_boots(prefix: list[str], kvm: list[str], guest_image: Path) -> bool:
                 process.wait()
 
 
-def start(node: Node, prefix: list[str], accel: list[str], guest_image: Path) -> None:
+def start(node: Node, accel: list[str], guest_image: Path) -> None:
     """Start one guest in the background; QEMU's own complaints come back as the error."""
     node_dir(node.name).mkdir(parents=True, exist_ok=True)
     serial_log(node.name).write_text("")
@@ -98,7 +99,7 @@ def start(node: Node, prefix: list[str], accel: list[str], guest_image: Path) ->
         numa += ["-numa", f"node,nodeid={number},memdev=mem{number},cpus={number}"]
     run(
         [
-            *prefix,
+            *_command_prefix(guest_image),
             *("-name", node.name, "-machine", "q35", *accel, "-m", "2G"),
             *("-smp", "2,sockets=2,cores=1,threads=1", *numa),
             *("-nodefaults", "-display", "none", "-daemonize", "-pidfile", str(pid_file(node.name))),

@@ -11,7 +11,10 @@ import tarfile
 
 from .topology import GATEWAY, NICS, NODES, Nic
 
-SUITE = "trixie"
+# igb came with QEMU 8.
+QEMU_SUITE = "trixie"
+# A suite before its release has a Release file that expires within days; a mirror that lags behind serves an old one.
+APT_OPTIONS = {"forky": ('Acquire::Check-Valid-Until "false"',)}
 DISK_SIZE = "6G"
 UNPRIVILEGED = "plain"
 BARE_PYTHON = "/opt/bare-python"
@@ -33,6 +36,7 @@ PACKAGES = [
     "ethtool",
     "python3",
     "python3-venv",
+    "python3-apt",
     "python3-pyroute2",
     "rdma-core",
     "ibverbs-utils",
@@ -46,6 +50,10 @@ PACKAGES = [
     "hwloc-nox",
     "numactl",
     "containerd",
+    "runc",
+    "containernetworking-plugins",
+    "busybox-static",
+    "iputils-arping",
 ]
 
 QEMU_PACKAGES = ("qemu-system-x86", "ipxe-qemu", "seabios")
@@ -61,7 +69,6 @@ _MASKED = [
     "NetworkManager-wait-online.service",
     "opensm.service",
     "systemd-timesyncd.service",
-    "containerd.service",
 ]
 
 _NETWORK_MANAGER = """\
@@ -98,6 +105,8 @@ def files(public_key: str) -> dict[str, tuple[int, str]]:
         "etc/modprobe.d/lab.conf": (0o644, "options bonding max_bonds=0\n"),
         "etc/fstab": (0o644, "/dev/vda / ext4 defaults,noatime 0 1\n"),
         "etc/hosts": (0o644, "127.0.0.1 localhost\n" + "".join(f"{n.address} {n.name}\n" for n in NODES)),
+        # What a kubelet is told by its --container-runtime-endpoint.
+        "etc/crictl.yaml": (0o644, "runtime-endpoint: unix:///run/containerd/containerd.sock\ntimeout: 30\n"),
         "root/.ssh/authorized_keys": (0o600, public_key),
         "etc/skel/.ssh/authorized_keys": (0o600, public_key),
     }
@@ -134,13 +143,13 @@ def overlay(public_key: str) -> bytes:
     return buffer.getvalue()
 
 
-def guest_key(public_key: str) -> str:
+def guest_key(suite: str, public_key: str) -> str:
     """Name under which the finished image is cached."""
     digest = hashlib.sha256(overlay(public_key))
-    digest.update(repr((SUITE, DISK_SIZE, PACKAGES, HOOKS)).encode())
-    return f"guest-{SUITE}-{digest.hexdigest()[:12]}"
+    digest.update(repr((suite, DISK_SIZE, PACKAGES, HOOKS)).encode())
+    return f"guest-{suite}-{digest.hexdigest()[:12]}"
 
 
 def qemu_key() -> str:
     """Name under which the QEMU root is cached."""
-    return f"qemu-{SUITE}-{hashlib.sha256(repr(QEMU_PACKAGES).encode()).hexdigest()[:12]}"
+    return f"qemu-{QEMU_SUITE}-{hashlib.sha256(repr(QEMU_PACKAGES).encode()).hexdigest()[:12]}"

@@ -11,8 +11,12 @@ Every path class of ``nvidia-smi topo -m`` exists between GPU stand-in ``gpu0`` 
                    rp21 - rail2 (e1000e)                      PHB
     0x40 (NUMA 0)  rp40 - gpu1
                    rp41 - rail3 (e1000e)                      NODE
+                   rp42 - rail5 (e1000e)                      NODE
     0x60 (NUMA 1)  rp60 - switch - gpu2
                                +-- rail4 (igb)                SYS
+                               +-- rail6 (e1000e)             SYS
+
+The lab gives rail5 and rail6 Soft-RoCE and nothing else: no address, no profile. They are for the collection to set up.
 """
 
 from __future__ import annotations
@@ -38,10 +42,11 @@ class Nic:
 
 @dataclass(frozen=True)
 class Node:
-    """One guest."""
+    """One guest and the Debian suite it runs."""
 
     name: str
     number: int
+    suite: str
 
     @property
     def address(self) -> str:
@@ -58,15 +63,16 @@ class Node:
         return f"52:54:00:77:{nic:02x}:{self.number:02x}"
 
 
-NODES = (Node("node1", 1), Node("node2", 2))
+# Two distributions: what a node's configuration looks like, and what its software can do, differs on real fleets too.
+NODES = (Node("node1", 1, "trixie"), Node("node2", 2, "forky"))
 
 # Ports are (id, parent bus); a switch is an upstream port with downstream ports below it.
 EXPANDERS = ((0x20, 0), (0x40, 0), (0x60, 1))
-ROOT_PORTS = (("rp20", 0x20), ("rp21", 0x20), ("rp40", 0x40), ("rp41", 0x40), ("rp60", 0x60))
+ROOT_PORTS = (("rp20", 0x20), ("rp21", 0x20), ("rp40", 0x40), ("rp41", 0x40), ("rp42", 0x40), ("rp60", 0x60))
 SWITCHES = (
     ("up20", "rp20", ("dn20a", "dn20b", "dn20c")),
     ("up22", "dn20c", ("dn22a",)),
-    ("up60", "rp60", ("dn60a", "dn60b")),
+    ("up60", "rp60", ("dn60a", "dn60b", "dn60c")),
 )
 GPUS = ("dn20a", "rp40", "dn60a")
 NICS = (
@@ -75,6 +81,8 @@ NICS = (
     Nic("rail2", "e1000e", "rp21", 3),
     Nic("rail3", "e1000e", "rp41", 4),
     Nic("rail4", "igb", "dn60b", 5),
+    Nic("rail5", "e1000e", "rp42", 6),
+    Nic("rail6", "e1000e", "dn60c", 7),
 )
 
 

@@ -125,6 +125,21 @@ def test_a_killed_run_is_completed_and_can_be_taken_back(
         _killed_anywhere(name, state, tmp_path / name, monkeypatch)
 
 
+def _die_after(survived: int, patch: pytest.MonkeyPatch) -> None:
+    """Let so many files be written or removed, and no more."""
+    left = [survived]
+    for method in ("write", "remove"):
+        real = getattr(Files, method)
+
+        def act(self: Files, *arguments: Any, real: Any = real) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            real(self, *arguments)
+
+        patch.setattr(Files, method, act)
+
+
 def _killed_anywhere(name: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = make(tmp_path / "whole", NODES[name])
     original = tree(whole)
@@ -137,18 +152,8 @@ def _killed_anywhere(name: str, state: str, tmp_path: Path, monkeypatch: pytest.
         call("memlock", root)
         if state == "absent":
             call("nri", root)
-        left = [survived]
-
-        def act(self: Files, *arguments: Any, real: Any, left: List[int] = left) -> None:
-            left[0] -= 1
-            if left[0] < 0:
-                raise Killed
-            real(self, *arguments)
-
         with monkeypatch.context() as patch:
-            for method in ("write", "remove"):
-                real = getattr(Files, method)
-                patch.setattr(Files, method, lambda self, *args, real=real, act=act: act(self, *args, real=real))
+            _die_after(survived, patch)
             try:
                 call("nri", root, state=state)
             except Killed:

@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Runs on a guest: container images without a registry, made of Debian's static busybox.
+
+    python3 container_image.py load                    what pods need, into the containerd that runs here
+    python3 container_image.py archive FILE NAME ...   an OCI archive of the image under these names
+
+``load`` imports the image as the sandbox image containerd is configured for, and as ``localhost/lab:latest``. Running
+it again changes nothing. Prints "changed" when it did change something.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List
+
+import tomllib
+
+BUSYBOX = Path("/usr/bin/busybox")
+NAME = "localhost/lab:latest"
+DIRECTORIES = ("bin", "dev", "etc", "proc", "run", "sys", "tmp")
+# The first process of a PID namespace gets no default signal handlers: a plain sleep would ignore SIGTERM, and whoever
+# stops the pod, or reboots the node, would wait for the kill after the grace period.
+PAUSE = ["/bin/sh", "-c", "trap 'exit 0' TERM INT; while :; do sleep 2147483647 & wait $!; done"]
+
+
+def _member(path: str, kind: bytes, mode: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(path)
+    entry.type = kind
+    entry.mode = mode
+    return entry
+
+
+def layer() -> bytes:
+    """Return the file system as a tar archive, the same for the same busybox."""
+    binary = BUSYBOX.read_bytes()
+    applets = subprocess.run([str(BUSYBOX), "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for directory in DIRECTORIES:
+            archive.addfile(_member(directory, tarfile.DIRTYPE, 0o1777 if directory == "tmp" else 0o755))
+        entry = _member("bin/busybox", tarfile.REGTYPE, 0o755)
+        entry.size = len(binary)
+        archive.addfile(entry, io.BytesIO(binary))
+        for applet in sorted(set(applets) - {"busybox"}):
+            link = _member(f"bin/{applet}", tarfile.SYMTYPE, 0o777)
+            link.linkname = "busybox"
+            archive.addfile(link)
+    return buffer.getvalue()
+
+
+def archive(target: Path, names: List[str]) -> None:
+    """Write an OCI image layout with one image under every name, as a tar archive."""
+    blobs: Dict[str, bytes] = {}
+
+    def add(kind: str, content: bytes) -> Dict[str, Any]:
+        digest = hashlib.sha256(content).hexdigest()
+        blobs[f"blobs/sha256/{digest}"] = content
+        media_type = f"application/vnd.oci.image.{kind}"
+        return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(content)}
+
+    rootfs = add("layer.v1.tar", layer())
+    # No ENTRYPOINT: a pod's args would come after it instead of replacing it.
+    config = {
+        "architecture": "amd64",
+        "os": "linux",
+        "config": {"Cmd": PAUSE, "Env": ["PATH=/bin"], "WorkingDir": "/"},
+        "rootfs": {"type": "layers", "diff_ids": [rootfs["digest"]]},
+    }
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": add("config.v1+json", json.dumps(config).encode()),
+        "layers": [rootfs],
+    }
+    image = add("manifest.v1+json", json.dumps(manifest).encode())
+    index = {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.index.v1+json",
+        "manifests": [{**image, "annotations": {"io.containerd.image.name": name}} for name in names],
+    }
+    files = {**blobs, "oci-layout": b'{"imageLayoutVersion": "1.0.0"}', "index.json": json.dumps(index).encode()}
+    with tarfile.open(target, mode="w") as out:
+        for path, content in files.items():
+            entry = _member(path, tarfile.REGTYPE, 0o644)
+            entry.size = len(content)
+            out.addfile(entry, io.BytesIO(content))
+
+
+def run(*argv: str) -> str:
+    """Run a command that has to succeed."""
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(argv)}: exit code {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def sandbox_image() -> str:
+    """Return the name of the image containerd starts every pod with, which moved between version 1 and 2."""
+    dump = subprocess.run(["containerd", "config", "dump"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    plugins = tomllib.loads(dump)["plugins"]
+    if "io.containerd.cri.v1.images" in plugins:
+        return str(plugins["io.containerd.cri.v1.images"]["pinned_images"]["sandbox"])
+    return str(plugins["io.containerd.grpc.v1.cri"]["sandbox_image"])
+
+
+def load() -> bool:
+    """Import what is missing; containerd asks a registry only for images it does not have."""
+    wanted = [sandbox_image(), NAME]
+    present = run("ctr", "--namespace", "k8s.io", "images", "list", "--quiet").split()
+    if set(wanted) <= set(present):
+        return False
+    with tempfile.TemporaryDirectory() as scratch:
+        target = Path(scratch, "image.tar")
+        archive(target, wanted)
+        run("ctr", "--namespace", "k8s.io", "images", "import", str(target))
+    return True
+
+
+def main() -> None:
+    """Do what the command line asks for."""
+    if sys.argv[1] == "archive":
+        archive(Path(sys.argv[2]), sys.argv[3:])
+    elif sys.argv[1] == "load":
+        print("changed" if load() else "unchanged")
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Prints as JSON all that prepare may change on a node: files with digests, and what is live.
+
+Taken before site.yml and after teardown.yml, the two must be equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from typing import Any, Callable, Dict, List
+
+TREES = ("/etc", "/usr/lib/modules-load.d", "/usr/lib/modprobe.d", "/usr/lib/sysctl.d", "/var/lib/zerocopy-rdma")
+# They change by themselves.
+IGNORED = ("/etc/resolv.conf", "/etc/adjtime", "/etc/mtab", "/etc/.pwd.lock")
+SYSCTLS = ("arp_ignore", "arp_announce", "rp_filter")
+UNITS = ("containerd", "NetworkManager")
+
+
+def files() -> Dict[str, str]:
+    found: Dict[str, str] = {}
+    for top in TREES:
+        for directory, directories, names in os.walk(top):
+            directories.sort()
+            for name in [*names, *directories]:
+                path = os.path.join(directory, name)
+                status = os.lstat(path)
+                if path in IGNORED:
+                    continue
+                if os.path.islink(path):
+                    content = os.readlink(path)
+                elif os.path.isfile(path):
+                    with open(path, "rb") as handle:
+                        content = hashlib.sha256(handle.read()).hexdigest()
+                else:
+                    content = "directory"
+                found[path] = f"{status.st_mode:o} {status.st_uid}:{status.st_gid} {content}"
+    return found
+
+
+def output(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else f"failed: {done.stderr.strip()}"
+
+
+def links() -> Dict[str, Any]:
+    found: Dict[str, Any] = {}
+    for link in json.loads(output("ip", "-j", "addr")):
+        addresses = sorted(
+            f"{entry['local']}/{entry['prefixlen']}" for entry in link["addr_info"] if entry["scope"] != "link"
+        )
+        found[link["ifname"]] = {"mtu": link["mtu"], "addresses": addresses}
+        for name in SYSCTLS:
+            path = f"/proc/sys/net/ipv4/conf/{link['ifname']}/{name}"
+            if os.path.exists(path):
+                with open(path) as handle:
+                    found[link["ifname"]][name] = handle.read().strip()
+    return found
+
+
+def modules() -> List[str]:
+    with open("/proc/modules") as handle:
+        return sorted(line.split()[0] for line in handle)
+
+
+def live() -> Dict[str, Any]:
+    return {
+        "modules": modules(),
+        "links": links(),
+        "routes": sorted(output("ip", "route", "show", "table", "all").splitlines()),
+        "rules": output("ip", "rule").splitlines(),
+        "connections": sorted(output("nmcli", "-t", "-f", "NAME,UUID,DEVICE", "connection").splitlines()),
+        "devices": sorted(output("nmcli", "-t", "-f", "DEVICE,STATE", "device").splitlines()),
+        "netns_mode": output("rdma", "system").split(" copy")[0].strip(),
+        "containerd": output("containerd", "config", "dump"),
+        "limits": {unit: output("systemctl", "show", "-p", "LimitMEMLOCK", unit).strip() for unit in UNITS},
+    }
+
+
+def started() -> Dict[str, Any]:
+    """When each unit was started, by its monotonic clock and the boot."""
+    with open("/proc/sys/kernel/random/boot_id") as handle:
+        found = {"boot": handle.read().strip()}
+    for unit in UNITS:
+        found[unit] = output("systemctl", "show", "-p", "ExecMainStartTimestampMonotonic", unit).strip()
+    return found
+
+
+if __name__ == "__main__":
+    wanted: Dict[str, Callable[[], Dict[str, Any]]] = {"files": files, "live": live, "started": started}
+    print(json.dumps({name: wanted[name]() for name in sys.argv[1:] or wanted}, indent=1, sort_keys=True))

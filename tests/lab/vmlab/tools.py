@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Programs the guests' distributions do not have, built from the Go modules beside this package."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import cache, network
+from .paths import LOGS, SSH_CONFIG
+from .progress import LabError, run, step
+from .topology import Node
+
+_HERE = Path(__file__).resolve().parents[1]
+# Static and without paths of this machine, so the same sources give the same program wherever it is built.
+_FLAGS = ("-trimpath", "-ldflags", "-s -w")
+_ENVIRONMENT = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "auto", "GOFLAGS": "-buildvcs=false"}
+_GUEST_DIR = "/usr/local/bin"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program, the directory of the Go module that pins it, and the package to build there."""
+
+    name: str
+    module: str
+    package: str
+
+
+TOOLS = (
+    Tool("crictl", "crictl", "sigs.k8s.io/cri-tools/cmd/crictl"),
+    Tool("lab-nri", "nri", "."),
+)
+
+
+def key(tool: Tool) -> str:
+    """Name under which the built program is cached."""
+    digest = hashlib.sha256(repr((tool, _FLAGS, sorted(_ENVIRONMENT.items()))).encode())
+    for path in sorted((_HERE / tool.module).glob("*")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return f"tool-{tool.name}-{digest.hexdigest()[:12]}"
+
+
+def build(tool: Tool) -> Path:
+    """Return the program, built if it is not cached."""
+
+    def compile_it(scratch: Path) -> None:
+        log = LOGS / f"{tool.name}.log"
+        environment = [f"{name}={value}" for name, value in _ENVIRONMENT.items()]
+        argv = ["env", "-C", str(_HERE / tool.module), *environment, "go", "build", *_FLAGS]
+        with step(f"{tool.name}: go build"):
+            run([*argv, "-o", str(scratch / tool.name), tool.package], log=log)
+
+    return cache.entry(key(tool), compile_it) / tool.name
+
+
+def build_all() -> dict[str, Path]:
+    """Map where each program belongs in a guest to where it is here."""
+    return {f"{_GUEST_DIR}/{tool.name}": build(tool) for tool in TOOLS}
+
+
+def install(node: Node) -> None:
+    """Copy to the guest what it lacks or has in another version."""
+    programs = build_all()
+    # Fails when one is missing, and says on standard output what the others are.
+    present = network.ssh(node.name, "sha256sum", *programs).stdout
+    for target, program in programs.items():
+        digest = hashlib.sha256(program.read_bytes()).hexdigest()
+        if f"{digest}  {target}" not in present:
+            with step(f"{node.name}: copying {program.name}"):
+                _copy(node, program, target)
+
+
+def _copy(node: Node, program: Path, target: str) -> None:
+    """Replace the file by renaming: one that is being executed cannot be written to."""
+    run(["scp", "-q", "-F", str(SSH_CONFIG), "-o", "BatchMode=yes", str(program), f"{node.name}:{target}.new"])
+    done = network.ssh(node.name, f"mv {target}.new {target}")
+    if done.returncode:
+        raise LabError(f"{node.name}: {target} cannot be replaced: {done.stderr}")
