@@ -20,7 +20,7 @@ PREFIX = "zerocopy.rdma."
 def runs(record: Path) -> list[dict[str, Any]]:
     """The runs of converge.yml in their order, each with ``check`` and its ``results``."""
     found: list[dict[str, Any]] = []
-    current: dict[str, Any] = {}
+    current: dict[str, Any] = {"results": []}
     for line in record.read_text().splitlines():
         entry = json.loads(line)
         if "playbook" in entry:

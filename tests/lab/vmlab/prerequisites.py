@@ -12,8 +12,8 @@ import subprocess
 
 from .progress import LabError, run, say, step
 
-# Looked up in sbin too: a root shell started by su or cron often has no sbin in PATH.
-_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+# A root shell started by su or cron often has neither sbin in PATH nor where go.dev says to put Go.
+_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", "/usr/local/go/bin"])
 
 COMMANDS = {
     "mmdebstrap": "mmdebstrap",
