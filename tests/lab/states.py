@@ -15,7 +15,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-
 _METRIC = re.compile(r"(proto kernel .*)metric \d+")
 
 

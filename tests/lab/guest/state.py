@@ -68,16 +68,32 @@ def modules() -> List[str]:
         return sorted(line.split()[0] for line in handle)
 
 
+def routes() -> List[str]:
+    """All but link-local ones: a bond makes itself a new MAC address at each boot."""
+    return sorted(line for line in output("ip", "route", "show", "table", "all").splitlines() if "fe80:" not in line)
+
+
+def connections() -> List[str]:
+    """All but that of lo, which gets another UUID at each boot."""
+    lines = output("nmcli", "-t", "-f", "NAME,UUID,DEVICE", "connection").splitlines()
+    return sorted(line for line in lines if not line.startswith("lo:"))
+
+
+def containerd() -> List[str]:
+    """What is in effect; containerd lists its imports in any order."""
+    return [line for line in output("containerd", "config", "dump").splitlines() if not line.startswith("imports")]
+
+
 def live() -> Dict[str, Any]:
     return {
         "modules": modules(),
         "links": links(),
-        "routes": sorted(output("ip", "route", "show", "table", "all").splitlines()),
+        "routes": routes(),
         "rules": output("ip", "rule").splitlines(),
-        "connections": sorted(output("nmcli", "-t", "-f", "NAME,UUID,DEVICE", "connection").splitlines()),
+        "connections": connections(),
         "devices": sorted(output("nmcli", "-t", "-f", "DEVICE,STATE", "device").splitlines()),
         "netns_mode": output("rdma", "system").split(" copy")[0].strip(),
-        "containerd": output("containerd", "config", "dump"),
+        "containerd": containerd(),
         "limits": {unit: output("systemctl", "show", "-p", "LimitMEMLOCK", unit).strip() for unit in UNITS},
     }
 
