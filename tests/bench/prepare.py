@@ -4,7 +4,8 @@
 """What the second run of prepare costs, in pings of the same hosts and against community modules, all in one run.
 
 The hosts are copies of recorded nodes on this machine, reached by the local connection, all with the same forks. Each
-playbook has run before, so nothing is left to change. ``community.general`` works on ``/`` only, so its run has an
+playbook has run before, so nothing is left to change. Ratios are of CPU time, that of the controller and of the nodes
+together, which other work on the machine disturbs least. ``community.general`` works on ``/`` only, so its run has an
 ``/etc`` of its own (private.sh) and stand-ins for ``nmcli`` and ``modprobe`` which cost less than the real ones.
 """
 
@@ -12,8 +13,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -61,10 +64,16 @@ def link(group: str, rail: int, number: int) -> dict[str, object]:
     return {"name": f"rail{rail}", "type": "infiniband", "addresses": [address], "transport_mode": "datagram"}
 
 
-def playbook(arguments: list[str]) -> tuple[float, int]:
+def cpu() -> float:
+    """Seconds that the programs started from here have used, with all that these started."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def playbook(arguments: list[str]) -> tuple[dict[str, float], int]:
     """Seconds and changed tasks of one run. Ends the program when a host fails."""
     environment = {**os.environ, "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
-    begin = time.monotonic()
+    begin, used = time.monotonic(), cpu()
     done = subprocess.run(
         ["ansible-playbook", *arguments],
         env=environment,
@@ -73,13 +82,13 @@ def playbook(arguments: list[str]) -> tuple[float, int]:
         text=True,
         check=False,
     )
-    spent = time.monotonic() - begin
+    spent = {"wall": time.monotonic() - begin, "cpu": cpu() - used}
     if done.returncode:
         sys.exit(f"{done.stdout[-5000:]}\nansible-playbook {' '.join(arguments)} failed")
     return spent, sum(int(count) for count in re.findall(r" changed=(\d+) ", done.stdout))
 
 
-def second_run(arguments: list[str]) -> float:
+def second_run(arguments: list[str]) -> dict[str, float]:
     """Seconds of the second of two runs. Ends the program when that one still changes something."""
     playbook(arguments)
     spent, changed = playbook(arguments)
@@ -88,16 +97,17 @@ def second_run(arguments: list[str]) -> float:
     return spent
 
 
-def private(arguments: list[str]) -> float:
+def private(arguments: list[str]) -> dict[str, float]:
     """The same by this program in an /etc of its own, so that both runs see the same one."""
     command = [str(HERE / "private.sh"), sys.executable, str(HERE / "prepare.py"), "--second-run", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(f"{done.stdout}\n{' '.join(command)} failed")
-    return float(done.stdout)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
 
 
-def measure(count: int, scratch: Path) -> dict[str, float]:
+def measure(count: int, scratch: Path, community: bool) -> dict[str, dict[str, float]]:
     """Seconds of the second run of each playbook on ``count`` hosts."""
     print(f"{count} nodes: expanding", file=sys.stderr)
     inventory = scratch / "inventory.yml"
@@ -106,38 +116,41 @@ def measure(count: int, scratch: Path) -> dict[str, float]:
     ping = scratch / "ping.yml"
     ping.write_text("- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.ping:\n")
     prepare = [*common, str(CHECKOUT / "playbooks/prepare.yml")]
+    runs = [("ping", [*common, str(ping)], second_run), ("prepare", prepare, second_run)]
+    if community:
+        runs.append(("community", [*common, str(HERE / "community.yml")], private))
     spent = {}
-    for name, arguments, run in [
-        ("ping", [*common, str(ping)], second_run),
-        ("prepare", prepare, second_run),
-        ("community", [*common, str(HERE / "community.yml")], private),
-    ]:
+    for name, arguments, run in runs:
         spent[name] = run(arguments)
-        print(f"{count} nodes: {name} {spent[name]:.1f} s", file=sys.stderr)
+        print(f"{count} nodes: {name} {spent[name]['cpu']:.1f} s CPU, {spent[name]['wall']:.1f} s", file=sys.stderr)
     return spent
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, nargs="+", default=[50, 200, 800])
+    parser.add_argument("--community", type=int, default=200, help="up to how many nodes it is measured (%(default)s)")
     parser.add_argument("--json", type=Path, help="file for the figures")
     parser.add_argument("--second-run", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.second_run:
-        print(second_run(options.second_run))
+        print(json.dumps(second_run(options.second_run)))
         return
+    print("CPU seconds of one run, and per node")
     print("nodes     ping  prepare  community   prepare in pings   community / prepare   prepare ms per node")
     figures = {}
     for count in options.nodes:
         scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=CHECKOUT / "build"))
         try:
-            spent = figures[count] = measure(count, scratch)
+            spent = figures[count] = measure(count, scratch, count <= options.community)
         finally:
             shutil.rmtree(scratch)
+        ping, prepare = spent["ping"]["cpu"], spent["prepare"]["cpu"]
+        community = spent.get("community", {"cpu": math.nan})["cpu"]
         print(
-            f"{count:5} {spent['ping']:8.1f} {spent['prepare']:8.1f} {spent['community']:10.1f}"
-            f" {spent['prepare'] / spent['ping']:18.2f} {spent['community'] / spent['prepare']:21.2f}"
-            f" {spent['prepare'] / count * 1000:21.0f}"
+            f"{count:5} {ping:8.1f} {prepare:8.1f} {community:10.1f} {prepare / ping:18.2f}"
+            f" {community / prepare:21.2f} {prepare / count * 1000:21.0f}",
+            flush=True,
         )
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
