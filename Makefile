@@ -6,6 +6,7 @@ VENV := build/venv
 OLDEST := build/venv-oldest
 COLLECTION := build/collections/ansible_collections/zerocopy/rdma
 STEP := tests/step.sh
+RECORD := build/lab/record.jsonl
 SITE = -i inventory -i tests/fleet/inventory.yml -e rdma_discover_facts_dir=$(CURDIR)/build/$(1)/facts \
   -e 'rdma_discover_root=$(CURDIR)/build/$(1)/nodes/{{inventory_hostname}}'
 
@@ -30,7 +31,8 @@ format: $(VENV)/dev ## format the code, and fix what can be fixed without thinki
 	@ruff check --quiet --fix . ; ruff format .
 
 lab: $(VENV)/dev $(COLLECTION) ## the playbooks on QEMU guests with real kernels (root; see tests/lab)
-	@ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm
+	@rm -f $(RECORD); ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm || \
+	  { [ ! -e $(RECORD) ] || python tests/lab/failed.py $(RECORD); exit 1; }
 
 lab-down: ## stop whatever the lab left running
 	@python3 tests/lab/lab.py down

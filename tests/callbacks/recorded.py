@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from typing import Any
 
 from ansible import context
@@ -63,7 +64,10 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             "changed": bool(values.get("changed")),
             "changes": values.get("changes"),
             "message": values.get("msg"),
+            "at": round(time.time(), 1),
         }
+        if outcome == "failed":
+            line["output"] = [values.get(name) for name in ("stdout", "stderr")]
         self._write(line)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:

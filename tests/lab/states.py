@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
-
-_METRIC = re.compile(r"(proto kernel .*)metric \d+")
 
 
 def differences(before: Any, after: Any, where: str = "") -> list[str]:
@@ -26,8 +23,6 @@ def differences(before: Any, after: Any, where: str = "") -> list[str]:
             lines += differences(before.get(key), after.get(key), f"{where}/{key}")
         return lines
     if isinstance(before, list) and isinstance(after, list):
-        # NetworkManager numbers connected routes in the order in which the devices came.
-        before, after = ([_METRIC.sub(r"\1", str(entry)) for entry in side] for side in (before, after))
         gone = [entry for entry in before if entry not in after]
         new = [entry for entry in after if entry not in before]
         return [f"{where}: no longer {entry}" for entry in gone] + [f"{where}: now also {entry}" for entry in new]
