@@ -73,7 +73,7 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _fleet, _fleet_text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _fleet, _fleet_text, _variables
 
 _PREFIX = "rdma_discover_expect_"
 
@@ -103,9 +103,7 @@ def _node(host: str, variables: Mapping[str, Any]) -> _fleet.Node:
         link_layer=link_layer,
         rate_gbps=_number(host, variables, "rate_gbps"),
     )
-    groups = variables.get("group_names") or ["ungrouped"]
-    group = variables.get("rdma_group") or groups[0]
-    return _fleet.Node(host, str(group), (variables.get("ansible_facts") or {}).get("rdma"), intent)
+    return _fleet.Node(host, _variables.group_of(variables), _variables.facts_of(variables), intent)
 
 
 def fleet(hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]], detail: str = "auto") -> Dict[str, Any]:

@@ -86,8 +86,7 @@ def links(context: Mapping[str, Any], variables: Mapping[str, Any], part: str = 
     values, problems = _variables.converted(_own(context, variables), _variables.options_of())
     if problems:
         raise AnsibleFilterError(f"{host}: {problems[0].variable} {problems[0].text}")
-    # Facts hold no templates. Looking for some in them, as hostvars does, would take most of the time.
-    facts = (getattr(variables, "_vars", variables).get("ansible_facts") or {}).get("rdma")
+    facts = _variables.facts_of(variables)
     if facts is None or "hcas" not in facts:
         if _links.asked(values) is None:
             return []

@@ -122,11 +122,9 @@ def _host(name: str, variables: Mapping[str, Any], of_play: Optional[Mapping[str
                 host.broken.append(Problem(str(variable), f"cannot be worked out: {error}"))
     own.update(of_play or {})
     host.variables = own
-    groups = variables.get("group_names") or ["ungrouped"]
-    host.group = str(own.get("rdma_group") or groups[0])
+    host.group = _variables.group_of({**own, "group_names": variables.get("group_names")})
     if facts and host.chosen:
-        # Facts hold no templates. Looking for some in them, as hostvars does, would take most of the time.
-        host.facts = (getattr(variables, "_vars", variables).get("ansible_facts") or {}).get("rdma")
+        host.facts = _variables.facts_of(variables)
     return host
 
 

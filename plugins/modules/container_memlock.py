@@ -24,6 +24,7 @@ author:
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
   - zerocopy.rdma._attributes.state_module
+  - zerocopy.rdma._runtime
 options:
   memlock:
     description: The limit, V(unlimited) or a number of bytes. A higher one in a specification stays.
@@ -34,40 +35,12 @@ options:
     type: list
     elements: str
     default: []
-  runtime:
-    description:
-      - Container runtime that runs the pods. V(auto) takes the one that runs or, if none does, the one that is
-        installed, and fails if there are several.
-    type: str
-    choices: [auto, containerd, k3s, rke2, crio]
-    default: auto
-  restart:
-    description:
-      - Whether to restart the runtime when that is needed. Otherwise RV(restart_pending) says so, and the next call
-        with V(true), of this module or M(zerocopy.rdma.containerd_nri), does it.
-    type: bool
-    default: true
-  recover_sandboxes:
-    description:
-      - Whether to remove sandbox records that failed NRI attaches left behind, with the processes that some still have,
-        instead of failing. Pods are not touched.
-    type: bool
-    default: false
-  await_plugins:
-    description: Seconds to wait after a restart for the NRI plugins that were connected before it.
-    type: int
-    default: 30
   root:
     description:
       - Directory below which the node's files are. With another value than V(/) only files are read and written, and a
         specification is derived from the one of containerd 1.7.24. A later run on the node itself derives it again.
     type: path
     default: /
-  state:
-    description: V(absent) takes back what this module did.
-    type: str
-    choices: [present, absent]
-    default: present
 seealso:
   - module: zerocopy.rdma.containerd_nri
 """
@@ -150,29 +123,23 @@ plugins_missing:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_converge, _runtime_options
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._module import answer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_converge import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_options import COMMON, memlock
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **_runtime_options.COMMON,
+            **COMMON,
             "memlock": {"type": "str", "default": "unlimited"},
             "handlers": {"type": "list", "elements": "str", "default": []},
         },
         supports_check_mode=True,
     )
-    try:
-        outcome = _runtime_converge.converge(
-            _runtime_options.memlock(module.params, module.check_mode), Files(module.params["root"])
-        )
-    except HostError as error:
-        module.fail_json(msg=str(error))
-    for warning in outcome.warnings:
-        module.warn(warning)
-    module.exit_json(**outcome.result())
+    params, check = module.params, module.check_mode
+    answer(module, lambda: converge(memlock(params, check), Files(params["root"])).result())
 
 
 if __name__ == "__main__":

@@ -30,14 +30,8 @@ author:
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
   - zerocopy.rdma._attributes.state_module
+  - zerocopy.rdma._runtime
 options:
-  runtime:
-    description:
-      - Container runtime that runs the pods. V(auto) takes the one that runs or, if none does, the one that is
-        installed, and fails if there are several.
-    type: str
-    choices: [auto, containerd, k3s, rke2, crio]
-    default: auto
   request_timeout:
     description: How long a plugin may take for one request, as a Go duration of at least one second.
     type: str
@@ -60,40 +54,23 @@ options:
     type: str
     choices: [auto, "true", "false"]
     default: auto
-  restart:
+  memlock:
     description:
-      - Whether to restart the runtime when that is needed. Otherwise RV(restart_pending) says so, and the next call
-        with V(true), of this module or M(zerocopy.rdma.container_memlock), does it.
-    type: bool
-    default: true
-  restart_pending:
-    description:
-      - What M(zerocopy.rdma.container_memlock) returned as RV(zerocopy.rdma.container_memlock#module:restart_pending)
-        earlier in the same play. Only needed for a right prediction in check mode; otherwise the module knows.
-    type: bool
-    default: false
-  recover_sandboxes:
-    description:
-      - Whether to remove sandbox records that failed NRI attaches left behind, with the processes that some still have,
-        instead of failing. Pods are not touched.
-      - If such records already keep containerd from starting, it is started once without its CRI to remove them.
-    type: bool
-    default: false
-  await_plugins:
-    description: Seconds to wait after a restart for the NRI plugins that were connected before it.
-    type: int
-    default: 30
+      - The limit of locked memory, V(unlimited) or a number of bytes, to be raised in the same call and with the same
+        restart as by M(zerocopy.rdma.container_memlock).
+      - An empty string takes that back, as O(state=absent) does with any value. When not given, it stays as it is.
+    type: str
+  memlock_handlers:
+    description: Runtime handlers that O(memlock) is for. All of them by default.
+    type: list
+    elements: str
+    default: []
   root:
     description:
       - Directory below which the node's files are. With another value than V(/) only files are read and written, so the
         configuration is not given to containerd, and built-in defaults are not known.
     type: path
     default: /
-  state:
-    description: V(absent) takes back what this module did.
-    type: str
-    choices: [present, absent]
-    default: present
 seealso:
   - module: zerocopy.rdma.container_memlock
   - name: NRI in containerd
@@ -110,6 +87,10 @@ EXAMPLES = r"""
     request_timeout: 1m30s
     recover_sandboxes: true
     await_plugins: 120
+
+- name: Let containers lock as much memory as they want, too
+  zerocopy.rdma.containerd_nri:
+    memlock: unlimited
 
 - name: Take it back
   zerocopy.rdma.containerd_nri:
@@ -154,6 +135,19 @@ nri:
     request_timeout: 30s
     registration_timeout: 30s
     validator: false
+handlers:
+  description: Runtime handlers whose base specification is raised.
+  returned: O(state=present) and O(memlock) is given
+  type: list
+  elements: str
+  sample: [runc]
+running_pods_keep_old_limit:
+  description:
+    - How many running pods (CRI-O, containers) were started with a lower limit. They keep it until they are started
+      again.
+  returned: O(state=present), O(root=/) and O(memlock) is given
+  type: int
+  sample: 0
 restarted:
   description: Whether the runtime was or would be restarted.
   returned: success
@@ -183,32 +177,27 @@ plugins_missing:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_converge, _runtime_options
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._module import answer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_converge import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_options import COMMON, nri
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **_runtime_options.COMMON,
+            **COMMON,
             "request_timeout": {"type": "str", "default": "30s"},
             "registration_timeout": {"type": "str", "default": "30s"},
             "cdi": {"type": "bool", "default": True},
             "validator": {"type": "str", "choices": ["auto", "true", "false"], "default": "auto"},
-            "restart_pending": {"type": "bool", "default": False},
+            "memlock": {"type": "str"},
+            "memlock_handlers": {"type": "list", "elements": "str", "default": []},
         },
         supports_check_mode=True,
     )
-    try:
-        outcome = _runtime_converge.converge(
-            _runtime_options.nri(module.params, module.check_mode), Files(module.params["root"])
-        )
-    except HostError as error:
-        module.fail_json(msg=str(error))
-    for warning in outcome.warnings:
-        module.warn(warning)
-    module.exit_json(**outcome.result())
+    params, check = module.params, module.check_mode
+    answer(module, lambda: converge(nri(params, check), Files(params["root"])).result())
 
 
 if __name__ == "__main__":

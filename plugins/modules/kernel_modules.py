@@ -169,10 +169,10 @@ warnings:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_apply import converge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_intent import DEFAULT_NAME, intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._module import answer
 
 
 def main() -> None:
@@ -193,14 +193,8 @@ def main() -> None:
     names = ["name", "update_initramfs"]
     if params["state"] == "present":
         names += ["modules", "options", "blacklist", "netns_mode"]
-    try:
-        wanted = intent(**{name: params[name] for name in names})
-        result = converge(Files(params["root"]), wanted, module.check_mode)
-    except HostError as error:
-        module.fail_json(msg=str(error))
-    for warning in result.pop("warnings"):
-        module.warn(warning)
-    module.exit_json(**result)
+    options = {name: params[name] for name in names}
+    answer(module, lambda: converge(Files(params["root"]), intent(**options), module.check_mode))
 
 
 if __name__ == "__main__":

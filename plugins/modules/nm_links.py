@@ -282,6 +282,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nm_lin
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._command import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._module import answer
 
 
 def _dicts(options: Dict[str, Any], **others: Any) -> Dict[str, Any]:
@@ -345,13 +346,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
-        result = _call(module.params, module.check_mode)
-    except HostError as error:
-        module.fail_json(msg=str(error))
-    for warning in result.pop("warnings", []):
-        module.warn(warning)
-    module.exit_json(**result)
+    answer(module, lambda: _call(module.params, module.check_mode))
 
 
 if __name__ == "__main__":

@@ -36,13 +36,11 @@ _PLANNER = 1
 
 @dataclass(frozen=True)
 class Request:
-    """What one module call wants. ``options`` is ``None`` for ``state: absent``."""
+    """What one module call wants, by part (``nri``, ``memlock``): its options, ``None`` to take it back."""
 
-    part: str
-    options: Optional[Dict[str, Any]]
+    parts: Dict[str, Optional[Dict[str, Any]]]
     runtime: str = "auto"
     restart: bool = True
-    restart_pending: bool = False
     recover: bool = False
     await_plugins: float = 30
     check: bool = False
@@ -58,7 +56,7 @@ class Outcome:
     warnings: List[str] = field(default_factory=list)
 
     def result(self) -> Dict[str, Any]:
-        return {**as_result(self.changes, self.texts), **self.facts}
+        return {**as_result(self.changes, self.texts), **self.facts, "warnings": self.warnings}
 
 
 def converge(request: Request, files: Files) -> Outcome:
@@ -67,7 +65,7 @@ def converge(request: Request, files: Files) -> Outcome:
     :raises HostError: it cannot be done; nothing is changed then, or what was changed is put back.
     """
     ledger = Ledger(files, CONCERN)
-    if request.options is None and not ledger.notes and not ledger.known:
+    if not any(request.parts.values()) and not ledger.notes and not ledger.known:
         return Outcome(facts={"restarted": False, "restart_pending": False})
     layout = detect(files, request.runtime)
     settled = _settled(request, files, layout, ledger)
@@ -83,26 +81,32 @@ def converge(request: Request, files: Files) -> Outcome:
 def _settled(request: Request, files: Files, layout: Layout, ledger: Ledger) -> Optional[Outcome]:
     """The answer without running anything, when nothing that was looked at last time is different now."""
     seen = ledger.notes.get("seen")
-    if not seen or request.options is None or request.restart_pending or "pending" in ledger.notes:
+    if not seen or not any(request.parts.values()) or "pending" in ledger.notes or seen["unit"] != layout.unit:
         return None
-    if ledger.notes.get("parts", {}).get(request.part) != request.options or seen["unit"] != layout.unit:
+    parts = ledger.notes.get("parts", {})
+    if any(parts.get(part) != options for part, options in request.parts.items()):
         return None
     if seen["digest"] != digest(files, seen["files"], seen["globs"], seen["binary"]):
         return None
     socket = seen["nri_socket"]
     if files.live and (daemon(files, layout) is None or (socket and not _nri_socket.listening(files, socket))):
         return None
-    facts = {**seen["facts"][request.part], **running(request, files), "restarted": False, "restart_pending": False}
-    return Outcome(facts=facts, warnings=list(seen["warnings"].get(request.part, [])))
+    outcome = Outcome(facts={"restarted": False, "restart_pending": False})
+    for part in request.parts:
+        outcome.facts.update(seen["facts"].get(part, {}))
+        outcome.warnings += seen["warnings"].get(part, [])
+    outcome.facts.update(running(request, files))
+    return outcome
 
 
 def running(request: Request, files: Files) -> Dict[str, Any]:
     """What only the running node knows and no file tells."""
-    if request.part != "memlock" or not request.options or not files.live:
+    options = request.parts.get("memlock")
+    if not options or not files.live:
         return {}
     from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_pods
 
-    return {"running_pods_keep_old_limit": _runtime_pods.with_lower_limit(int(request.options["limit"]))}
+    return {"running_pods_keep_old_limit": _runtime_pods.with_lower_limit(int(options["limit"]))}
 
 
 def digest(files: Files, paths: Sequence[str], globs: Sequence[str], binary: str) -> str:

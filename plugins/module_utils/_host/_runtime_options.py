@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
@@ -31,24 +31,28 @@ def nri(params: Dict[str, Any], check: bool) -> Request:
         "cdi": params["cdi"],
         "validator": params["validator"],
     }
-    return _request("nri", options, params, check)
+    parts: Dict[str, Optional[Dict[str, Any]]] = {"nri": options}
+    if params["memlock"] is not None:
+        parts["memlock"] = _memlock(params["memlock"], params["memlock_handlers"]) if params["memlock"] else None
+    return _request(parts, params, check)
 
 
 def memlock(params: Dict[str, Any], check: bool) -> Request:
     """:raises HostError: the limit is no number of bytes."""
-    options = {"limit": _runtime_values.limit(params["memlock"]), "handlers": sorted(set(params["handlers"]))}
-    return _request("memlock", options, params, check)
+    return _request({"memlock": _memlock(params["memlock"], params["handlers"])}, params, check)
 
 
-def _request(part: str, options: Dict[str, Any], params: Dict[str, Any], check: bool) -> Request:
+def _memlock(limit: str, handlers: List[str]) -> Dict[str, Any]:
+    return {"limit": _runtime_values.limit(limit), "handlers": sorted(set(handlers))}
+
+
+def _request(parts: Mapping[str, Optional[Dict[str, Any]]], params: Dict[str, Any], check: bool) -> Request:
     if params["await_plugins"] < 0:
         raise HostError(f"await_plugins: {params['await_plugins']} must be a number of seconds, 0 or more")
     return Request(
-        part=part,
-        options=options if params["state"] == "present" else None,
+        parts={part: options if params["state"] == "present" else None for part, options in parts.items()},
         runtime=params["runtime"],
         restart=params["restart"],
-        restart_pending=bool(params.get("restart_pending")),
         recover=params["recover_sandboxes"],
         await_plugins=params["await_plugins"],
         check=check,

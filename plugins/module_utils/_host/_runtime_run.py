@@ -48,27 +48,22 @@ class Run:
         self._service.layout = self._layout
         self._binary = self._find_binary() if files.live else ""
         self._parts: Dict[str, Dict[str, Any]] = dict(ledger.notes.get("parts", {}))
-        if request.options is None:
-            self._parts.pop(request.part, None)
-        else:
-            self._parts[request.part] = request.options
+        self._parts.update(request.parts)
+        self._parts = {part: options for part, options in self._parts.items() if options is not None}
 
     def outcome(self) -> Outcome:
-        if (
-            self._files.live
-            and not self._request.check
-            and _runtime_records.undo(self._files, self._layout, self._execute)
-        ):
-            # A recovery was killed: its containerd runs without CRI until it is started as usual.
-            self._execute(["systemctl", "restart", self._layout.unit], timeout=300)
+        if self._files.live and not self._request.check:
+            self._finish_recovery()
         plan = self._plan()
         changes = self._ledger.compare(plan.wanted)
         outcome = Outcome(
             [change.change for change in changes if change.before != change.after],
             [change.texts for change in changes if change.before != change.after],
-            self._facts(plan, self._request.part) if self._request.options else {},
-            [*plan.warnings.get(self._request.part, []), *self._ledger.warnings],
+            warnings=list(self._ledger.warnings),
         )
+        for part, options in self._request.parts.items():
+            outcome.facts.update(self._facts(plan, part) if options else {})
+            outcome.warnings += plan.warnings.get(part, [])
         needed = self._files.live and self._restart_needed(plan, changes)
         now = needed and self._request.restart
         leaks = self._leaks(plan, outcome) if now else []
@@ -92,8 +87,8 @@ class Run:
     def _finish_recovery(self) -> None:
         """A recovery that was killed leaves a containerd without CRI, until it is started as usual."""
         if _runtime_records.undo(self._files, self._layout, self._execute):
-            self._service.restart()
-            self._daemon = self._service.daemon()
+            # Whether it starts is seen by what follows, which can also recover it.
+            self._execute(["systemctl", "restart", self._layout.unit], timeout=300)
 
     def _find_binary(self) -> str:
         if self._daemon:
@@ -143,7 +138,7 @@ class Run:
             return False
         if plan.differs or any(_read_at_start_only(change.path) for change in changes):
             return True
-        if self._request.restart_pending or state.failed:
+        if state.failed:
             return True
         pending = self._ledger.notes.get("pending")
         if pending is not None:
@@ -173,7 +168,7 @@ class Run:
             if _runtime_records.SYMPTOM in said:
                 self._recover_stopped(plan, outcome)
                 return []
-            if "pending" not in self._ledger.notes and not self._request.restart_pending:
+            if "pending" not in self._ledger.notes:
                 raise HostError(f"{self._layout.unit} is broken before any change ({error}): {said}") from error
             return []
         if not self._request.recover:
@@ -229,12 +224,10 @@ class Run:
         pending: Optional[Dict[str, Any]] = self._ledger.notes.get("pending")
         if pending is None:
             return "No file was changed, so there is nothing to put back"
-        changes = []
-        for path, kept in sorted(pending["files"].items()):
-            before = (
-                None if kept is None else Stored(kept["content"].encode("utf-8", "surrogateescape"), *kept["owner"])
-            )
-            changes.append(FileChange(path, self._files.stored(path), before, keep=path in pending["known"]))
+        changes = [
+            FileChange(path, self._files.stored(path), _unkept(kept), keep=path in pending["known"])
+            for path, kept in sorted(pending["files"].items())
+        ]
         self._ledger.apply(changes)
         self._ledger.notes["parts"] = pending["parts"]
         self._ledger.save()

@@ -191,3 +191,17 @@ def converted(variables: Mapping[str, Any], known: Options) -> Tuple[Dict[str, A
         except PlanError as error:
             problems.append(error.problem)
     return values, problems
+
+
+def group_of(variables: Mapping[str, Any]) -> str:
+    """The group whose picture and problems a host is shown in."""
+    return str(variables.get("rdma_group") or (variables.get("group_names") or ["ungrouped"])[0])
+
+
+def facts_of(variables: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    """The RDMA facts of one host of ``hostvars``, if it has any.
+
+    Facts hold no templates. Looking for some in them, as ``hostvars`` does, would take most of a filter's time.
+    """
+    found: Optional[Dict[str, Any]] = (getattr(variables, "_vars", variables).get("ansible_facts") or {}).get("rdma")
+    return found

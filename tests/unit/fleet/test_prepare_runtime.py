@@ -25,7 +25,9 @@ def call(part: str, root: Path) -> Outcome:
         request = _runtime_options.memlock({**params, "memlock": "unlimited", "handlers": []}, check=False)
     else:
         timeouts = {"request_timeout": "30s", "registration_timeout": "30s"}
-        request = _runtime_options.nri({**params, **timeouts, "cdi": True, "validator": "auto"}, check=False)
+        request = _runtime_options.nri(
+            {**params, **timeouts, "cdi": True, "validator": "auto", "memlock": None}, check=False
+        )
     return converge(request, Files(str(root)))
 
 

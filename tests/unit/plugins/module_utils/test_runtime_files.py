@@ -83,7 +83,7 @@ def tree(root: str) -> Dict[str, Any]:
 def call(part: str, root: str, check: bool = False, **options: Any) -> Outcome:
     params = {name: spec.get("default") for name, spec in _runtime_options.COMMON.items()}
     if part == "nri":
-        params.update(request_timeout="45s", registration_timeout="30s", cdi=True, validator="auto")
+        params.update(request_timeout="45s", registration_timeout="30s", cdi=True, validator="auto", memlock=None)
         request = _runtime_options.nri({**params, **options}, check)
     else:
         params.update(memlock="unlimited", handlers=[])

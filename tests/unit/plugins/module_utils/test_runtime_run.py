@@ -109,7 +109,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
 def call(node: Node, part: str, check: bool = False, **options: Any) -> Outcome:
     params: Dict[str, Any] = {name: spec.get("default") for name, spec in _runtime_options.COMMON.items()}
     if part == "nri":
-        params.update(request_timeout="45s", registration_timeout="30s", cdi=True, validator="auto")
+        params.update(request_timeout="45s", registration_timeout="30s", cdi=True, validator="auto", memlock=None)
+        params.update(memlock_handlers=[])
         request = _runtime_options.nri({**params, **options}, check)
     else:
         params.update(memlock="unlimited", handlers=[])
@@ -129,18 +130,27 @@ def text(node: Node) -> str:
     return Path(node.full(f"/{MAIN}")).read_text()
 
 
-def test_one_restart_for_both_modules(node: Node) -> None:
-    first = call(node, "memlock", check=True, restart=False)
-    second = call(node, "nri", check=True, restart_pending=first.facts["restart_pending"])
+def test_one_restart_for_both_parts(node: Node) -> None:
+    predicted = call(node, "nri", check=True, memlock="unlimited")
     assert notes(node) == {}
-    done = call(node, "memlock", restart=False)
-    assert (done.changes, done.facts["restart_pending"]) == (first.changes, True)
-    assert node.restarts == []
-    done = call(node, "nri", restart_pending=True)
-    assert (done.changes, done.facts["restarted"]) == (second.changes, True)
+    done = call(node, "nri", memlock="unlimited")
+    assert (done.changes, done.facts["restarted"]) == (predicted.changes, True)
     assert kinds(done)[-1] == "service"
+    assert {"nri", "handlers"} <= done.facts.keys()
     for part in ("memlock", "nri"):
         assert call(node, part).changes == []
+    assert call(node, "nri", memlock="unlimited").facts.keys() == done.facts.keys() - {"version", "plugins_missing"}
+    assert len(node.restarts) == 1
+    assert call(node, "nri", memlock="").facts["restarted"] is True
+    assert call(node, "memlock").facts["restarted"] is True
+    assert call(node, "nri", memlock="", state="absent").facts["restarted"] is True
+    assert notes(node) == {}
+
+
+def test_a_restart_that_was_left_to_a_later_call(node: Node) -> None:
+    first = call(node, "memlock", restart=False)
+    assert (first.facts["restart_pending"], node.restarts) == (True, [])
+    assert call(node, "nri").facts["restarted"] is True
     assert len(node.restarts) == 1
     assert "pending" not in notes(node)
 

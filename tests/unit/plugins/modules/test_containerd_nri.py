@@ -3,59 +3,39 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
-
-import pytest
-from ansible.module_utils import basic
 
 from ansible_collections.zerocopy.rdma.plugins.modules import container_memlock, containerd_nri
 
 Run = Callable[..., Dict[str, Any]]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Run:
-    """Runs a module with the given options and returns its result, also when it fails."""
-
-    def call(module: Any, **options: Any) -> Dict[str, Any]:
-        arguments = json.dumps({"ANSIBLE_MODULE_ARGS": options}).encode()
-        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", arguments)
-        # ansible-core 2.19 keeps the serialization profile beside the arguments, 2.18 does not know it.
-        monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
-        with pytest.raises(SystemExit):
-            module.main()
-        return json.loads(capsys.readouterr().out)
-
-    return call
-
-
-def test_an_image(run: Run, tmp_path: Path) -> None:
+def test_an_image(run_module: Run, tmp_path: Path) -> None:
     main = tmp_path / "etc/containerd/config.toml"
     main.parent.mkdir(parents=True)
     main.write_text("version = 2\n")
     (tmp_path / "var/lib").mkdir(parents=True)
     root = str(tmp_path)
     for module in (container_memlock, containerd_nri):
-        predicted = run(module, root=root, _ansible_check_mode=True)
-        done = run(module, root=root)
+        predicted = run_module(module, root=root, _ansible_check_mode=True)
+        done = run_module(module, root=root)
         assert done == predicted
         assert (done["changed"], done["restarted"], done["restart_pending"]) == (True, False, False)
         assert (done["runtime"], done["unit"], done["config_version"]) == ("containerd", "containerd.service", 2)
-        assert run(module, root=root)["changed"] is False
+        assert run_module(module, root=root)["changed"] is False
     assert done["nri"]["enabled"] is True
-    assert run(container_memlock, root=root)["handlers"] == ["runc"]
-    changed = run(containerd_nri, root=root, request_timeout="1m", _ansible_diff=True)
+    assert run_module(container_memlock, root=root)["handlers"] == ["runc"]
+    changed = run_module(containerd_nri, root=root, request_timeout="1m", _ansible_diff=True)
     assert [change["name"] for change in changed["changes"]] == ["/etc/containerd/conf.d/90-zerocopy-rdma-nri.toml"]
     assert 'plugin_request_timeout = "1m"' in changed["diff"][0]["after"]
     for module in (containerd_nri, container_memlock):
-        assert run(module, root=root, state="absent")["changed"] is True
+        assert run_module(module, root=root, state="absent")["changed"] is True
     assert main.read_text() == "version = 2\n"
     assert [path.name for path in main.parent.iterdir()] == ["config.toml"]
 
 
-def test_bad_input_is_named(run: Run, tmp_path: Path) -> None:
+def test_bad_input_is_named(run_module: Run, tmp_path: Path) -> None:
     rows: List[Tuple[Any, Dict[str, Any], str]] = [
         (containerd_nri, {"request_timeout": "soon"}, "request_timeout: 'soon' must be a duration"),
         (containerd_nri, {"runtime": "docker"}, "value of runtime must be one of: auto, containerd, k3s, rke2, crio"),
@@ -68,6 +48,6 @@ def test_bad_input_is_named(run: Run, tmp_path: Path) -> None:
         (containerd_nri, {}, "runtime: no container runtime found"),
     ]
     for module, options, said in rows:
-        failed = run(module, root=str(tmp_path), **options)
+        failed = run_module(module, root=str(tmp_path), **options)
         assert failed["failed"] is True
         assert said in failed["msg"]

@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from pathlib import Path
 from typing import Any, Callable, Dict
 
 import pytest
-from ansible.module_utils import basic
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nm_apply
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
@@ -29,18 +27,12 @@ UNMANAGED = [{"pci": "0000:82:00.2"}]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path) -> Run:
-    """Runs the module on the node with the given options and returns its result, also when it fails."""
+def run(run_module: Run, tmp_path: Path) -> Run:
+    """Runs the module on the node with the given options."""
     NodeTree(tmp_path)
 
     def call(**options: Any) -> Dict[str, Any]:
-        arguments = json.dumps({"ANSIBLE_MODULE_ARGS": {"root": str(tmp_path), **options}}).encode()
-        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", arguments)
-        # ansible-core 2.19 keeps the serialization profile beside the arguments, 2.18 does not know it.
-        monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
-        with pytest.raises(SystemExit):
-            nm_links.main()
-        result: Dict[str, Any] = json.loads(capsys.readouterr().out)
+        result = run_module(nm_links, **{"root": str(tmp_path), **options})
         result.pop("invocation", None)
         return result
 

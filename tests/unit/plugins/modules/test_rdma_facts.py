@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict
 
 import pytest
-from ansible.module_utils import basic
 
 from ansible_collections.zerocopy.rdma.plugins.modules import rdma_facts
 
@@ -16,19 +15,8 @@ Run = Callable[..., Dict[str, Any]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Run:
-    """Runs the module with the given options and returns its result, also when it fails."""
-
-    def call(**options: Any) -> Dict[str, Any]:
-        arguments = json.dumps({"ANSIBLE_MODULE_ARGS": options}).encode()
-        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", arguments)
-        # ansible-core 2.19 keeps the serialization profile beside the arguments, 2.18 does not know it.
-        monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
-        with pytest.raises(SystemExit):
-            rdma_facts.main()
-        return json.loads(capsys.readouterr().out)
-
-    return call
+def run(run_module: Run) -> Run:
+    return partial(run_module, rdma_facts)
 
 
 def test_a_node_without_anything_has_facts(run: Run, tmp_path: Path) -> None:
