@@ -48,8 +48,8 @@ class Run:
         self._service.layout = self._layout
         self._binary = self._find_binary() if files.live else ""
         self._parts: Dict[str, Dict[str, Any]] = dict(ledger.notes.get("parts", {}))
-        self._parts.update(request.parts)
-        self._parts = {part: options for part, options in self._parts.items() if options is not None}
+        parts = {**self._parts, **request.parts}
+        self._parts = {part: options for part, options in parts.items() if options is not None}
 
     def outcome(self) -> Outcome:
         if self._files.live and not self._request.check:

@@ -32,10 +32,15 @@ ROLES = Path(__file__).resolve().parents[3] / "roles"
 PREFIX = "rdma_"
 # What playbooks read, or an earlier play of the same run has set.
 PLAYBOOKS: Options = {
+    "rdma_cluster": {"type": "str", "choices": ["kubernetes", "none"]},
+    "rdma_context": {"type": "str"},
     "rdma_discover_fleet": {"type": "raw"},
     "rdma_hosts": {"type": "raw"},
+    "rdma_kubeconfig": {"type": "str"},
+    "rdma_manifests": {"type": "str"},
     "rdma_preflight_facts": {"type": "bool"},
     "rdma_serial": {"type": "raw"},
+    "rdma_set": {"type": "str"},
 }
 
 _MISSPELT_PREFIX = re.compile(r"^(?!rdma)(?=.{0,3}r)(?=.{0,3}d)(?=.{0,3}m)(?=.{0,3}a)[rdma]{4}_", re.IGNORECASE)

@@ -1,0 +1,197 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Evaluates CEL device selectors on devices, as the scheduler does (``cel`` of k8s.io/dynamic-resource-allocation).
+
+By ``cel-expr-python``, the CEL project's own binding of its C++ library: it has optional types and ``cel.bind``, and
+``||`` and ``&&`` absorb errors on either side. It is asked for only when there is something to evaluate.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, Mapping, Tuple, Union
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_quantity import quantity
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Scalar, Value, Version
+
+LIBRARY = "cel-expr-python"
+
+_SEMVER = re.compile(
+    r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z.-]+)?$"
+)
+# The maps of domains themselves, not one domain in them.
+_WHOLE = re.compile(r"\bdevice\.(attributes|capacity)\b(?!\s*[\[.?])")
+_INDEX = re.compile(r"\[\s*\??\s*(?:\"([^\"\\]*)\"|'([^'\\]*)')\s*\]")
+
+
+class LibraryMissingError(Exception):
+    """The library is not installed on the machine that runs Ansible."""
+
+
+class SelectorError(Exception):
+    """The API server would refuse the expression, or the scheduler would fail on the device."""
+
+
+class NotEvaluatedError(Exception):
+    """The expression has something that Kubernetes knows and the library does not."""
+
+
+def _semver(text: str) -> Tuple[Any, ...]:
+    """Sort key by the rules of semantic versioning. Raises ValueError."""
+    match = _SEMVER.match(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no semantic version")
+    major, minor, patch, before = match.groups()
+    identifiers = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in (before or "").split(".") if part]
+    return (int(major), int(minor), int(patch), before is None, identifiers)
+
+
+def _as_semver(text: str) -> Dict[str, str]:
+    _semver(text)
+    return {"semver": text.split("+")[0]}
+
+
+def _as_quantity(text: str) -> Dict[str, str]:
+    value = quantity(text)
+    if value is None:
+        raise ValueError(f"{text!r} is no quantity")
+    # One text for equal amounts, since == compares it.
+    return {"quantity": str(value)}
+
+
+def _key(value: Mapping[str, Any]) -> Tuple[str, Any]:
+    ((kind, wrapped),) = value.items()
+    # The library gives a function the map as Python's, but what is in it as its own.
+    text = wrapped if isinstance(wrapped, str) else wrapped.value()
+    return kind, _semver(text) if kind == "semver" else Fraction(text)
+
+
+def _compared(left: Mapping[str, Any], right: Mapping[str, Any]) -> int:
+    one, other = _key(left), _key(right)
+    if one[0] != other[0]:
+        raise ValueError("a version and a quantity cannot be compared")
+    return int(one[1] > other[1]) - int(one[1] < other[1])
+
+
+def _is(convert: Callable[[str], Any]) -> Callable[[str], bool]:
+    def check(text: str) -> bool:
+        try:
+            convert(text)
+        except ValueError:
+            return False
+        return True
+
+    return check
+
+
+def _part(place: int) -> Callable[[Mapping[str, Any]], int]:
+    return lambda value: int(_key(value)[1][place])
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    try:
+        from cel_expr_python import cel
+        from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
+    except ImportError as error:
+        text = f"claims are checked with the Python library {LIBRARY}, which is missing where Ansible runs ({error})"
+        raise LibraryMissingError(f"{text}: pip install {LIBRARY}") from error
+    kind = cel.Type
+
+    def declared(name: str, result: Any, parameters: List[Any], member: bool, call: Callable[..., Any]) -> Any:
+        return cel.FunctionDecl(name, [cel.Overload(f"{name}_of_devices", result, parameters, member, call)])
+
+    # What versions and quantities are here.
+    tagged = kind.Map(kind.STRING, kind.STRING)
+    two = [tagged, tagged]
+    functions = [
+        declared("semver", tagged, [kind.STRING], False, _as_semver),
+        declared("isSemver", kind.BOOL, [kind.STRING], False, _is(_as_semver)),
+        declared("quantity", tagged, [kind.STRING], False, _as_quantity),
+        declared("isQuantity", kind.BOOL, [kind.STRING], False, _is(_as_quantity)),
+        declared("compareTo", kind.INT, two, True, _compared),
+        declared("isGreaterThan", kind.BOOL, two, True, lambda one, other: _compared(one, other) > 0),
+        declared("isLessThan", kind.BOOL, two, True, lambda one, other: _compared(one, other) < 0),
+        declared("major", kind.INT, [tagged], True, _part(0)),
+        declared("minor", kind.INT, [tagged], True, _part(1)),
+        declared("patch", kind.INT, [tagged], True, _part(2)),
+    ]
+    return cel.NewEnv(
+        variables={"device": kind.DYN, "whole": kind.DYN},
+        extensions=[ext_optional.ExtOptional(), ext_bindings.ExtBindings(), ext_strings.ExtStrings()],
+        functions=functions,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _compiled(expression: str) -> Tuple[Any, Tuple[str, ...]]:
+    """The program, and the domains it looks into. Raises SelectorError or NotEvaluatedError."""
+    environment = _environment()
+    domains = tuple(sorted({one or other for one, other in _INDEX.findall(expression)}))
+    try:
+        program = environment.compile(_WHOLE.sub(r"whole.\1", expression))
+    except RuntimeError as error:
+        first = str(error).splitlines()[0]
+        text = re.sub(r"^INVALID_ARGUMENT: (?:ERROR: )?<input>:", "", first)
+        raise (NotEvaluatedError if "undeclared reference" in first else SelectorError)(text) from error
+    result = program.return_type().name()
+    if result not in ("BOOL", "bool", "DYN", "dyn"):
+        raise SelectorError(f"its result is of type {result}, it must be true or false")
+    return program, domains
+
+
+def _plain(value: Value) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return _as_semver(value.text) if isinstance(value, Version) else value
+
+
+def _by_domain(values: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
+    found: Dict[str, Dict[str, Any]] = {}
+    for name, value in values.items():
+        domain, _slash, own = name.partition("/")
+        found.setdefault(domain, {})[own] = value
+    return found
+
+
+def check(expression: str) -> None:
+    """Raises what ``matches`` would raise whatever the device."""
+    _compiled(expression)
+
+
+def matches(expression: str, device: Device) -> bool:
+    """Whether a selector is true for a device.
+
+    Raises LibraryMissingError, NotEvaluatedError, and SelectorError for what ends the scheduler's attempt, such as an
+    attribute that the device does not have.
+    """
+    program, domains = _compiled(expression)
+    attributes = _by_domain({name: _plain(value) for name, value in device.attributes.items()})
+    capacity = _by_domain({name: _as_quantity(text) for name, text in device.capacity.items()})
+    # A domain that a device has nothing of is an empty map, but not among the domains.
+    empty: Dict[str, Dict[str, Union[Scalar, Any]]] = {domain: {} for domain in domains}
+    data = {
+        "device": {
+            "driver": device.driver,
+            "allowMultipleAllocations": False,
+            "attributes": {**empty, **attributes},
+            "capacity": {**empty, **capacity},
+        },
+        "whole": {"attributes": attributes, "capacity": capacity},
+    }
+    result = program.eval(data=data)
+    value = result.value()
+    if result.type().name() not in ("BOOL", "bool"):
+        text = (
+            re.sub(r"^[A-Z_]+: ", "", str(value)).replace(" : ", ": ")
+            if result.type().name() in ("ERROR", "error")
+            else ""
+        )
+        raise SelectorError(text or f"its result is {value!r}, it must be true or false")
+    return bool(value)

@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""From the facts and variables of a fleet to the objects that pods claim GPUs and NICs with.
+
+Computed once for all hosts. Nodes that are alike are looked at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _claims_hosts,
+    _claims_network,
+    _claims_objects,
+    _claims_single,
+    _claims_templates,
+    _links,
+    _slices,
+    _variables,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_hosts import Found, Host, Member
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Claim, Intent, Template
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
+    PlanError,
+    Problem,
+    messages,
+    wrong,
+)
+
+# firstAvailable (DRAPrioritizedList) is on by default from here on.
+_FIRST_AVAILABLE = (1, 34)
+
+
+@dataclass
+class Plan:
+    """``objects`` are in the order in which they are to be applied; there are none where there are problems.
+
+    ``names`` are the ResourceClaimTemplates of each template, several where a pod has to choose by NUMA node.
+    """
+
+    objects: List[Dict[str, Any]] = field(default_factory=list)
+    names: Dict[str, List[str]] = field(default_factory=dict)
+    text: str = ""
+    warnings: List[str] = field(default_factory=list)
+    problems: List[str] = field(default_factory=list)
+
+
+def _same(one: Template, of_one: Intent, other: Template, of_other: Intent) -> bool:
+    """Whether two templates of one name are the same but for where they stand."""
+    return of_one is of_other or (
+        replace(one, at="") == replace(other, at="")
+        and of_one.namespaces == of_other.namespaces
+        and (of_one.nic_class, of_one.gpu_class) == (of_other.nic_class, of_other.gpu_class)
+    )
+
+
+def _grouped(members: Iterable[Member]) -> Tuple[Dict[str, Tuple[Template, Intent, List[str]]], Found]:
+    """Each template with the hosts that have it; a problem where two are different and have one name."""
+    found: Dict[str, Tuple[Template, Intent, List[str]]] = {}
+    problems: Found = []
+    for member in members:
+        # Hosts with the same variables share one intent.
+        for template in member.wanted.templates:
+            known, wanted, names = found.setdefault(template.name, (template, member.wanted, []))
+            if _same(template, member.wanted, known, wanted):
+                names.append(member.host.name)
+                continue
+            right = f"which is another template on {fold(names)}: names must differ, or all of it be the same"
+            problems.append((member.host.name, wrong(f"{template.at}.name", template.name, right)))
+    return found, problems
+
+
+def _kinds(names: Sequence[str], nodes: Mapping[str, Node]) -> Tuple[List[Node], Dict[str, List[str]], List[str]]:
+    """One node of each kind, the names of all of a kind by its key, and the hosts of which nothing is known."""
+    hosts: Dict[str, List[str]] = {}
+    kinds: List[Node] = []
+    for name in names:
+        node = nodes.get(name)
+        if node is not None and node.key not in hosts:
+            kinds.append(node)
+        if node is not None:
+            hosts.setdefault(node.key, []).append(name)
+    return kinds, hosts, [name for name in names if name not in nodes]
+
+
+class _Planner:
+    """``nodes`` are all of which anything is known, by name."""
+
+    def __init__(
+        self, members: Sequence[Member], nodes: Mapping[str, Node], kubernetes: Optional[Tuple[int, ...]]
+    ) -> None:
+        self.members, self.nodes, self.kubernetes = {one.host.name: one for one in members}, nodes, kubernetes
+        self.plan = Plan()
+        self.found: Found = []
+        self.lines: List[str] = []
+
+    def templates(self) -> None:
+        entries, problems = _grouped(self.members.values())
+        self.found += problems
+        taken: Dict[str, str] = {}
+        for template, wanted, names in entries.values():
+            own = self._template(template, wanted, names)
+            self.found += [(name, problem) for problem in own.problems for name in names]
+            self.plan.warnings += own.warnings
+            self.plan.objects += own.objects
+            self.plan.names[template.name] = own.names
+            groups = ", ".join(dict.fromkeys(self.members[name].host.group for name in names))
+            self.lines += [f"{template.name} ({groups}), {own.align}", *own.lines] if own.lines else []
+            for name in own.names:
+                if taken.setdefault(name, template.name) != template.name:
+                    text = f"becomes a ResourceClaimTemplate {name}, and so does {taken[name]}: choose another name"
+                    self.found += [(host, Problem(f"{template.at}.name", text)) for host in names]
+
+    def _template(self, template: Template, wanted: Intent, names: Sequence[str]) -> _claims_templates.Planned:
+        kinds, hosts, silent = _kinds(names, self.nodes)
+        if template.first_available and self.kubernetes is not None and self.kubernetes < _FIRST_AVAILABLE:
+            text = f"has first_available, which needs Kubernetes 1.34: this is {'.'.join(map(str, self.kubernetes))}"
+            return _claims_templates.Planned(problems=[Problem(template.at, text)])
+        if not kinds:
+            text = f"({template.name}) cannot be checked, nothing is known of any of its nodes: run rdma_discover first"
+            return _claims_templates.Planned(problems=[Problem(template.at, text)])
+        own_names = set(names)
+        others = [name for name in self.nodes if name not in own_names]
+        own = _claims_templates.plan(template, wanted, kinds, hosts, *_kinds(others, self.nodes)[:2])
+        if silent:
+            own.warnings.append(f"{template.name}: not looked at, there are no facts: {fold(silent)}")
+        return own
+
+    def _host_of(self, claim: Claim, names: Sequence[str]) -> str:
+        """The host whose NIC a claim is for. Raises PlanError."""
+        if claim.host is None:
+            if len(names) > 1:
+                ways = "set host, or put it into the variables of one host"
+                raise PlanError(Problem(claim.at, f"has no host, and {len(names)} hosts have this claim: {ways}"))
+            return names[0]
+        if claim.host not in self.nodes:
+            right = "of which there are no facts: run rdma_discover first"
+            right = right if claim.host in self.members else "which is no host of this run"
+            raise PlanError(wrong(f"{claim.at}.host", claim.host, right))
+        return claim.host
+
+    def claims(self) -> None:
+        entries: Dict[str, Tuple[Claim, List[Member]]] = {}
+        for member in self.members.values():
+            for claim in member.wanted.claims:
+                known = entries.setdefault(claim.name, (claim, []))
+                if replace(known[0], at="", address_at="") != replace(claim, at="", address_at=""):
+                    right = f"which is another claim on {fold(one.host.name for one in known[1])}: names must differ"
+                    self.found.append((member.host.name, wrong(f"{claim.at}.name", claim.name, right)))
+                    continue
+                known[1].append(member)
+        if not entries:
+            return
+        bound: List[_claims_single.Bound] = []
+        for claim, having in entries.values():
+            try:
+                member = self.members[self._host_of(claim, [one.host.name for one in having])]
+                name = member.host.name
+                facts, exclude = member.host.facts or {}, member.wanted.exclude
+                one = _claims_single.bind(claim, name, member.values, facts, self.nodes[name], exclude)
+            except PlanError as error:
+                self.found.append((having[0].host.name, error.problem))
+                continue
+            own = _claims_single.problems(one, member.wanted, self.nodes[name])
+            self.found += [(name, problem) for problem in own]
+            self.plan.objects += _claims_single.objects(one, member.wanted)
+            what = f"{one.device.pci} of {name}" + (f", {', '.join(claim.addresses)}" if claim.addresses else "")
+            self.lines.append(f"{claim.name}: the NIC at {what}")
+            bound.append(one)
+        self._addresses(bound)
+        self.plan.warnings += _claims_single.warnings(bound)
+
+    def _addresses(self, bound: Sequence[_claims_single.Bound]) -> None:
+        planned = {}
+        for name, member in self.members.items():
+            # What is wrong with them is for the role rdma_links to tell.
+            with contextlib.suppress(PlanError):
+                planned[name] = _links.addresses(name, member.values)
+        entries = [(one.claim, one.host, one.rail) for one in bound]
+        self.found += _claims_network.taken(entries, planned)
+
+    def run(self) -> Plan:
+        self.templates()
+        self.claims()
+        used = [member.wanted for member in self.members.values() if member.wanted.templates or member.wanted.claims]
+        classes = dict.fromkeys(wanted.nic_class for wanted in used)
+        self.plan.objects = [_claims_objects.device_class(name) for name in classes] + self.plan.objects
+        self.plan.text = "\n".join(self.lines)
+        return self.plan
+
+
+def plan(
+    hosts: Sequence[Host],
+    slices: Iterable[Mapping[str, Any]] = (),
+    kubernetes: Optional[Tuple[int, ...]] = None,
+) -> Plan:
+    """The claims of a fleet. ``slices`` are ResourceSlices of the cluster, ``kubernetes`` its version if known.
+
+    Raises LibraryMissingError of ``_cel``, and ValueError for a slice that is none.
+    """
+    ordered = sorted(hosts, key=lambda host: natural_key(host.name))
+    members, found = _claims_hosts.members(ordered, _variables.options_of())
+    if not found:
+        nodes = _claims_hosts.nodes(members, _slices.devices(slices))
+        planner = _Planner(members, nodes, kubernetes)
+        result = planner.run()
+        found = planner.found
+    else:
+        result = Plan()
+    if found:
+        result.objects, result.names, result.problems = [], {}, messages(found)
+    return result

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""How a template keeps GPUs and NICs together on the nodes of its group, and why so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _claims_layout,
+    _claims_text,
+    _claims_versions,
+    _slices,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_fit import Fit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import Layout, NumaError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_text import Hosts
+
+
+@dataclass
+class Choice:
+    """``layouts`` are the variants of the template, of which a pod uses one."""
+
+    align: str
+    layouts: List[Layout]
+    why: str
+
+
+@dataclass
+class _Way:
+    """One way to align: variants, of which at least one has to fit on a node."""
+
+    layouts: List[Layout]
+    text: str
+
+
+def _groups(layout: Layout) -> str:
+    number, (gpu, nic) = len(layout.together), layout.asks[:2]
+    own = f"{gpu.count} GPU{'s' * (gpu.count != 1)} and {nic.count} NIC{'s' * (nic.count != 1)}"
+    return own if number == 1 else f"{number} groups of {own}, each"
+
+
+def _pcie_root(fit: Fit, _nodes: Sequence[Node], _version: _claims_versions.Numbers) -> List[_Way]:
+    layout = _claims_layout.grouped(fit.template, _slices.PCIE_ROOT)
+    return [_Way([layout], f"{_groups(layout)} on one PCIe root complex")]
+
+
+def _numa(fit: Fit, nodes: Sequence[Node], version: _claims_versions.Numbers) -> List[_Way]:
+    template = fit.template
+    standard = all(_slices.NUMA_NODE in device.attributes for node in nodes for device in node.gpus + node.nics)
+    if standard:
+        groups = _claims_layout.grouped(template, _slices.NUMA_NODE)
+        return [
+            _Way([_claims_layout.whole(template, _slices.NUMA_NODE)], "all on one NUMA node"),
+            _Way([groups], f"{_groups(groups)} on one NUMA node"),
+        ]
+    one = _claims_layout.by_numa(template, nodes, version)
+    ways = [_Way(one, "all on one NUMA node, one template for each")]
+    across = _claims_layout.across_numa(template, nodes, version)
+    if across is not None:
+        ways.append(_Way([across], "the same share on every NUMA node"))
+    return ways
+
+
+def _unaligned(fit: Fit, nodes: Sequence[Node], version: _claims_versions.Numbers) -> List[_Way]:
+    return [_Way(_claims_layout.apart(fit.template, nodes, version), "GPUs and NICs of different NUMA nodes")]
+
+
+_WAYS: Dict[str, Callable[[Fit, Sequence[Node], _claims_versions.Numbers], List[_Way]]] = {
+    "pcie_root": _pcie_root,
+    "numa": _numa,
+    "unaligned": _unaligned,
+}
+
+
+def _misfits(fit: Fit, way: _Way, nodes: Sequence[Node]) -> List[Tuple[Node, str]]:
+    """Nodes on which no variant fits, with the reason."""
+    found = []
+    for node in nodes:
+        if not any(fit.fits(node, layout) for layout in way.layouts):
+            found.append((node, fit.why_not(node, way.layouts[0])))
+    return found
+
+
+def _useful(fit: Fit, way: _Way, nodes: Sequence[Node]) -> List[Layout]:
+    """Variants that fit on some node; all where none does."""
+    return [one for one in way.layouts if any(fit.fits(node, one) for node in nodes)] or way.layouts
+
+
+def choose(fit: Fit, nodes: Sequence[Node], hosts: Hosts, version: _claims_versions.Numbers) -> Choice:
+    """The layouts of a template on these nodes, one of each kind.
+
+    With ``auto`` they fit on every node that has the devices at all; with another ``align`` they may not fit anywhere.
+    Raises NumaError where what was asked for cannot even be expressed.
+    """
+    template = fit.template
+    able = [node for node in nodes if fit.lacking(node) is None]
+    counted = Choice("none", [_claims_layout.plain(template)], "counts only")
+    if template.align == "none":
+        return counted
+    if not template.gpus or template.nics in (0, None):
+        return Choice("none", counted.layouts, "there is nothing to align")
+    if template.align != "auto":
+        ways = _WAYS[template.align](fit, able or nodes, version)
+        best = min(ways, key=lambda way: len(_misfits(fit, way, able)))
+        return Choice(template.align, _useful(fit, best, able), best.text)
+    if not able:
+        return Choice("none", counted.layouts, "no node has what is asked for")
+    reasons = []
+    for align in ("pcie_root", "numa"):
+        try:
+            ways = _WAYS[align](fit, able, version)
+        except NumaError as error:
+            reasons.append(f"not {align}, {error}")
+            continue
+        misfits = [_misfits(fit, way, able) for way in ways]
+        for way, against in zip(ways, misfits):
+            if not against:
+                return Choice(align, _useful(fit, way, able), "; ".join([way.text, *reasons]))
+        reasons.append(f"not {align}, {_claims_text.misfits(misfits[0], hosts)}")
+    return Choice("none", counted.layouts, "; ".join(["counts only", *reasons]))

@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Which devices of a node a template's requests match, and whether a layout of it can be satisfied there."""
+
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _allocate,
+    _cel,
+    _claims_layout,
+    _claims_selectors,
+    _slices,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import Ask, Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Template
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+
+_SHOWN = 4
+_PLACES = {_slices.PCIE_ROOT: "PCIe root complex", _slices.NUMA_NODE: "NUMA node"}
+
+
+class FailedSelectorError(Exception):
+    """An expression that the scheduler would fail on, and where."""
+
+    def __init__(self, expression: str, node: Node, device: Device, text: str) -> None:
+        super().__init__(text)
+        self.expression, self.node, self.device = expression, node, device
+
+
+def _some(places: Sequence[str]) -> str:
+    if not places:
+        return "none that is published"
+    more = len(places) - _SHOWN
+    return ", ".join(places[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+class Fit:
+    """A template with its expressions; ``gpu`` and ``nic`` have one list for each of their alternatives.
+
+    Expressions in ``unknown`` cannot be evaluated here and count as true. All methods that look at a node raise
+    FailedSelectorError.
+    """
+
+    def __init__(
+        self,
+        template: Template,
+        gpu: Sequence[Sequence[str]],
+        nic: Sequence[Sequence[str]],
+        unknown: FrozenSet[str] = frozenset(),
+    ) -> None:
+        self.template, self.gpu, self.nic, self.unknown = template, gpu, nic, unknown
+        self._known: Dict[Tuple[str, bool, int, Tuple[str, ...]], FrozenSet[int]] = {}
+        self._true: Dict[Tuple[str, str], bool] = {}
+
+    def _is_true(self, expression: str, node: Node, place: int) -> bool:
+        key = (expression, node.device_keys[place])
+        if key not in self._true:
+            try:
+                self._true[key] = expression in self.unknown or _cel.matches(expression, node.devices[place])
+            except _cel.SelectorError as error:
+                raise FailedSelectorError(expression, node, node.devices[place], str(error)) from error
+        return self._true[key]
+
+    def _matching(self, node: Node, is_gpu: bool, number: int, further: Tuple[str, ...]) -> FrozenSet[int]:
+        key = (node.key, is_gpu, number, further)
+        if key not in self._known:
+            of_class = _claims_selectors.GPU_CLASS if is_gpu else _claims_selectors.NIC_CLASS
+            # In this order, as the scheduler: what the class rules out never meets the other expressions.
+            expressions = (*of_class, *(self.gpu if is_gpu else self.nic)[number], *further)
+            self._known[key] = frozenset(
+                place
+                for place in range(len(node.devices))
+                if all(self._is_true(expression, node, place) for expression in expressions)
+            )
+        return self._known[key]
+
+    def _alternatives(self, node: Node, ask: Ask) -> Tuple[_allocate.Alternative, ...]:
+        numbers = range(len(self.gpu if ask.is_gpu else self.nic))
+        found = [self._matching(node, ask.is_gpu, number, ask.expressions) for number in numbers]
+        return tuple(_allocate.Alternative(one, ask.count) for one in found)
+
+    def matched(self, node: Node, is_gpu: bool) -> int:
+        """How many devices of a kind any of the alternatives matches."""
+        numbers = range(len(self.gpu if is_gpu else self.nic))
+        return len(frozenset().union(*(self._matching(node, is_gpu, number, ()) for number in numbers)))
+
+    def fits(self, node: Node, layout: Layout) -> bool:
+        """Whether the claim can be satisfied on the idle node. Raises TooManyStepsError."""
+        requests = [_allocate.Request(ask.name, self._alternatives(node, ask)) for ask in layout.asks]
+        constraints = [_allocate.Constraint(frozenset(one.requests), one.attribute) for one in layout.together]
+        return _allocate.allocate(node.devices, requests, constraints) is not None
+
+    def lacking(self, node: Node) -> Optional[str]:
+        """Of which devices there are too few, whatever the alignment."""
+        for is_gpu, kind, asked in ((True, "GPUs", self.template.gpus), (False, "NICs", self.template.nics)):
+            found = self.matched(node, is_gpu) if asked != 0 else 0
+            if found < (1 if asked is None else asked):
+                return f"{found} {kind} of this kind, {'all' if asked is None else asked} are asked for"
+        return None
+
+    def _places(self, node: Node, is_gpu: bool, attribute: str) -> List[str]:
+        numbers = range(len(self.gpu if is_gpu else self.nic))
+        every = frozenset().union(*(self._matching(node, is_gpu, number, ()) for number in numbers))
+        found = {node.devices[place].attributes.get(attribute) for place in every} - {None}
+        return sorted(map(str, found))
+
+    def why_not(self, node: Node, layout: Layout) -> str:
+        """Why a layout does not fit, for people."""
+        lacking = self.lacking(node)
+        if lacking is not None:
+            return lacking
+        if not layout.together and not any(ask.expressions for ask in layout.asks):
+            return f"more than {_allocate.MOST_RESULTS} devices, which a claim cannot have"
+        if not layout.together:
+            return f"no NUMA node has {self.template.gpus} GPUs and {self.template.nics} NICs as they are asked for"
+        attribute = layout.together[0].attribute
+        place = _PLACES[attribute]
+        gpus, nics = self._places(node, True, attribute), self._places(node, False, attribute)
+        if not set(gpus) & set(nics):
+            return f"no GPU shares a {place} with a NIC (GPUs on {_some(gpus)}, NICs on {_some(nics)})"
+        template = self.template
+        groups = len(_claims_layout.grouped(template, attribute).together)
+        some = next(
+            number
+            for number in range(groups - 1, -1, -1)
+            if self.fits(node, _claims_layout.grouped(template, attribute, number))
+        )
+        each = f"{template.gpus // groups} GPU(s) and {(template.nics or 0) // groups} NIC(s)"
+        return f"{some} of {groups} groups of {each} find a common {place}"

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The hosts of a fleet for the plan of claims: their variables in their types, and what is known of their devices."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _claims_intent,
+    _claims_node,
+    _slices,
+    _slices_predict,
+    _variables,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem
+
+Found = List[Tuple[str, Problem]]
+
+
+@dataclass
+class Host:
+    """One inventory host with its variables, untyped, and its facts. ``broken``: found while they were read."""
+
+    name: str
+    group: str = "ungrouped"
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    facts: Optional[Mapping[str, Any]] = None
+    broken: List[Problem] = field(default_factory=list)
+
+
+@dataclass
+class Member:
+    """A host whose variables are right."""
+
+    host: Host
+    values: Dict[str, Any]
+    wanted: Intent
+
+
+def _defaults(known: _variables.Options) -> Dict[str, Any]:
+    return {
+        name: known[name]["default"]
+        for name in _claims_intent.VARIABLES
+        if known.get(name, {}).get("default") is not None
+    }
+
+
+def members(hosts: Sequence[Host], known: _variables.Options) -> Tuple[List[Member], Found]:
+    """The hosts whose variables are right, and what is wrong with those of the others."""
+    defaults = _defaults(known)
+    intents: Dict[str, Tuple[Optional[Intent], List[Problem]]] = {}
+    members: List[Member] = []
+    found: Found = []
+    for host in hosts:
+        values, problems = _variables.converted(host.variables, known)
+        ours = [problem for problem in host.broken + problems if problem.variable.startswith(_claims_intent.VARIABLES)]
+        ours += _variables.unknown((name for name in host.variables if name.startswith("rdma_claims")), known)
+        wanted: Optional[Intent] = None
+        if not ours:
+            own = {**defaults, **{name: values[name] for name in _claims_intent.VARIABLES if name in values}}
+            key = json.dumps(own, sort_keys=True, default=str)
+            if key not in intents:
+                intents[key] = _claims_intent.intent(own)
+            wanted, ours = intents[key]
+        found += [(host.name, problem) for problem in ours]
+        if wanted is not None:
+            members.append(Member(host, values, wanted))
+    return members, found
+
+
+def _own_selectors(members: Iterable[Member]) -> List[str]:
+    found: Dict[str, None] = {}
+    for member in members:
+        for template in member.wanted.templates:
+            for texts in [pick.selectors for pick in template.gpu] + [pick.selectors for pick in template.nic]:
+                found.update(dict.fromkeys(texts))
+    return list(found)
+
+
+def nodes(members: Sequence[Member], published: Sequence[_slices.Device]) -> Dict[str, Node]:
+    """The nodes of which anything is known. What a driver really publishes replaces what it is expected to."""
+    by_node: Dict[str, List[_slices.Device]] = {}
+    for device in published:
+        by_node.setdefault(str(device.node), []).append(device)
+    selectors = _own_selectors(members)
+    found = {}
+    for member in members:
+        host, wanted = member.host, member.wanted
+        devices = by_node.get(host.name, [])
+        drivers = {device.driver for device in devices}
+        if host.facts is not None:
+            expected = _slices_predict.predicted(
+                host.name, host.facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude
+            )
+            devices = devices + [device for device in expected if device.driver not in drivers]
+        if devices or host.facts is not None:
+            node = _claims_node.node(host.name, host.group, devices, host.facts, selectors)
+            node.may_hide_nics = node.may_hide_nics and _slices.DRANET not in drivers
+            found[host.name] = node
+    return found

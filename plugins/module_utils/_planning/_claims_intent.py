@@ -1,0 +1,278 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What a host's variables say about claims, checked as far as they can be by themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _addresses,
+    _allocate,
+    _claims_quantity,
+    _claims_versions,
+    _dranet_parameters,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import (
+    Claim,
+    GpuPick,
+    Intent,
+    NicPick,
+    Template,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
+    PlanError,
+    Problem,
+    wrong,
+)
+
+NAMESPACES, TEMPLATES, CLAIMS = "rdma_claims_namespaces", "rdma_claims_templates", "rdma_claims_claims"
+NIC_CLASS, GPU_CLASS = "rdma_claims_nic_class", "rdma_claims_gpu_class"
+# Of the role that deploys the driver: what it publishes.
+MOVE_IB, EXCLUDE = "rdma_driver_move_ib_interfaces", "rdma_driver_exclude"
+VARIABLES = (
+    NAMESPACES,
+    TEMPLATES,
+    CLAIMS,
+    NIC_CLASS,
+    GPU_CLASS,
+    MOVE_IB,
+    EXCLUDE,
+    _claims_versions.DRANET_VERSION,
+    _claims_versions.GPU_VERSION,
+)
+
+# Room for the suffixes of variants and of content hashes in a label of 63 characters.
+_LONGEST_NAME = 50
+# FirstAvailableDeviceRequestMaxSize, CELSelectorExpressionMaxLength and OpaqueParametersMaxLength of the API.
+_MOST_ALTERNATIVES, LONGEST_EXPRESSION, LONGEST_PARAMETERS = 8, 10240, 10240
+
+_LABEL = re.compile(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
+_SUBDOMAIN = re.compile(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
+
+
+def _of_name(at: str, name: str, seen: Dict[str, str]) -> Iterator[Problem]:
+    if not _LABEL.match(name) or len(name) > _LONGEST_NAME:
+        right = f"it must be at most {_LONGEST_NAME} lower-case letters, digits and hyphens, none of them at an end"
+        yield wrong(f"{at}.name", name, right)
+    elif name in seen:
+        yield wrong(f"{at}.name", name, f"which {seen[name]} has as well: names must differ")
+    seen.setdefault(name, at)
+
+
+def _picks(at: str, given: Mapping[str, Any], make: Any) -> Tuple[Tuple[Any, ...], List[Problem]]:
+    problems: List[Problem] = []
+    alternatives = given.get("first_available")
+    if alternatives is None:
+        entries = [(at, given)]
+    else:
+        entries = [(f"{at}.first_available[{place}]", one) for place, one in enumerate(alternatives)]
+        if len(given) > 1:
+            others = ", ".join(sorted(set(given) - {"first_available"}))
+            problems.append(Problem(at, f"has first_available together with {others}: put these into its entries"))
+        if not 1 < len(entries) <= _MOST_ALTERNATIVES:
+            text = f"has {len(entries)} entries, it must have 2 to {_MOST_ALTERNATIVES}"
+            problems.append(Problem(f"{at}.first_available", text))
+    found = []
+    for where, one in entries:
+        values = {name: value for name, value in one.items() if name != "first_available"}
+        values["selectors"] = tuple(values.get("selectors") or ())
+        for place, text in enumerate(values["selectors"]):
+            problems += _of_selector(f"{where}.selectors[{place}]", text)
+        size = values.get("min_memory")
+        if size is not None and (_claims_quantity.quantity(size) or 0) <= 0:
+            problems.append(wrong(f"{where}.min_memory", size, "it must be a quantity like 80G or 40Gi"))
+        rate = values.get("min_rate")
+        if rate is not None and rate <= 0:
+            problems.append(wrong(f"{where}.min_rate", rate, "it must be more than 0 Gb/s"))
+        found.append(make(**values))
+    return tuple(found), problems
+
+
+def _of_selector(at: str, text: str) -> Iterator[Problem]:
+    if not text.strip():
+        yield wrong(at, text, "it must be a CEL expression")
+    elif len(text.encode()) > LONGEST_EXPRESSION:
+        yield Problem(at, f"is {len(text.encode())} bytes long, the API takes at most {LONGEST_EXPRESSION}")
+
+
+def _parameters(
+    at: str, entry: Mapping[str, Any], dranet: _claims_versions.Numbers
+) -> Tuple[Dict[str, Any], List[Problem]]:
+    """DRANET's parameters with what has a variable of its own put in."""
+    given = entry.get("parameters") or {}
+    problems = list(_dranet_parameters.problems(f"{at}.parameters", given, dranet))
+    if problems:
+        return {}, problems
+    interface = dict(given.get("interface") or {})
+    for name, value in (("mtu", entry.get("mtu")), ("addresses", entry.get("address") and [entry["address"]])):
+        if value is None:
+            continue
+        variable = "address" if name == "addresses" else name
+        for key in ("addresses", "dhcp") if name == "addresses" else (name,):
+            if interface.get(key):
+                right = f"but {at}.parameters.interface.{key} is set as well: only one of them can be"
+                problems.append(wrong(f"{at}.{variable}", entry[variable], right))
+        interface[name] = value
+    mtu = entry.get("mtu")
+    if mtu is not None and mtu < _dranet_parameters.SMALLEST_MTU:
+        problems.append(wrong(f"{at}.mtu", mtu, f"it must be at least {_dranet_parameters.SMALLEST_MTU}"))
+    merged = {**given, "interface": interface} if interface else dict(given)
+    size = len(json.dumps(merged).encode())
+    if size > LONGEST_PARAMETERS:
+        problems.append(Problem(f"{at}.parameters", f"are {size} bytes of JSON, the API takes {LONGEST_PARAMETERS}"))
+    return merged, problems
+
+
+def _of_many_pods(template: Template) -> Iterator[Problem]:
+    interface = template.parameters.get("interface") or {}
+    at = f"{template.at}.parameters.interface"
+    for name in ("addresses", "hardwareAddr"):
+        if interface.get(name):
+            right = f"but every pod of the template would get the same: use {CLAIMS}, or leave it out for the host's"
+            yield wrong(f"{at}.{name}", interface[name], right)
+    if interface.get("name") and template.nics != 1:
+        right = f"but a pod gets {template.nics or 'all'} NICs, which cannot all have this name: leave it out"
+        yield wrong(f"{at}.name", interface["name"], right)
+
+
+def _of_numbers(template: Template) -> Iterator[Problem]:
+    at, most = template.at, _allocate.MOST_RESULTS
+    if template.gpus < 0:
+        yield wrong(f"{at}.gpus", template.gpus, "it must be at least 0")
+    elif template.gpus == 0 and template.nics == 0:
+        yield Problem(at, "asks for neither gpus nor nics: at least one of them is needed")
+    elif template.gpus + (template.nics or 0) > most:
+        asked = f"{template.gpus} gpus and {template.nics if template.nics is not None else 'all'} nics"
+        yield Problem(at, f"asks for {asked}: a claim can have at most {most} devices")
+    both = template.gpus > 0 and template.nics != 0
+    if template.align not in ("auto", "none") and (not both or template.nics is None):
+        right = "which needs a number of both gpus and nics: it must be auto or none here"
+        yield wrong(f"{at}.align", template.align, right)
+
+
+def _template(at: str, entry: Mapping[str, Any], dranet: _claims_versions.Numbers) -> Tuple[Template, List[Problem]]:
+    problems: List[Problem] = []
+    text = str(entry.get("nics", "0"))
+    if text != "all" and not re.match("^[0-9]{1,4}$", text):
+        problems.append(wrong(f"{at}.nics", text, "it must be a number from 0, or all"))
+        text = "1"
+    gpu, wrong_gpu = _picks(f"{at}.gpu", entry.get("gpu") or {}, GpuPick)
+    nic, wrong_nic = _picks(f"{at}.nic", entry.get("nic") or {}, NicPick)
+    parameters, wrong_parameters = _parameters(at, entry, dranet)
+    template = Template(
+        at=at,
+        name=entry["name"],
+        gpus=entry.get("gpus", 0),
+        nics=None if text == "all" else int(text),
+        align=entry.get("align", "auto"),
+        gpu=gpu,
+        nic=nic,
+        parameters=parameters,
+    )
+    problems += wrong_gpu + wrong_nic + wrong_parameters
+    for count, names in ((template.gpus, ("gpu",)), (template.nics, ("nic", "mtu", "parameters"))):
+        for name in names:
+            if count == 0 and entry.get(name):
+                problems.append(wrong(f"{at}.{name}", entry[name], f"but {at} asks for no {names[0]}s: leave it out"))
+    # One complaint about an entry is enough to have it looked at again.
+    problems = problems or [*_of_numbers(template), *_of_many_pods(template)]
+    return template, problems
+
+
+def _claim(at: str, entry: Mapping[str, Any], dranet: _claims_versions.Numbers) -> Tuple[Claim, List[Problem]]:
+    problems: List[Problem] = []
+    named = [name for name in ("rail", "hca", "pci") if entry.get(name) is not None]
+    if len(named) > 1:
+        problems.append(Problem(at, f"names its NIC by {' and '.join(named)}: only one of them can be"))
+    if entry.get("rail", 0) < 0:
+        problems.append(wrong(f"{at}.rail", entry["rail"], "it must be at least 0"))
+    parameters, wrong_parameters = _parameters(at, entry, dranet)
+    claim = Claim(
+        at,
+        entry["name"],
+        entry.get("host"),
+        entry.get("rail"),
+        entry.get("hca"),
+        entry.get("pci"),
+        parameters,
+        f"{at}.parameters.interface" if entry.get("address") is None else f"{at}.address",
+    )
+    problems += wrong_parameters
+    for text in claim.addresses:
+        try:
+            _addresses.interface(claim.address_at, text)
+        except PlanError as error:
+            problems.append(error.problem)
+    return claim, problems
+
+
+def _of_namespaces(names: Sequence[str]) -> Iterator[Problem]:
+    if not names:
+        yield Problem(NAMESPACES, "is empty: name at least one namespace")
+    for place, name in enumerate(names):
+        at = f"{NAMESPACES}[{place}]"
+        if not _LABEL.match(name) or len(name) > 63:
+            yield wrong(at, name, "it must be the name of a namespace: lower-case letters, digits and hyphens")
+        elif name in names[:place]:
+            yield wrong(at, name, "which is there twice")
+
+
+def _of_classes(values: Mapping[str, Any]) -> Iterator[Problem]:
+    for name in (NIC_CLASS, GPU_CLASS):
+        if not _SUBDOMAIN.match(values[name]) or len(values[name]) > 253:
+            yield wrong(name, values[name], "it must be the name of a DeviceClass, like rdma-nic or gpu.nvidia.com")
+    if values[NIC_CLASS] == values[GPU_CLASS]:
+        yield wrong(NIC_CLASS, values[NIC_CLASS], f"the same as {GPU_CLASS}: NICs need a class of their own")
+
+
+def intent(values: Mapping[str, Any]) -> Tuple[Optional[Intent], List[Problem]]:
+    """A host's intent from its converted variables with their defaults, or everything that is wrong with them."""
+    problems: List[Problem] = []
+    versions = []
+    for name, parse in (
+        (_claims_versions.DRANET_VERSION, _claims_versions.dranet),
+        (_claims_versions.GPU_VERSION, _claims_versions.gpu),
+    ):
+        try:
+            versions.append(parse(values[name]))
+        except PlanError as error:
+            problems.append(error.problem)
+    problems += [*_of_namespaces(values[NAMESPACES]), *_of_classes(values)]
+    if len(versions) < 2:
+        return None, problems
+    dranet, gpu = versions
+    templates: List[Template] = []
+    claims: List[Claim] = []
+    seen: Dict[str, str] = {}
+    for place, entry in enumerate(values[TEMPLATES]):
+        at = f"{TEMPLATES}[{place}]"
+        template, own = _template(at, entry, dranet)
+        problems += [*_of_name(at, entry["name"], seen), *own]
+        templates.append(template)
+    seen = {}
+    for place, entry in enumerate(values[CLAIMS]):
+        at = f"{CLAIMS}[{place}]"
+        claim, own = _claim(at, entry, dranet)
+        problems += [*_of_name(at, entry["name"], seen), *own]
+        claims.append(claim)
+    if problems:
+        return None, problems
+    wanted = Intent(
+        templates,
+        claims,
+        tuple(values[NAMESPACES]),
+        values[NIC_CLASS],
+        values[GPU_CLASS],
+        dranet,
+        gpu,
+        values[MOVE_IB],
+        tuple(address.lower() for address in values[EXCLUDE]),
+    )
+    return wanted, []

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What network configuration in a claim does not go with the NICs it is for, and with the host's own addresses."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _addresses,
+    _claims_versions,
+    _dranet_parameters,
+    _slices,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Claim
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, ports_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem, shown, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+
+
+def of_nics(at: str, parameters: Mapping[str, Any], node: Node, nics: Sequence[Device]) -> Iterator[Problem]:
+    """What these NICs of one node do not take."""
+    mtu = (parameters.get("interface") or {}).get("mtu")
+    for nic in nics:
+        ports = ports_of(node, nic)
+        bare = _slices.IF_NAME not in nic.attributes and not any(port.in_pod for port in ports)
+        if bare and _dranet_parameters.needs_netdev(parameters):
+            why = f"{nic.pci or nic.name} has no network device, and DRANET refuses that there: leave it out"
+            yield Problem(at, f"configures the network ({shown(dict(parameters))}), but {why}")
+            return
+        limits = [port.max_mtu for port in ports if port.max_mtu is not None]
+        if mtu is not None and limits and mtu > max(limits):
+            yield Problem(at, f"sets an MTU of {mtu}, but {nic.pci or nic.name} takes at most {max(limits)}")
+            return
+
+
+def _ips(texts: Sequence[str]) -> Set[str]:
+    return {str(ipaddress.ip_interface(text).ip) for text in texts}
+
+
+def of_host(
+    claim: Claim, current: Sequence[str], planned: Optional[_addresses.Interface], dranet: _claims_versions.Numbers
+) -> Iterator[Problem]:
+    """What does not go with the addresses of the host on this NIC.
+
+    ``current`` are those it has, ``planned`` is the one that the role ``rdma_links`` gives it.
+    """
+    at = claim.address_at
+    own = [str(planned)] if planned is not None else list(current)
+    interface = claim.parameters.get("interface") or {}
+    for text in claim.addresses:
+        address = ipaddress.ip_interface(text)
+        if planned is not None and address.version == planned.version and address.network != planned.network:
+            yield wrong(at, text, f"which is not in {planned.network}, the network of this NIC: take an address in it")
+            return
+    if not claim.addresses and not interface.get("dhcp"):
+        return
+    # Routes of IPv6 that the kernel made are not copied.
+    kept = [text for text in own if ipaddress.ip_interface(text).version == 4]
+    if _claims_versions.keeps_route_sources(dranet) and not _ips(kept) <= _ips(claim.addresses):
+        has = ", ".join(kept)
+        why = f"but the host has {has} on this NIC, and DRANET {'.'.join(map(str, dranet))} copies its routes, which"
+        ways = f"leave it out (the pod gets the host's), take {has}, or give the host no address on this NIC"
+        value = claim.addresses[0] if claim.addresses else "dhcp"
+        yield wrong(at, value, f"{why} the kernel then refuses: {ways}")
+
+
+def _rail(host: str, rail: int) -> str:
+    return f"host {host}, rail {rail}"
+
+
+def taken(
+    claims: Sequence[Tuple[Claim, str, int]], planned: Mapping[str, Mapping[int, _addresses.Interface]]
+) -> List[Tuple[str, Problem]]:
+    """Addresses of claims, each with its host and rail, that another claim or a host has.
+
+    ``planned`` are the addresses that the role ``rdma_links`` gives all hosts, by rail.
+    """
+    found = []
+    known = {str(address.ip): _rail(host, rail) for host, rails in planned.items() for rail, address in rails.items()}
+    seen: Dict[str, Claim] = {}
+    for claim, host, rail in claims:
+        for text in claim.addresses:
+            ip = str(ipaddress.ip_interface(text).ip)
+            who = f"claim {seen[ip].name}" if ip in seen else known.get(ip, "")
+            if who and who != _rail(host, rail):
+                right = f"which {who} has as well: addresses must differ"
+                found.append((host, wrong(claim.address_at, text, right)))
+            seen.setdefault(ip, claim)
+    return found

@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""One node as claims see it: what its drivers publish, and what its facts say about each NIC."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import NicPick
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+
+_DOWN, _IN_POD, _VF = "port_down", "in_pod", "vf"
+# What tells equal nodes apart and nothing but a person's own selector looks at.
+IDENTITIES = (
+    f"{_slices.GPU_DRIVER}/uuid",
+    _slices.MAC,
+    f"{_slices.DRANET}/ipv4",
+    f"{_slices.DRANET}/ipv6",
+    f"{_slices.DRANET}/rdmaDevice",
+    _slices.IF_NAME,
+)
+
+
+@dataclass(frozen=True)
+class Port:
+    """One port of a NIC. ``reasons`` are code and text of why it is not usable, other than being in a pod."""
+
+    name: str
+    link_layer: Optional[str] = None
+    rate: Optional[float] = None
+    vf: bool = False
+    reasons: Tuple[Tuple[str, str], ...] = ()
+    netdev: bool = False
+    in_pod: bool = False
+    max_mtu: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a NIC is what is wanted. ``passing``: only its link is down, which a cable can change at any time."""
+
+    wanted: bool
+    passing: bool = False
+    why: str = ""
+
+
+@dataclass
+class Node:
+    """``ports`` and ``numa`` (NUMA nodes of GPUs and NICs) are by PCI address and come from facts, where there are any.
+
+    ``may_hide_nics``: in RDMA netns mode exclusive a NIC in a pod is not in the facts, so there may be more of them.
+    Nodes with the same ``key`` are equal in everything but names; ``device_keys`` say the same of their devices.
+    """
+
+    name: str
+    group: str
+    devices: List[Device]
+    ports: Dict[str, List[Port]] = field(default_factory=dict)
+    numa: Dict[str, int] = field(default_factory=dict)
+    may_hide_nics: bool = False
+    key: str = ""
+    device_keys: List[str] = field(default_factory=list)
+
+    @property
+    def nics(self) -> List[Device]:
+        return [device for device in self.devices if device.is_rdma_nic]
+
+    @property
+    def gpus(self) -> List[Device]:
+        return [device for device in self.devices if device.is_gpu]
+
+
+def _port(
+    hca: Mapping[str, Any], port: Mapping[str, Any], reasons: Sequence[Mapping[str, str]], mtus: Mapping[str, int]
+) -> Port:
+    netdev = port["netdev"] or {}
+    return Port(
+        name=f"{hca['name']}/{port['number']}",
+        link_layer=port["link_layer"],
+        rate=port["rate_gbps"],
+        vf=hca["sriov"]["role"] == "vf",
+        reasons=tuple((one["code"], one["text"]) for one in reasons if one["code"] != _IN_POD),
+        netdev=bool(netdev),
+        in_pod=any(one["code"] == _IN_POD for one in reasons),
+        # DRANET 1.4.0 refuses an MTU above that of the physical function.
+        max_mtu=mtus.get(hca["sriov"]["pf_address"] or "", netdev.get("max_mtu")),
+    )
+
+
+def _ports(facts: Mapping[str, Any]) -> Dict[str, List[Port]]:
+    reasons = {(entry["hca"], entry["port"]): entry["reasons"] for entry in facts.get("excluded", [])}
+    placed = [hca for hca in facts.get("hcas", []) if hca["pci"]]
+    mtus = {
+        hca["pci"]["address"]: port["netdev"]["mtu"]
+        for hca in placed
+        for port in hca["ports"]
+        if port["netdev"] and port["netdev"]["mtu"]
+    }
+    found: Dict[str, List[Port]] = {}
+    for hca in placed:
+        for port in hca["ports"]:
+            one = _port(hca, port, reasons.get((hca["name"], port["number"]), []), mtus)
+            found.setdefault(hca["pci"]["address"], []).append(one)
+    return found
+
+
+def _numa(devices: Sequence[Device], facts: Optional[Mapping[str, Any]]) -> Dict[str, int]:
+    found: Dict[str, int] = {}
+    for device in devices:
+        value = device.attributes.get(_slices.NIC_NUMA_NODE, device.attributes.get(_slices.NUMA_NODE))
+        if device.pci and isinstance(value, int):
+            found[device.pci] = value
+    for entry in [*(facts or {}).get("hcas", []), *(facts or {}).get("gpus", [])]:
+        pci = entry["pci"]
+        if pci and pci["numa_node"] is not None:
+            found.setdefault(pci["address"], pci["numa_node"])
+    return found
+
+
+def _device_key(device: Device, left_out: FrozenSet[str]) -> str:
+    attributes = sorted((name, repr(value)) for name, value in device.attributes.items() if name not in left_out)
+    return json.dumps([device.driver, device.name, attributes, sorted(device.capacity.items())])
+
+
+def _key(node: Node) -> str:
+    ports = [
+        [address, [[port.link_layer, port.rate, port.vf, port.reasons, port.netdev, port.max_mtu] for port in ports]]
+        for address, ports in sorted(node.ports.items())
+    ]
+    return json.dumps([node.device_keys, ports, sorted(node.numa.items()), node.may_hide_nics])
+
+
+def node(
+    name: str, group: str, devices: Sequence[Device], facts: Optional[Mapping[str, Any]], selectors: Sequence[str] = ()
+) -> Node:
+    """A node from what its drivers publish and from its facts. ``selectors`` are all that people wrote themselves."""
+    found = Node(name, group, list(devices), _ports(facts) if facts else {}, _numa(devices, facts))
+    found.may_hide_nics = bool(facts) and ((facts or {}).get("system") or {}).get("netns_mode") == "exclusive"
+    # An attribute that somebody's selector looks at may tell nodes apart.
+    left_out = frozenset(one for one in IDENTITIES if not any(one.split("/")[1] in text for text in selectors))
+    found.device_keys = [_device_key(device, left_out) for device in found.devices]
+    found.key = _key(found)
+    return found
+
+
+def _against(port: Port, pick: NicPick) -> List[Tuple[str, str]]:
+    found = [(code, text) for code, text in port.reasons if not (code == _VF and pick.vf)]
+    if pick.vf and not port.vf:
+        found.append(("pf", "no virtual function"))
+    if pick.link_layer not in (None, port.link_layer):
+        found.append(("link_layer", f"its link layer is {port.link_layer}"))
+    # The kernel prints a nominal rate for a port without a link.
+    down = any(code == _DOWN for code, _text in port.reasons)
+    if pick.min_rate is not None and not down and (port.rate or 0) < pick.min_rate:
+        speed = "an unknown rate" if port.rate is None else f"{port.rate:g} Gb/s"
+        found.append(("rate", f"it runs at {speed}"))
+    return found
+
+
+def _as_published(nic: Device) -> Port:
+    """All that is known of a NIC without facts, or one that is away with its RDMA device (netns mode exclusive)."""
+    layers = {"ether": "Ethernet", "infiniband": "InfiniBand"}
+    is_vf = nic.attributes.get(_slices.IS_VF) is True
+    reasons = ((_VF, "a virtual function"),) if is_vf else ()
+    layer = layers.get(str(nic.attributes.get(f"{_slices.DRANET}/encapsulation")))
+    return Port(nic.name, layer, None, is_vf, reasons, _slices.IF_NAME in nic.attributes)
+
+
+def ports_of(node: Node, nic: Device) -> List[Port]:
+    """The ports of a published NIC."""
+    return node.ports.get(nic.pci or "") or [_as_published(nic)]
+
+
+def verdict(node: Node, nic: Device, pick: NicPick) -> Verdict:
+    """Whether a published NIC is one that the pick means. It is if any of its ports is."""
+    ports = ports_of(node, nic)
+    against = [_against(port, pick) for port in ports]
+    least = min(against, key=len)
+    if not least:
+        return Verdict(True)
+    why = f"{ports[against.index(least)].name}: {', '.join(text for _code, text in least)}"
+    return Verdict(False, all(code == _DOWN for code, _text in least), why)

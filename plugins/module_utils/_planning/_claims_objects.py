@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""DeviceClasses, ResourceClaimTemplates and ResourceClaims (``resource.k8s.io/v1``), and the API's limits on them."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_selectors, _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_intent import LONGEST_EXPRESSION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import Ask, Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Intent
+
+_API_VERSION = "resource.k8s.io/v1"
+# DeviceRequestsMaxSize, DeviceConstraintsMaxSize and DeviceSelectorsMaxSize of the API.
+_MOST = 32
+
+
+def _selectors(expressions: Sequence[str]) -> List[Dict[str, Any]]:
+    return [{"cel": {"expression": expression}} for expression in expressions]
+
+
+def device_class(name: str) -> Dict[str, Any]:
+    """The class of RDMA NICs. Network configuration in it would shadow that of the claims, so there is none."""
+    spec = {"selectors": _selectors(_claims_selectors.NIC_CLASS)}
+    return {"apiVersion": _API_VERSION, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
+
+
+def _exactly(ask: Ask, device_class_name: str, expressions: Sequence[str]) -> Dict[str, Any]:
+    found: Dict[str, Any] = {"deviceClassName": device_class_name}
+    if expressions:
+        found["selectors"] = _selectors(expressions)
+    if ask.count is None:
+        return {**found, "allocationMode": "All"}
+    return {**found, "allocationMode": "ExactCount", "count": ask.count}
+
+
+def _request(ask: Ask, device_class_name: str, alternatives: Sequence[Sequence[str]]) -> Dict[str, Any]:
+    every = [_exactly(ask, device_class_name, [*own, *ask.expressions]) for own in alternatives]
+    if len(every) == 1:
+        return {"name": ask.name, "exactly": every[0]}
+    named = [{"name": f"option-{number}", **one} for number, one in enumerate(every)]
+    return {"name": ask.name, "firstAvailable": named}
+
+
+def claim_spec(
+    layout: Layout,
+    wanted: Intent,
+    gpu: Sequence[Sequence[str]],
+    nic: Sequence[Sequence[str]],
+    parameters: Dict[str, Any],
+) -> Dict[str, Any]:
+    """``spec`` of a claim. ``gpu`` and ``nic`` are the expressions of each alternative."""
+    requests = [
+        _request(ask, wanted.gpu_class if ask.is_gpu else wanted.nic_class, gpu if ask.is_gpu else nic)
+        for ask in layout.asks
+    ]
+    devices: Dict[str, Any] = {"requests": requests}
+    if layout.together:
+        devices["constraints"] = [
+            {"requests": list(one.requests), "matchAttribute": one.attribute} for one in layout.together
+        ]
+    if parameters:
+        names = [ask.name for ask in layout.asks if not ask.is_gpu]
+        opaque = {"driver": _slices.DRANET, "parameters": parameters}
+        devices["config"] = [{"requests": names, "opaque": opaque}]
+    return {"devices": devices}
+
+
+def _of_kind(kind: str, name: str, namespaces: Sequence[str], spec: Dict[str, Any]) -> List[Dict[str, Any]]:
+    return [
+        {"apiVersion": _API_VERSION, "kind": kind, "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+        for namespace in namespaces
+    ]
+
+
+def templates(name: str, namespaces: Sequence[str], spec: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """A ResourceClaimTemplate in each namespace."""
+    return _of_kind("ResourceClaimTemplate", name, namespaces, {"spec": spec})
+
+
+def claims(name: str, namespaces: Sequence[str], spec: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """A ResourceClaim in each namespace."""
+    return _of_kind("ResourceClaim", name, namespaces, spec)
+
+
+def _bodies(request: Dict[str, Any]) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    if "exactly" in request:
+        yield request["name"], request["exactly"]
+    for one in request.get("firstAvailable", []):
+        yield f"{request['name']}/{one['name']}", one
+
+
+def beyond_limits(spec: Dict[str, Any]) -> Optional[str]:
+    """Which limit of the API a claim's spec is beyond, if any."""
+    devices = spec["devices"]
+    for what in ("requests", "constraints"):
+        number = len(devices.get(what, []))
+        if number > _MOST:
+            return f"needs {number} {what}, the API takes at most {_MOST}"
+    for request in devices["requests"]:
+        for name, body in _bodies(request):
+            expressions = [one["cel"]["expression"] for one in body.get("selectors", [])]
+            if len(expressions) > _MOST:
+                return f"needs {len(expressions)} selectors in request {name}, the API takes at most {_MOST}"
+            longest = max((len(one.encode()) for one in expressions), default=0)
+            if longest > LONGEST_EXPRESSION:
+                return f"needs a selector of {longest} bytes in request {name}, the API takes {LONGEST_EXPRESSION}"
+    return None

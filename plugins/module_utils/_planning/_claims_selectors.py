@@ -1,0 +1,175 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""CEL expressions that pick the devices a claim means, and only those.
+
+They use attributes that DRANET publishes also while a NIC is in a pod, or guard: a missing attribute is an error, which
+ends the scheduler's attempt for the whole claim.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_versions, _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import GpuPick, NicPick
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, verdict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+
+_NIC, _GPU = f'device.attributes["{_slices.DRANET}"]', f'device.attributes["{_slices.GPU_DRIVER}"]'
+_GPU_CAPACITY = f'device.capacity["{_slices.GPU_DRIVER}"]'
+_STANDARD = 'device.attributes["resource.kubernetes.io"]'
+
+# DRANET publishes every NIC but the uplink: bridges of the pod network, and bonds and VLANs above RDMA NICs.
+NIC_CLASS = (
+    f'device.driver == "{_slices.DRANET}"',
+    f'"rdma" in {_NIC} && {_NIC}.rdma == true',
+    f'!("virtual" in {_NIC}) || {_NIC}.virtual == false',
+)
+# What the class that the NVIDIA driver brings selects.
+GPU_CLASS = (f'device.driver == "{_slices.GPU_DRIVER}"', f'{_GPU}.type == "gpu"')
+
+
+@dataclass
+class Selection:
+    """Expressions, and what they cannot tell apart. ``problems`` would hand a pod what is no RDMA NIC for workloads."""
+
+    expressions: List[str] = field(default_factory=list)
+    problems: List[str] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
+
+
+def _one_of(what: str, values: Sequence[str]) -> str:
+    # JSON's strings are CEL's too.
+    if len(values) == 1:
+        return f"{what} == {json.dumps(values[0])}"
+    return f"{what} in [{', '.join(json.dumps(value) for value in values)}]"
+
+
+def nic_address(addresses: Sequence[str]) -> str:
+    """NICs at these PCI addresses; only those with one have the attribute."""
+    return f'"pciAddress" in {_NIC} && {_one_of(f"{_NIC}.pciAddress", addresses)}'
+
+
+def nic_mac(mac: str) -> str:
+    """The NIC with this MAC address, while no pod has it."""
+    return f'"mac" in {_NIC} && {_NIC}.mac == {json.dumps(mac)}'
+
+
+def nic_numa(number: int) -> str:
+    """NICs of this NUMA node."""
+    return f'"numaNode" in {_NIC} && {_NIC}.numaNode == {number}'
+
+
+def gpu_numa(number: int) -> str:
+    """GPUs of this NUMA node, where the driver publishes the standard attribute."""
+    return f'"numaNode" in {_STANDARD} && {_STANDARD}.numaNode == {number}'
+
+
+def gpu_address(addresses: Sequence[str], version: _claims_versions.Numbers) -> str:
+    """GPUs at these PCI addresses."""
+    if _claims_versions.standard_bus_id(version):
+        return f'"pciBusID" in {_STANDARD} && {_one_of(f"{_STANDARD}.pciBusID", addresses)}'
+    return f'"pcieBusID" in {_GPU} && {_one_of(f"{_GPU}.pcieBusID", addresses)}'
+
+
+def products(nodes: Sequence[Node]) -> Set[str]:
+    """Product names of all GPUs."""
+    name = f"{_slices.GPU_DRIVER}/productName"
+    return {str(gpu.attributes[name]) for node in nodes for gpu in node.gpus if name in gpu.attributes}
+
+
+def of_gpus(pick: GpuPick, nodes: Sequence[Node]) -> Tuple[List[str], Optional[str]]:
+    """Expressions for GPUs by product (by default those of the nodes) and memory, or what is wrong with the product."""
+    known = sorted(products(nodes))
+    chosen = known
+    if pick.product is not None:
+        wanted = pick.product.lower()
+        chosen = [name for name in known if name.lower() == wanted] or [
+            name for name in known if wanted in name.lower()
+        ]
+        if not chosen:
+            what = (
+                f"the nodes have {', '.join(known)}"
+                if known
+                else "no node says what its GPUs are (is the driver loaded?)"
+            )
+            return [], f"but {what}"
+    found = [_one_of(f"{_GPU}.productName", chosen)] if chosen else []
+    if pick.min_memory is not None:
+        size = json.dumps(pick.min_memory)
+        found.append(f'"memory" in {_GPU_CAPACITY} && {_GPU_CAPACITY}.memory.compareTo(quantity({size})) >= 0')
+    return [*found, *pick.selectors], None
+
+
+_Unfit = List[Tuple[Node, Device, str]]
+
+
+def _lasting(wanted: _Unfit, unfit: _Unfit) -> Optional[str]:
+    """Tells NICs that may never be handed out from the others, by what does not change."""
+    fit = {device.pci for _node, device, _why in wanted}
+    if None not in fit and fit.isdisjoint(device.pci for _node, device, _why in unfit):
+        return nic_address(sorted(str(address) for address in fit))
+    if all(_slices.IS_VF in device.attributes for _node, device, _why in unfit) and not any(
+        _slices.IS_VF in device.attributes for _node, device, _why in wanted
+    ):
+        return f'!("isSriovVf" in {_NIC})'
+    return None
+
+
+def _linked(wanted: _Unfit, down: _Unfit) -> Optional[str]:
+    """Tells NICs without a link from the others, by what follows the link."""
+    states = [device.attributes.get(_slices.STATE, "up") for _node, device, _why in wanted]
+    if all(device.attributes.get(_slices.STATE, "up") != "up" for _node, device, _why in down) and set(states) <= {
+        "up"
+    }:
+        return f'!("state" in {_NIC}) || {_NIC}.state == "up"'
+    return None
+
+
+def _told(found: _Unfit, hosts: Dict[str, List[str]]) -> str:
+    """Which NICs of which hosts they are, those that are alike once."""
+    merged: Dict[str, List[str]] = {}
+    for node, device, why in found:
+        merged.setdefault(f"{device.pci or device.name} ({why})", []).extend(hosts[node.key])
+    return "; ".join(f"{fold(names)}: {what}" for what, names in merged.items())
+
+
+def of_nics(pick: NicPick, nodes: Sequence[Node], hosts: Dict[str, List[str]]) -> Selection:
+    """Expressions for the NICs that the pick means on all of these nodes.
+
+    ``nodes`` are one per kind, ``hosts`` the names of all nodes of a kind by its key.
+    """
+    result = Selection()
+    wanted: _Unfit = []
+    down: _Unfit = []
+    unfit: _Unfit = []
+    for node in nodes:
+        for device in node.nics:
+            found = verdict(node, device, pick)
+            (wanted if found.wanted else down if found.passing else unfit).append((node, device, found.why))
+    if unfit and not wanted + down:
+        result.problems.append(f"no NIC is what is asked for: {_told(unfit, hosts)}")
+    elif unfit:
+        expression = _lasting(wanted + down, unfit)
+        if expression is None:
+            text = (
+                "nothing that is published tells these NICs from those that are meant, name them in rdma_driver_exclude"
+            )
+            result.problems.append(f"{text}: {_told(unfit, hosts)}")
+        else:
+            result.expressions.append(expression)
+    if down and wanted:
+        expression = _linked(wanted, down)
+        if expression is None:
+            result.warnings.append(f"a pod may get a NIC without a link: {_told(down, hosts)}")
+        else:
+            result.expressions.append(expression)
+    result.expressions += pick.selectors
+    return result

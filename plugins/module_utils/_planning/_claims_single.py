@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The plan of single claims, each bound to one NIC of one host."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _addresses,
+    _claims_network,
+    _claims_objects,
+    _claims_selectors,
+    _links,
+    _links_ports,
+    _slices,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import Ask, Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Claim, Intent, NicPick
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, verdict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
+    PlanError,
+    Problem,
+    wrong,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+
+_LAYOUT = Layout((Ask("nic", False, 1),))
+
+
+@dataclass
+class Bound:
+    """A claim with the NIC it is for. ``rail`` is -1 for a NIC that is no rail."""
+
+    claim: Claim
+    host: str
+    device: Device
+    rail: int = -1
+    current: List[str] = field(default_factory=list)
+    planned: Optional[_addresses.Interface] = None
+
+
+def _rails(
+    host: str, values: Mapping[str, Any], facts: Mapping[str, Any], at_least: int
+) -> Tuple[Dict[int, _links_ports.Port], Dict[int, _addresses.Interface]]:
+    """The port and the planned address of each rail, as far as the variables of the role ``rdma_links`` are right."""
+    planned: Dict[int, _addresses.Interface] = {}
+    rails = at_least
+    with contextlib.suppress(PlanError):
+        rails = max(rails, _addresses.number_of_rails(_addresses.intent(values)))
+        planned = _links.addresses(host, values)
+    texts = {rail: str(address.ip) for rail, address in planned.items()}
+    named = values.get(_links_ports.PORTS) or []
+    return _links_ports.rails_of(named, _links_ports.ports(facts), rails, texts, False), planned
+
+
+def _pci_of(
+    claim: Claim, host: str, node: Node, facts: Mapping[str, Any], rails: Mapping[int, _links_ports.Port]
+) -> str:
+    """PCI address of the NIC that a claim names. Raises PlanError."""
+    names = {hca["name"]: hca["pci"]["address"] for hca in facts.get("hcas", []) if hca["pci"]}
+    there = ", ".join(f"{name} at {address}" for name, address in names.items()) or "no RDMA device"
+    if claim.hca is not None:
+        if claim.hca not in names:
+            raise PlanError(wrong(f"{claim.at}.hca", claim.hca, f"which {host} does not have: it has {there}"))
+        return str(names[claim.hca])
+    if claim.pci is not None:
+        address = claim.pci.lower()
+        address = address if address.count(":") == 2 else f"0000:{address}"
+        if address not in names.values():
+            raise PlanError(wrong(f"{claim.at}.pci", claim.pci, f"which {host} does not have: it has {there}"))
+        return address
+    if claim.rail is not None:
+        port = rails.get(claim.rail)
+        if port is None or port.pci is None:
+            have = f"{len(rails)} rail(s), from 0" if rails else "no rail"
+            raise PlanError(wrong(f"{claim.at}.rail", claim.rail, f"which {host} does not have: it has {have}"))
+        return port.pci
+    usable = [nic.pci for nic in node.nics if verdict(node, nic, NicPick()).wanted]
+    if len(usable) != 1 or usable[0] is None:
+        text = f"names no NIC, and {host} has {len(usable)} that are usable ({there}): set rail, hca or pci"
+        raise PlanError(Problem(claim.at, text))
+    return usable[0]
+
+
+def bind(
+    claim: Claim,
+    host: str,
+    values: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    node: Node,
+    exclude: Sequence[str] = (),
+) -> Bound:
+    """Finds the NIC of a claim. ``exclude`` are PCI addresses that DRANET leaves out. Raises PlanError."""
+    rails, planned = _rails(host, values, facts, (claim.rail or 0) + 1)
+    pci = _pci_of(claim, host, node, facts, rails)
+    device = next((nic for nic in node.nics if nic.pci == pci), None)
+    if device is None:
+        why = "it is in rdma_driver_exclude" if pci in exclude else "it carries the default route"
+        raise PlanError(Problem(claim.at, f"is for the NIC at {pci} of {host}, which DRANET does not publish: {why}"))
+    found = verdict(node, device, NicPick(vf=any(port.vf for port in node.ports.get(pci, []))))
+    if not found.wanted and not found.passing:
+        raise PlanError(Problem(claim.at, f"is for the NIC at {pci} of {host}, which is not usable: {found.why}"))
+    rail = next((rail for rail, port in rails.items() if port.pci == pci), -1)
+    current = next((port.networks for port in _links_ports.ports(facts) if port.pci == pci), [])
+    return Bound(claim, host, device, rail, list(current), planned.get(rail))
+
+
+def problems(bound: Bound, wanted: Intent, node: Node) -> List[Problem]:
+    """What is wrong with the network configuration of a claim on its NIC."""
+    parameters = bound.claim.parameters
+    found = list(_claims_network.of_nics(bound.claim.at, parameters, node, [bound.device]))
+    return found or list(_claims_network.of_host(bound.claim, bound.current, bound.planned, wanted.dranet))
+
+
+def objects(bound: Bound, wanted: Intent) -> List[Dict[str, Any]]:
+    """The ResourceClaim in each namespace."""
+    expressions = [_claims_selectors.nic_address([str(bound.device.pci)])]
+    mac = bound.device.attributes.get(_slices.MAC)
+    if mac is not None:
+        # The same address on another host is another NIC.
+        expressions.append(_claims_selectors.nic_mac(str(mac)))
+    spec = _claims_objects.claim_spec(_LAYOUT, wanted, [], [expressions], bound.claim.parameters)
+    return _claims_objects.claims(bound.claim.name, wanted.namespaces, spec)
+
+
+def warnings(bound: Sequence[Bound]) -> List[str]:
+    """What nothing in the claims themselves ensures."""
+    loose = [one.claim.name for one in bound if _slices.MAC not in one.device.attributes]
+    text = "no MAC address is published, so only the pod's nodeSelector keeps it on its host"
+    return [f"{', '.join(loose)}: {text}"] if loose else []

@@ -1,0 +1,202 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The plan of one template on the nodes of its group: objects, what it matches, and what is wrong with it."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _allocate,
+    _cel,
+    _claims_align,
+    _claims_network,
+    _claims_objects,
+    _claims_selectors,
+    _claims_text,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_fit import FailedSelectorError, Fit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import NumaError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Intent, Template
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, verdict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_text import Hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem, shown, wrong
+
+
+@dataclass
+class Planned:
+    """``names`` are the objects of a template, of which a pod uses one; ``align`` is how it is aligned and why."""
+
+    objects: List[Dict[str, Any]] = field(default_factory=list)
+    names: List[str] = field(default_factory=list)
+    align: str = ""
+    lines: List[str] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
+    problems: List[Problem] = field(default_factory=list)
+
+
+def alternatives_at(template: Template, kind: str) -> List[Tuple[str, Any]]:
+    """Where each alternative of a kind (``gpu``, ``nic``) stands, and the alternative."""
+    picks = getattr(template, kind)
+    if len(picks) == 1:
+        return [(f"{template.at}.{kind}", picks[0])]
+    return [(f"{template.at}.{kind}.first_available[{place}]", pick) for place, pick in enumerate(picks)]
+
+
+def _own_selectors(template: Template) -> Iterator[Tuple[str, str]]:
+    for kind in ("gpu", "nic"):
+        for at, pick in alternatives_at(template, kind):
+            for place, text in enumerate(pick.selectors):
+                yield f"{at}.selectors[{place}]", text
+
+
+class _Planner:
+    """One template, its nodes (one of each kind), and the names of all hosts of a kind by ``Node.key``."""
+
+    def __init__(self, template: Template, wanted: Intent, nodes: Sequence[Node], hosts: Hosts) -> None:
+        self.template, self.wanted, self.nodes, self.hosts = template, wanted, nodes, hosts
+        self.result = Planned()
+        self.unknown: Dict[str, str] = {}
+
+    def _problem(self, problem: Problem) -> None:
+        self.result.problems.append(problem)
+
+    def _check_selectors(self) -> None:
+        for at, text in _own_selectors(self.template):
+            try:
+                _cel.check(text)
+            except _cel.SelectorError as error:
+                self._problem(wrong(at, text, f"which is no CEL expression that the API takes: {error}"))
+            except _cel.NotEvaluatedError as error:
+                self.unknown[text] = at
+                why = f"{at} is {shown(text)}, which cannot be evaluated here ({error})"
+                self.result.warnings.append(f"{why}: whether it matches anything is not known")
+
+    def _gpu_expressions(self) -> List[List[str]]:
+        found = []
+        for at, pick in alternatives_at(self.template, "gpu"):
+            expressions, against = _claims_selectors.of_gpus(pick, self.nodes)
+            if against is not None:
+                self._problem(wrong(f"{at}.product", pick.product, against))
+            if not expressions and self.template.gpus:
+                text = "no node says what its GPUs are, so a pod may get one of another group"
+                self.result.warnings.append(f"{self.template.name}: {text}")
+            found.append(expressions)
+        return found
+
+    def _nic_expressions(self) -> List[List[str]]:
+        found = []
+        for at, pick in alternatives_at(self.template, "nic"):
+            if self.template.nics == 0:
+                found.append(list(pick.selectors))
+                continue
+            selection = _claims_selectors.of_nics(pick, self.nodes, self.hosts)
+            for text in selection.problems:
+                self._problem(Problem(at, f"cannot be met, {text}"))
+            self.result.warnings += [f"{self.template.name}: {text}" for text in selection.warnings]
+            found.append(selection.expressions)
+        return found
+
+    def _check_network(self) -> None:
+        for node in self.nodes:
+            nics = [nic for nic in node.nics if any(verdict(node, nic, pick).wanted for pick in self.template.nic)]
+            for problem in _claims_network.of_nics(self.template.at, self.template.parameters, node, nics):
+                if problem not in self.result.problems:
+                    self._problem(problem)
+
+    def _failed(self, error: FailedSelectorError) -> None:
+        at = {text: where for where, text in _own_selectors(self.template)}.get(error.expression)
+        where = f"{error.device.name} of {fold(self.hosts[error.node.key])}"
+        guard = 'ask first whether it is there ("ifName" in device.attributes["dra.net"] && ...)'
+        self._problem(wrong(at or self.template.at, error.expression, f"which fails on {where} ({error}): {guard}"))
+
+    def _check_fit(self, fit: Fit, choice: _claims_align.Choice) -> None:
+        misfits = []
+        for node in self.nodes:
+            if not any(fit.fits(node, layout) for layout in choice.layouts):
+                misfits.append((node, fit.why_not(node, choice.layouts[0])))
+        if not misfits:
+            return
+        text = _claims_text.misfits(misfits, self.hosts)
+        if len(misfits) < len(self.nodes):
+            self.result.warnings.append(f"{self.template.name} does not fit everywhere. {text}")
+        elif any(node.may_hide_nics for node, _why in misfits) and self.template.nics != 0:
+            why = "In RDMA netns mode exclusive a NIC in a pod is in no facts, so that may be wrong"
+            self.result.warnings.append(f"{self.template.name} can be satisfied on no node. {text}. {why}")
+        else:
+            self._problem(Problem(self.template.at, f"({self.template.name}) can be satisfied on no node. {text}"))
+
+    def _objects(self, fit: Fit, choice: _claims_align.Choice) -> None:
+        single = len(choice.layouts) == 1 and choice.align != "unaligned"
+        for layout in choice.layouts:
+            # One variant keeps the template's own name, so that pods need not care why.
+            name = self.template.name + ("" if single else layout.suffix)
+            spec = _claims_objects.claim_spec(layout, self.wanted, fit.gpu, fit.nic, self.template.parameters)
+            beyond = _claims_objects.beyond_limits(spec)
+            if beyond is not None:
+                self._problem(Problem(self.template.at, f"({self.template.name}) {beyond}"))
+            self.result.names.append(name)
+            self.result.objects += _claims_objects.templates(name, self.wanted.namespaces, spec)
+
+    def _lines(self, fit: Fit, choice: _claims_align.Choice) -> None:
+        self.result.align = f"{choice.align}: {choice.why}"
+        lines = []
+        if self.template.gpus:
+            lines.append(f"  gpu {_claims_text.counts(fit, self.nodes, self.hosts, True)}")
+        if self.template.nics != 0:
+            lines.append(f"  nic {_claims_text.counts(fit, self.nodes, self.hosts, False)}")
+        self.result.lines = lines
+
+    def _elsewhere(self, fit: Fit, choice: _claims_align.Choice, others: Sequence[Node], hosts: Hosts) -> None:
+        """Nodes of other groups that a pod may end up on."""
+        found: List[str] = []
+        for node in others:
+            # A selector that fails there keeps pods away just as well.
+            with contextlib.suppress(FailedSelectorError):
+                if any(fit.fits(node, layout) for layout in choice.layouts):
+                    found += hosts[node.key]
+        if found:
+            self.result.lines.append(f"  also fits on {fold(found)} of other groups: pods need a nodeSelector")
+
+    def run(self, others: Sequence[Node], hosts_of_others: Hosts) -> Planned:
+        self._check_selectors()
+        gpu, nic = self._gpu_expressions(), self._nic_expressions()
+        self._check_network()
+        if self.result.problems:
+            return self.result
+        fit = Fit(self.template, gpu, nic, frozenset(self.unknown))
+        try:
+            choice = _claims_align.choose(fit, self.nodes, self.hosts, self.wanted.gpu)
+            self._lines(fit, choice)
+            self._check_fit(fit, choice)
+            self._elsewhere(fit, choice, others, hosts_of_others)
+            self._objects(fit, choice)
+        except FailedSelectorError as error:
+            self._failed(error)
+        except NumaError as error:
+            self._problem(wrong(f"{self.template.at}.align", self.template.align, f"but {error}"))
+        except _allocate.TooManyStepsError:
+            self._problem(Problem(self.template.at, "can be satisfied in too many ways to try: ask for less"))
+        return self.result
+
+
+def plan(
+    template: Template,
+    wanted: Intent,
+    nodes: Sequence[Node],
+    hosts: Hosts,
+    others: Sequence[Node] = (),
+    hosts_of_others: Optional[Hosts] = None,
+) -> Planned:
+    """Plans one template. ``nodes`` has one node of each kind, ``hosts`` all their names by ``Node.key``.
+
+    ``others`` and ``hosts_of_others`` are the same for nodes that do not have the template.
+    """
+    return _Planner(template, wanted, nodes, hosts).run(others, hosts_of_others or {})

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Versions of the DRA drivers, and what changes with them.
+
+Sources: tags and history of kubernetes-sigs/dranet and kubernetes-sigs/dra-driver-nvidia-gpu.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import PlanError, wrong
+
+DRANET_VERSION, GPU_VERSION = "rdma_driver_dranet_version", "rdma_driver_gpu_version"
+
+Numbers = Tuple[int, ...]
+
+_VERSION = re.compile(r"^v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:-[0-9A-Za-z.-]+)?$")
+# First versions that have it. What is 1.5.0 and 0.5.0 here was merged after the tags 1.4.0 and 0.4.1.
+_FIRST_DRANET, _STANDARD_NUMA_DRANET, _RDMA_DEVICE_DRANET, _ROUTE_SOURCES_DRANET = (
+    (1, 0, 0),
+    (1, 5, 0),
+    (1, 5, 0),
+    (1, 5, 0),
+)
+# The NVIDIA driver's versions were dates (year.month) until 25.12.0, which 0.4.0 follows.
+_FIRST_GPU, _PCI_BUS_ID_GPU, _STANDARD_NUMA_GPU = (0, 25, 3, 0), (0, 25, 12, 0), (1, 0, 5, 0)
+_FIRST_YEAR = 24
+
+
+def _numbers(variable: str, value: Any) -> Numbers:
+    match = _VERSION.match(str(value))
+    if match is None:
+        raise PlanError(wrong(variable, value, "it must be a version like 1.4.0"))
+    return tuple(int(number) for number in match.groups())
+
+
+def dranet(value: Any) -> Numbers:
+    """DRANET's version, to be compared with others of it. Raises PlanError."""
+    found = _numbers(DRANET_VERSION, value)
+    if found < _FIRST_DRANET:
+        raise PlanError(wrong(DRANET_VERSION, value, "it must be 1.0.0 or newer"))
+    return found
+
+
+def gpu(value: Any) -> Numbers:
+    """The version of the NVIDIA driver, to be compared with others of it. Raises PlanError."""
+    found = _numbers(GPU_VERSION, value)
+    ordered = (0 if found[0] >= _FIRST_YEAR else 1, *found)
+    if ordered < _FIRST_GPU or (1, 0, 0, 0) <= ordered < (1, 0, 4, 0):
+        right = "it must be 25.3.0 or newer; 0.4.0 and what follows it are newer than 25.12.0"
+        raise PlanError(wrong(GPU_VERSION, value, right))
+    return ordered
+
+
+def standard_numa_of_nics(version: Numbers) -> bool:
+    """Whether DRANET publishes ``resource.kubernetes.io/numaNode``."""
+    return version >= _STANDARD_NUMA_DRANET
+
+
+def rdma_device_of_every_nic(version: Numbers) -> bool:
+    """Whether DRANET publishes ``rdmaDevice`` also for NICs with a netdev."""
+    return version >= _RDMA_DEVICE_DRANET
+
+
+def keeps_route_sources(version: Numbers) -> bool:
+    """Whether DRANET copies the host's routes with source addresses that the pod may not have.
+
+    The kernel refuses such a route and the pod never starts (issue 285, mended by pull request 318).
+    """
+    return version < _ROUTE_SOURCES_DRANET
+
+
+def standard_numa_of_gpus(version: Numbers) -> bool:
+    """Whether the NVIDIA driver publishes ``resource.kubernetes.io/numaNode``."""
+    return version >= _STANDARD_NUMA_GPU
+
+
+def standard_bus_id(version: Numbers) -> bool:
+    """Whether the NVIDIA driver publishes ``resource.kubernetes.io/pciBusID`` instead of ``pcieBusID``."""
+    return version >= _PCI_BUS_ID_GPU

@@ -1,0 +1,255 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""DRANET's opaque parameters, checked as DRANET does when a pod starts (``pkg/apis`` of kubernetes-sigs/dranet).
+
+DRANET decodes them strictly, but only then: until the pod hangs, nothing else looks at them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_versions import Numbers
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem, wrong
+
+Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
+
+SMALLEST_MTU = 68
+_LONGEST_NAME = 15
+_INT32 = (1 << 31) - 1
+_LINK_SCOPE = 253
+_RESERVED_TABLES = (253, 254, 255)
+_MAC = re.compile(
+    r"^[0-9A-Fa-f]{2}(?:([:-])[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){4}(?:(?:\1[0-9A-Fa-f]{2}){2}|(?:\1[0-9A-Fa-f]{2}){14})?)$"
+)
+
+# What a value has to be: see _TYPES. Second, the first version of DRANET that knows it.
+_Fields = Mapping[str, Tuple[Any, Numbers]]
+_V = (1, 0, 0)
+_VRF: _Fields = {"name": ("text", _V), "table": ("int", _V)}
+_ROUTE: _Fields = {
+    "destination": ("text", _V),
+    "gateway": ("text", _V),
+    "source": ("text", _V),
+    "scope": ("int", _V),
+    "table": ("int", (1, 0, 1)),
+}
+_RULE: _Fields = {
+    "priority": ("int", _V),
+    "source": ("text", _V),
+    "destination": ("text", _V),
+    "table": ("int", _V),
+}
+_NEIGHBOR: _Fields = {"destination": ("text", _V), "hardwareAddr": ("text", _V)}
+_ETHTOOL: _Fields = {"features": ("switches", _V), "privateFlags": ("switches", _V)}
+_INTERFACE: _Fields = {
+    "name": ("text", _V),
+    "addresses": ("texts", _V),
+    "dhcp": ("bool", _V),
+    "mtu": ("int", _V),
+    "hardwareAddr": ("text", _V),
+    "gsoMaxSize": ("int", _V),
+    "groMaxSize": ("int", _V),
+    "gsoIPv4MaxSize": ("int", _V),
+    "groIPv4MaxSize": ("int", _V),
+    "disableEbpfPrograms": ("bool", _V),
+    "forwarding": ("bool", (1, 1, 0)),
+    "vrf": (_VRF, (1, 1, 0)),
+    # Merged after the tag 1.4.0; so is more, of which no release could be read.
+    "arpIgnore": ("int", (1, 5, 0)),
+    "arpAnnounce": ("int", (1, 5, 0)),
+}
+_CONFIG: _Fields = {
+    "profile": ("text", (1, 4, 0)),
+    "interface": (_INTERFACE, _V),
+    "routes": ([_ROUTE], _V),
+    "rules": ([_RULE], (1, 0, 1)),
+    "neighbors": ([_NEIGHBOR], _V),
+    "ethtool": (_ETHTOOL, _V),
+}
+
+_TYPES: Dict[str, Tuple[Callable[[Any], bool], str]] = {
+    "text": (lambda value: isinstance(value, str), "it must be text"),
+    "texts": (
+        lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+        "it must be a list of texts",
+    ),
+    "int": (
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _INT32,
+        "it must be a whole number",
+    ),
+    "bool": (lambda value: isinstance(value, bool), "it must be true or false"),
+    "switches": (
+        lambda value: isinstance(value, Mapping) and all(isinstance(one, bool) for one in value.values()),
+        "it must be a map of names to true or false",
+    ),
+}
+
+
+def _unknown(at: str, key: Any, fields: _Fields, version: Numbers) -> Problem:
+    known = [name for name, (_kind, since) in fields.items() if since <= version]
+    if key in fields:
+        since = ".".join(map(str, fields[key][1]))
+        return Problem(at, f"has the key {key!r}, which DRANET knows from {since} on")
+    lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(str(key).lower(), list(lower), n=1, cutoff=0.6)
+    right = f"did you mean {lower[close[0]]}?" if close else f"it must be one of {', '.join(sorted(known))}"
+    return Problem(at, f"has the key {key!r}, which DRANET refuses: {right}")
+
+
+def _shape(at: str, value: Any, kind: Any, version: Numbers) -> Iterator[Problem]:
+    if isinstance(kind, str):
+        fits, right = _TYPES[kind]
+        if not fits(value):
+            yield wrong(at, value, right)
+    elif isinstance(kind, list):
+        if not isinstance(value, list):
+            yield wrong(at, value, "it must be a list")
+            return
+        for position, one in enumerate(value):
+            yield from _shape(f"{at}[{position}]", one, kind[0], version)
+    elif not isinstance(value, Mapping):
+        yield wrong(at, value, "it must be a map")
+    else:
+        for key, one in value.items():
+            if key not in kind or kind[key][1] > version:
+                yield _unknown(at, key, kind, version)
+            elif one is not None:
+                yield from _shape(f"{at}.{key}", one, kind[key][0], version)
+
+
+def _prefix(text: str) -> Optional[Network]:
+    try:
+        return ipaddress.ip_network(text, strict=False) if re.search("/[0-9]{1,3}$", text) else None
+    except ValueError:
+        return None
+
+
+def _address(text: str) -> Optional[int]:
+    """The IP version of an address."""
+    try:
+        return ipaddress.ip_address(text).version
+    except ValueError:
+        return None
+
+
+def _of_name(at: str, name: str) -> Iterator[Problem]:
+    if not re.match(rf"^[A-Za-z0-9_.-]{{1,{_LONGEST_NAME}}}$", name) or name in (".", ".."):
+        right = f"it must be a name for a network interface: at most {_LONGEST_NAME} letters, digits, - _ or ."
+        yield wrong(at, name, right)
+
+
+def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
+    if value.get("name"):
+        yield from _of_name(f"{at}.name", value["name"])
+    addresses = value.get("addresses") or []
+    for position, text in enumerate(addresses):
+        if _prefix(text) is None:
+            right = "it must be an address with prefix length like 10.10.0.7/16"
+            yield wrong(f"{at}.addresses[{position}]", text, right)
+    if value.get("dhcp") and addresses:
+        yield wrong(f"{at}.dhcp", True, "but there are addresses as well: only one of them can be")
+    mtu = value.get("mtu")
+    if mtu is not None and mtu < SMALLEST_MTU:
+        yield wrong(f"{at}.mtu", mtu, f"it must be at least {SMALLEST_MTU}")
+    mac = value.get("hardwareAddr")
+    if mac is not None and not _MAC.match(mac):
+        yield wrong(f"{at}.hardwareAddr", mac, "it must be a MAC address")
+    for name in ("gsoMaxSize", "groMaxSize", "gsoIPv4MaxSize", "groIPv4MaxSize"):
+        if value.get(name) is not None and value[name] <= 0:
+            yield wrong(f"{at}.{name}", value[name], "it must be more than 0")
+    for name, allowed in (("arpIgnore", (0, 1, 2, 3, 8)), ("arpAnnounce", (0, 1, 2))):
+        if value.get(name) is not None and value[name] not in allowed:
+            yield wrong(f"{at}.{name}", value[name], f"it must be one of {', '.join(map(str, allowed))}")
+    vrf = value.get("vrf")
+    if vrf is not None:
+        if not vrf.get("name"):
+            yield Problem(f"{at}.vrf", "has no name, which is required")
+        table = vrf.get("table")
+        if table is not None and (table <= 0 or table in _RESERVED_TABLES):
+            right = f"it must be more than 0, and none of the kernel's own {', '.join(map(str, _RESERVED_TABLES))}"
+            yield wrong(f"{at}.vrf.table", table, right)
+
+
+def _of_route(at: str, route: Mapping[str, Any]) -> Iterator[Problem]:
+    destination = _prefix(route.get("destination") or "")
+    if destination is None:
+        right = "it must be a network in CIDR notation, /32 or /128 for one host"
+        yield wrong(f"{at}.destination", route.get("destination"), right)
+    scope = route.get("scope") or 0
+    if scope not in (0, _LINK_SCOPE):
+        yield wrong(f"{at}.scope", scope, f"it must be 0 (universe) or {_LINK_SCOPE} (link)")
+    elif not route.get("gateway") and scope != _LINK_SCOPE:
+        yield Problem(at, f"has no gateway, which is required unless scope is {_LINK_SCOPE} (link)")
+    for name in ("gateway", "source"):
+        text = route.get(name)
+        if not text:
+            continue
+        version = _address(text)
+        if version is None:
+            yield wrong(f"{at}.{name}", text, "it must be an IP address")
+        elif destination is not None and version != destination.version:
+            yield wrong(f"{at}.{name}", text, f"it must be of the same IP version as destination {destination}")
+    yield from _of_table(at, route)
+
+
+def _of_table(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
+    if (value.get("table") or 0) < 0:
+        yield wrong(f"{at}.table", value["table"], "it must be at least 0")
+
+
+def _of_rule(at: str, rule: Mapping[str, Any]) -> Iterator[Problem]:
+    if not 0 <= (rule.get("priority") or 0) <= 32767:
+        yield wrong(f"{at}.priority", rule["priority"], "it must be 0 to 32767")
+    yield from _of_table(at, rule)
+    found: List[Network] = []
+    for name in ("source", "destination"):
+        if rule.get(name):
+            one = _prefix(rule[name])
+            if one is None:
+                yield wrong(f"{at}.{name}", rule[name], "it must be a network in CIDR notation")
+            else:
+                found.append(one)
+    if len({one.version for one in found}) > 1:
+        yield wrong(at, dict(rule), "source and destination must be of the same IP version")
+
+
+def _of_neighbor(at: str, neighbor: Mapping[str, Any]) -> Iterator[Problem]:
+    if _address(neighbor.get("destination") or "") is None:
+        yield wrong(f"{at}.destination", neighbor.get("destination"), "it must be an IP address")
+    if not _MAC.match(neighbor.get("hardwareAddr") or ""):
+        yield wrong(f"{at}.hardwareAddr", neighbor.get("hardwareAddr"), "it must be a MAC address")
+
+
+def problems(at: str, parameters: Any, version: Numbers) -> Iterator[Problem]:
+    """What this version of DRANET would refuse. ``at`` is the variable that the parameters are in."""
+    found = list(_shape(at, parameters, _CONFIG, version))
+    if found:
+        yield from found
+        return
+    interface = parameters.get("interface") or {}
+    yield from _of_interface(f"{at}.interface", interface)
+    for name, check in (("routes", _of_route), ("neighbors", _of_neighbor), ("rules", _of_rule)):
+        if name == "rules" and parameters.get(name) and interface.get("vrf") is not None:
+            yield Problem(f"{at}.rules", "are there together with interface.vrf: only one of them can be")
+            continue
+        for position, one in enumerate(parameters.get(name) or []):
+            yield from check(f"{at}.{name}[{position}]", one)
+
+
+def needs_netdev(parameters: Mapping[str, Any]) -> bool:
+    """Whether DRANET refuses these parameters for a device without a network device (IB-only)."""
+    interface = {name: value for name, value in (parameters.get("interface") or {}).items() if value is not None}
+    passing = {"forwarding", "vrf"}
+    return (
+        bool(set(interface) - passing)
+        or any(parameters.get(name) for name in ("routes", "rules", "neighbors"))
+        or (parameters.get("ethtool") is not None)
+    )

@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Devices as DRA drivers publish them, out of and into ResourceSlices.
+
+Source of the formats: the API types of ``resource.k8s.io`` (v1, v1beta2, and v1beta1 with its fields below ``basic``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
+
+DRANET, GPU_DRIVER = "dra.net", "gpu.nvidia.com"
+
+PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
+NUMA_NODE = "resource.kubernetes.io/numaNode"
+PCI_BUS_ID = "resource.kubernetes.io/pciBusID"
+# The NVIDIA driver's own name for it before 25.12.0.
+PCIE_BUS_ID = f"{GPU_DRIVER}/pcieBusID"
+RDMA, PCI_ADDRESS, STATE, IS_VF = f"{DRANET}/rdma", f"{DRANET}/pciAddress", f"{DRANET}/state", f"{DRANET}/isSriovVf"
+NIC_NUMA_NODE, IF_NAME, MAC = f"{DRANET}/numaNode", f"{DRANET}/ifName", f"{DRANET}/mac"
+
+_API_VERSION = "resource.k8s.io/v1"
+
+
+@dataclass(frozen=True)
+class Version:
+    """An attribute's value that is compared as a semantic version."""
+
+    text: str
+
+
+Scalar = Union[bool, int, str, Version]
+Value = Union[Scalar, Tuple[Scalar, ...]]
+
+
+@dataclass
+class Device:
+    """One device of a pool.
+
+    Names of attributes and capacities are fully qualified (``dra.net/rdma``), also where the driver leaves its own
+    domain out. Capacities are quantities as text (``40Gi``). ``node`` is ``None`` for a device that nodes share.
+    """
+
+    driver: str
+    pool: str
+    name: str
+    node: Optional[str] = None
+    attributes: Dict[str, Value] = field(default_factory=dict)
+    capacity: Dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_gpu(self) -> bool:
+        """A whole GPU, not a part of one (MIG) or one for virtual machines (VFIO)."""
+        return self.driver == GPU_DRIVER and self.attributes.get(f"{GPU_DRIVER}/type") == "gpu"
+
+    @property
+    def is_rdma_nic(self) -> bool:
+        return self.driver == DRANET and self.attributes.get(RDMA) is True
+
+    @property
+    def pci(self) -> Optional[str]:
+        """PCI address, where the driver tells it."""
+        for name in (PCI_ADDRESS, PCI_BUS_ID, PCIE_BUS_ID):
+            if name in self.attributes:
+                return str(self.attributes[name])
+        return None
+
+
+_KINDS = (("bool", bool), ("int", int), ("string", str), ("version", Version))
+
+
+def _value(attribute: Mapping[str, Any]) -> Value:
+    for key, kind in _KINDS:
+        if attribute.get(key) is not None:
+            found: Value = kind(attribute[key])
+            return found
+        if attribute.get(f"{key}s") is not None:
+            return tuple(kind(one) for one in attribute[f"{key}s"])
+    raise ValueError(f"an attribute of a device has no known value: {dict(attribute)!r}")
+
+
+def _as_attribute(value: Value) -> Dict[str, Any]:
+    plural = "s" if isinstance(value, tuple) else ""
+    values = value if isinstance(value, tuple) else (value,)
+    # In this order since a bool is an int.
+    key = next(key for key, kind in _KINDS if isinstance(values[0], kind))
+    plain = [one.text if isinstance(one, Version) else one for one in values]
+    return {f"{key}{plural}": plain if plural else plain[0]}
+
+
+def _qualified(name: str, driver: str) -> str:
+    return name if "/" in name else f"{driver}/{name}"
+
+
+def _quantity(capacity: Any) -> str:
+    return str(capacity["value"] if isinstance(capacity, Mapping) else capacity)
+
+
+def _device(raw: Mapping[str, Any], spec: Mapping[str, Any]) -> Device:
+    driver = spec["driver"]
+    body = raw.get("basic") or raw
+    return Device(
+        driver=driver,
+        pool=spec["pool"]["name"],
+        name=raw["name"],
+        node=spec.get("nodeName") or body.get("nodeName"),
+        attributes={_qualified(name, driver): _value(one) for name, one in (body.get("attributes") or {}).items()},
+        capacity={_qualified(name, driver): _quantity(one) for name, one in (body.get("capacity") or {}).items()},
+    )
+
+
+def _slices(objects: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for one in objects:
+        if one.get("kind", "").endswith("List"):
+            yield from _slices(one["items"])
+        else:
+            yield one["spec"]
+
+
+def devices(objects: Iterable[Mapping[str, Any]]) -> List[Device]:
+    """The devices of ResourceSlices or lists of them, in any version of the API.
+
+    Of each pool only the slices of the newest generation count, as for the scheduler. Raises ValueError.
+    """
+    specs = list(_slices(objects))
+    newest: Dict[Tuple[str, str], int] = {}
+    for spec in specs:
+        key = (spec["driver"], spec["pool"]["name"])
+        newest[key] = max(newest.get(key, 0), spec["pool"].get("generation") or 0)
+    current = [
+        spec for spec in specs if (spec["pool"].get("generation") or 0) == newest[spec["driver"], spec["pool"]["name"]]
+    ]
+    return [_device(raw, spec) for spec in current for raw in spec.get("devices") or []]
+
+
+def _as_slice(driver: str, pool: str, node: Optional[str], members: List[Device]) -> Dict[str, Any]:
+    def name(qualified: str) -> str:
+        domain, _slash, own = qualified.partition("/")
+        # The NVIDIA driver leaves its own domain out, DRANET does not.
+        return own if domain == driver == GPU_DRIVER else qualified
+
+    listed = []
+    for device in sorted(members, key=lambda one: natural_key(one.name)):
+        attributes = {name(key): _as_attribute(value) for key, value in sorted(device.attributes.items())}
+        entry: Dict[str, Any] = {"name": device.name, "attributes": attributes}
+        if device.capacity:
+            entry["capacity"] = {name(key): {"value": value} for key, value in sorted(device.capacity.items())}
+        listed.append(entry)
+    spec = {"driver": driver, "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1}, "devices": listed}
+    where: Dict[str, Any] = {"allNodes": True} if node is None else {"nodeName": node}
+    return {
+        "apiVersion": _API_VERSION,
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{pool}-{driver}"},
+        "spec": {**spec, **where},
+    }
+
+
+def resource_slices(found: Iterable[Device]) -> List[Dict[str, Any]]:
+    """Devices as ResourceSlices (v1), one per pool, for nodes that exist only as objects."""
+    pools: Dict[Tuple[str, str, Optional[str]], List[Device]] = {}
+    for device in found:
+        pools.setdefault((device.driver, device.pool, device.node), []).append(device)
+    return [_as_slice(driver, pool, node, members) for (driver, pool, node), members in pools.items()]

@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The devices that DRANET and the NVIDIA GPU driver will publish for a node, from the node's facts.
+
+Attributes are those of ``pkg/inventory`` of kubernetes-sigs/dranet and ``cmd/gpu-kubelet-plugin/deviceinfo.go`` of
+kubernetes-sigs/dra-driver-nvidia-gpu. Left out is what facts do not say: NICs without RDMA, names from the PCI ID
+database, eBPF programs, CUDA and driver versions, what a cloud adds.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_versions, _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Value
+
+NVIDIA = "10de"
+# Of a device attribute (API type DeviceAttribute).
+_LONGEST_STRING = 64
+_UPLINK = "default_route"
+
+# Total memory that NVML tells, from ResourceSlices of real nodes.
+_MEMORY = {"NVIDIA A100-SXM4-40GB": "40Gi", "NVIDIA GB200": "189471Mi"}
+# As NVML and go-nvlib name them.
+_ARCHITECTURES = (
+    ("Volta", r"\bV100"),
+    ("Turing", r"\bT4\b|Quadro RTX|RTX [4568]000$"),
+    ("Ampere", r"\bA(?:2|10|16|30|40|100|800)\b|\bA100|RTX 30\d\d|RTX A\d"),
+    ("Ada Lovelace", r"\bL(?:4|20|40S?)\b|RTX 40\d\d"),
+    ("Hopper", r"\b(?:GH|H)(?:20|100|200|800)\b"),
+    ("Blackwell", r"\bG?B(?:200|300)\b|RTX 50\d\d"),
+)
+# Where netlink's text for an operational state differs from that in sysfs.
+_STATES = {"lowerlayerdown": "lower-layer-down", "notpresent": "not-present"}
+
+
+def _joined(addresses: Sequence[str], version: int) -> Optional[str]:
+    """Addresses as DRANET publishes them: sorted as text, as many as fit."""
+    found = []
+    for text in addresses:
+        one = ipaddress.ip_interface(text)
+        if one.version == version and not (one.is_link_local or one.is_loopback or one.is_multicast):
+            found.append(str(one))
+    kept = ""
+    for text in sorted(found):
+        longer = f"{kept},{text}" if kept else text
+        if len(longer) > _LONGEST_STRING:
+            break
+        kept = longer
+    return kept or None
+
+
+def _of_netdev(hca: Mapping[str, Any], port: Mapping[str, Any]) -> Iterator[Tuple[str, Any]]:
+    netdev, sriov = port["netdev"], hca["sriov"]
+    ipoib = port["link_layer"] == "InfiniBand"
+    yield "ifName", netdev["name"]
+    yield "mac", netdev["mac"]
+    yield "mtu", netdev["mtu"]
+    yield "encapsulation", "infiniband" if ipoib else "ether"
+    yield "type", "ipoib" if ipoib else "device"
+    yield "state", _STATES.get(netdev["state"] or "", netdev["state"])
+    yield "ipv4", _joined(netdev["addresses"], 4)
+    yield "ipv6", _joined(netdev["addresses"], 6)
+    yield "virtual", False
+    yield "sriov", sriov["total_vfs"] > 0
+    if sriov["total_vfs"] > 0:
+        yield "sriovVfs", sriov["num_vfs"]
+    if sriov["role"] == "vf":
+        yield "isSriovVf", True
+
+
+def _is_uplink(port: Mapping[str, Any], reasons: Sequence[Mapping[str, str]]) -> bool:
+    """Whether DRANET leaves the port out: it has the default route itself, or by its bond or bridge, but not a VLAN."""
+    netdev = port["netdev"] or {}
+    routed = [reason for reason in reasons if reason["code"] == _UPLINK]
+    return any(
+        netdev.get("master") or reason["text"] == f"{netdev['name']} carries the default route" for reason in routed
+    )
+
+
+def _nics(node: str, facts: Mapping[str, Any], version: _claims_versions.Numbers, move_ib: bool) -> Iterator[Device]:
+    reasons = {(entry["hca"], entry["port"]): entry["reasons"] for entry in facts.get("excluded", [])}
+    found: Dict[str, Device] = {}
+    hidden = set()
+    for hca in facts.get("hcas", []):
+        pci = hca["pci"]
+        if not pci:
+            continue
+        address = pci["address"]
+        attributes: Dict[str, Any] = {
+            _slices.PCI_ADDRESS: address,
+            _slices.RDMA: True,
+            _slices.NIC_NUMA_NODE: pci["numa_node"],
+            _slices.PCIE_ROOT: pci["pcie_root"],
+        }
+        if _claims_versions.standard_numa_of_nics(version):
+            attributes[_slices.NUMA_NODE] = pci["numa_node"]
+        for port in hca["ports"]:
+            if _is_uplink(port, reasons.get((hca["name"], port["number"]), [])):
+                hidden.add(address)
+            netdev = port["netdev"]
+            moved = move_ib or port["link_layer"] != "InfiniBand"
+            if netdev and netdev["present"] and not netdev["bond"] and moved:
+                attributes.update({f"{_slices.DRANET}/{name}": value for name, value in _of_netdev(hca, port)})
+        bare = _slices.IF_NAME not in attributes and not any(
+            port["netdev"] and port["netdev"]["bond"] for port in hca["ports"]
+        )
+        if bare or _claims_versions.rdma_device_of_every_nic(version):
+            attributes[f"{_slices.DRANET}/rdmaDevice"] = hca["name"]
+        name = "pci-" + re.sub("[:.]", "-", address)
+        # Of two RDMA devices on one function the first is published.
+        found.setdefault(address, Device(_slices.DRANET, node, name, node, _said(attributes)))
+    return (device for address, device in found.items() if address not in hidden)
+
+
+def _said(attributes: Mapping[str, Any]) -> Dict[str, Value]:
+    return {name: value for name, value in attributes.items() if value is not None}
+
+
+def memory(product: Optional[str]) -> Optional[str]:
+    """A GPU's memory as a quantity: what drivers were seen to publish, else what its name says at least."""
+    if product is None or product in _MEMORY:
+        return _MEMORY.get(product or "")
+    # Decimal, which is what all cards of that name have at least: an H100 80GB has 81559Mi.
+    match = re.search(r"(?:^|[ -])([0-9]{1,4}) ?GB\b", product)
+    return f"{match.group(1)}G" if match else None
+
+
+def _gpus(node: str, facts: Mapping[str, Any], version: _claims_versions.Numbers) -> Iterator[Device]:
+    bus_id = _slices.PCI_BUS_ID if _claims_versions.standard_bus_id(version) else _slices.PCIE_BUS_ID
+    for gpu in facts.get("gpus", []):
+        pci, product = gpu["pci"], gpu["model"]
+        if pci["vendor_id"] != NVIDIA:
+            continue
+        attributes: Dict[str, Any] = {
+            f"{_slices.GPU_DRIVER}/type": "gpu",
+            f"{_slices.GPU_DRIVER}/uuid": gpu["uuid"],
+            f"{_slices.GPU_DRIVER}/productName": product,
+            f"{_slices.GPU_DRIVER}/architecture": architecture(product),
+            bus_id: pci["address"],
+            _slices.PCIE_ROOT: pci["pcie_root"],
+        }
+        if _claims_versions.standard_numa_of_gpus(version):
+            attributes[_slices.NUMA_NODE] = pci["numa_node"]
+        size = memory(product)
+        capacity = {f"{_slices.GPU_DRIVER}/memory": size} if size else {}
+        # Named by minor number, which is the order on the bus unless somebody changed it.
+        yield Device(_slices.GPU_DRIVER, node, f"gpu-{gpu['index']}", node, _said(attributes), capacity)
+
+
+def architecture(product: Optional[str]) -> Optional[str]:
+    """The family of a GPU, from its product name."""
+    return next((name for name, pattern in _ARCHITECTURES if re.search(pattern, product or "")), None)
+
+
+def predicted(
+    node: str,
+    facts: Mapping[str, Any],
+    dranet: _claims_versions.Numbers,
+    gpu: _claims_versions.Numbers,
+    move_ib: bool = True,
+    exclude: Sequence[str] = (),
+) -> List[Device]:
+    """All devices of one node as they would be published now; a NIC in a pod has no attributes of its netdev.
+
+    ``move_ib`` is DRANET's ``--move-ib-interfaces``: without it IPoIB netdevs do not count. ``exclude`` are PCI
+    addresses that its ``--filter`` leaves out.
+    """
+    nics = [nic for nic in _nics(node, facts, dranet, move_ib) if nic.pci not in exclude]
+    return [*nics, *_gpus(node, facts, gpu)]

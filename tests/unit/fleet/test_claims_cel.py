@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""CEL selectors as the scheduler evaluates them, and quantities.
+
+Expected results follow ``cel/compile.go`` of k8s.io/dynamic-resource-allocation and the CEL specification.
+"""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _cel
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_quantity import quantity
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Version
+
+DEVICE = Device(
+    "gpu.nvidia.com",
+    "n",
+    "gpu-0",
+    attributes={
+        "gpu.nvidia.com/productName": "NVIDIA A100-SXM4-40GB",
+        "gpu.nvidia.com/driverVersion": Version("580.126.9"),
+        "gpu.nvidia.com/numa": 1,
+        "resource.kubernetes.io/numaNode": (0, 1),
+        "dra.net/rdma": True,
+    },
+    capacity={"gpu.nvidia.com/memory": "40Gi"},
+)
+
+TRUE = [
+    'device.driver == "gpu.nvidia.com"',
+    'device.attributes["dra.net"].rdma',
+    "device.attributes['gpu.nvidia.com'].numa in [0, 1]",
+    '1 in device.attributes["resource.kubernetes.io"].numaNode',
+    'device.attributes["gpu.nvidia.com"].productName.matches("A100.*40GB$")',
+    'device.attributes["gpu.nvidia.com"].productName.lowerAscii().contains("a100")',
+    'device.attributes["gpu.nvidia.com"].driverVersion.isGreaterThan(semver("580.99.0"))',
+    'device.attributes["gpu.nvidia.com"].driverVersion.major() == 580',
+    'device.attributes["gpu.nvidia.com"].driverVersion == semver("580.126.9")',
+    'device.attributes["gpu.nvidia.com"].driverVersion != "580.126.9"',
+    'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("42949672960")) == 0',
+    'device.capacity["gpu.nvidia.com"].memory == quantity("40960Mi")',
+    'device.capacity["gpu.nvidia.com"].memory.isLessThan(quantity("80G"))',
+    'isQuantity("1Gi") && !isQuantity("1 GB") && isSemver("1.2.3") && !isSemver("1.2")',
+    'cel.bind(gpu, device.attributes["gpu.nvidia.com"], gpu.numa == 1)',
+    'device.attributes["dra.net"].?ifName.orValue("") == ""',
+    # A domain that the device has nothing of is an empty map, but not one of its domains.
+    '!("ifName" in device.attributes["example.com"])',
+    'device.attributes["example.com"].?x.orValue(7) == 7',
+    '!("example.com" in device.attributes) && "dra.net" in device.attributes',
+    "device.attributes.size() == 3",
+    # Either side of || and && absorbs an error of the other.
+    'device.attributes["dra.net"].ifName == "x" || true',
+    '!(device.attributes["dra.net"].ifName == "x" && false)',
+]
+
+
+@pytest.mark.parametrize("expression", TRUE)
+def test_true(expression: str) -> None:
+    assert _cel.matches(expression, DEVICE) is True
+    assert _cel.matches(f"!({expression})", DEVICE) is False
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ('device.attributes["dra.net"].ifName == "x"', 'Key not found in map: "ifName"'),
+        ('device.attributes["example.com"].x', 'Key not found in map: "x"'),
+        ('device.attributes["gpu.nvidia.com"].numa', "its result is 1"),
+        ('device.attributes["gpu.nvidia.com"].productName.isGreaterThan(semver("1.2.3"))', "No matching overloads"),
+        ('quantity("much").isGreaterThan(quantity("1"))', "'much' is no quantity"),
+        ('semver("1.2").isGreaterThan(semver("1.0.0"))', "'1.2' is no semantic version"),
+        ('device.driver == "x" &&', "Syntax error"),
+        ("size(device.driver)", "type INT"),
+        ('device.driver + 1 == "x"', "no matching overload"),
+    ],
+)
+def test_what_ends_the_attempt_of_the_scheduler(expression: str, why: str) -> None:
+    with pytest.raises(_cel.SelectorError) as error:
+        _cel.matches(expression, DEVICE)
+    assert why in str(error.value)
+
+
+@pytest.mark.parametrize("expression", ["sets.contains([1], [1])", 'ip("10.0.0.1").family() == 4'])
+def test_what_kubernetes_knows_and_the_library_does_not(expression: str) -> None:
+    with pytest.raises(_cel.NotEvaluatedError, match="undeclared reference"):
+        _cel.matches(expression, DEVICE)
+
+
+def test_versions_in_their_order() -> None:
+    order = ["1.0.0-1", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0", "1.0.1", "1.10.0", "2.0.0"]
+    assert sorted(sorted(order), key=_cel._semver) == order
+    assert _cel._semver("1.0.0+build") == _cel._semver("1.0.0")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("80G", 80 * 10**9),
+        ("40Gi", 40 * 2**30),
+        ("1500m", Fraction(3, 2)),
+        ("12e6", 12 * 10**6),
+        ("12E-1", Fraction(12, 10)),
+        ("1E", 10**18),
+        (".5", Fraction(1, 2)),
+        ("-3", -3),
+        ("80 G", None),
+        ("80GB", None),
+        ("1Ki5", None),
+        ("", None),
+        ("G", None),
+    ],
+)
+def test_quantities(text: str, value: int | Fraction | None) -> None:
+    assert quantity(text) == value
+
+
+def test_a_missing_library_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cel_expr_python", None)
+    _cel._environment.cache_clear()
+    _cel._compiled.cache_clear()
+    try:
+        with pytest.raises(_cel.LibraryMissingError, match="pip install cel-expr-python"):
+            _cel.matches("true", DEVICE)
+    finally:
+        _cel._environment.cache_clear()
+        _cel._compiled.cache_clear()
