@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: driver
+short_description: Plan the DRA driver of each inventory group
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Turns the variables C(rdma_driver_*) of all hosts into the objects that run DRANET on them, one DaemonSet per group,
+    and into the labels by which a node gets the DaemonSet of its group.
+  - Compute it once for all hosts (C(run_once)), not per host.
+positional: hostvars
+options:
+  _input:
+    description: Names of the hosts, which are those of the nodes.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), or any mapping of host names to variables.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show what would be applied
+  ansible.builtin.debug:
+    msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.driver(hostvars)).objects }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: The plan.
+  type: dict
+  contains:
+    namespace:
+      description: Namespace of the driver.
+      type: str
+    wait:
+      description: Whether to wait until it runs.
+      type: bool
+    objects:
+      description: The objects in the order in which they are to be applied. Empty if there are problems.
+      type: list
+      elements: dict
+    nodes:
+      description: The labels of the nodes as objects, for a file of manifests.
+      type: list
+      elements: dict
+    labels:
+      description: Labels of each node. A null removes the label.
+      type: dict
+      sample: {h100-01: {zerocopy.rdma/group: h100}}
+    problems:
+      description: One line for each thing that is wrong, with hosts, variable, value and what would be right.
+      type: list
+      elements: str
+"""
+
+from dataclasses import asdict
+from typing import Any, Callable, Dict, List, Mapping
+
+from jinja2 import pass_context
+
+from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import _of_play, _UndefinedError, _value
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _driver, _variables
+
+
+def _own(variables: Mapping[str, Any], of_play: Mapping[str, Any]) -> Dict[str, Any]:
+    found: Dict[str, Any] = {}
+    for name in variables:
+        if str(name).startswith(_driver.PREFIX):
+            try:
+                found[str(name)] = _value(variables, name)
+            except _UndefinedError as error:
+                # A value of no type, so that it is refused with this text.
+                found[str(name)] = {"cannot be worked out": str(error)}
+    found.update({name: value for name, value in of_play.items() if name.startswith(_driver.PREFIX)})
+    return found
+
+
+@pass_context
+def driver(context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
+    of_play = _of_play(context, hostvars)
+    every = [(name, _variables.group_of(hostvars[name]), _own(hostvars[name], of_play)) for name in hosts]
+    return asdict(_driver.plan(every, _variables.options_of()))
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"driver": driver}

@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""From the variables ``rdma_driver_*`` of a fleet to the driver's objects and the labels of the nodes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _claims_versions,
+    _driver_objects,
+    _slices,
+    _variables,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._driver_objects import GROUP_LABEL, Driver
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
+    PlanError,
+    Problem,
+    messages,
+    wrong,
+)
+
+PREFIX = "rdma_driver_"
+
+# Before it, pods lost their NIC when the driver was restarted (kubernetes-sigs/dranet issue 232).
+_OLDEST = (1, 4, 0)
+_PCI = re.compile(r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]$")
+_DIGEST = re.compile(r"^sha256:[0-9a-f]{64}$")
+_LABEL = re.compile(r"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$")
+_SHARE = re.compile(r"^([1-9][0-9]{0,4}|[1-9][0-9]?%|100%)$")
+_ADDRESS = f"{_slices.DRANET}/pciAddress"
+
+Values = Mapping[str, Any]
+
+
+@dataclass
+class Plan:
+    """``labels`` are those of each node, ``None`` to be removed; ``nodes`` are the same as objects, for manifests.
+
+    There are no objects where there are problems.
+    """
+
+    namespace: str = ""
+    wait: bool = True
+    objects: List[Dict[str, Any]] = field(default_factory=list)
+    nodes: List[Dict[str, Any]] = field(default_factory=list)
+    labels: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
+    problems: List[str] = field(default_factory=list)
+
+
+def keeps(exclude: Sequence[str]) -> str:
+    """The driver's filter (CEL over a device's attributes): what is published at all."""
+    # Both attributes stay while a NIC is in a pod; an expression that fails would keep the device.
+    found = f'"{_slices.DRANET}/rdma" in attributes && attributes["{_slices.DRANET}/rdma"].BoolValue'
+    if exclude:
+        addresses = ", ".join(f'"{address}"' for address in exclude)
+        found += f' && !("{_ADDRESS}" in attributes && attributes["{_ADDRESS}"].StringValue in [{addresses}])'
+    return found
+
+
+def _image(values: Values, known: _variables.Options) -> str:
+    name = "rdma_driver_digest"
+    digest, version = values[name], values[_claims_versions.DRANET_VERSION]
+    tag = "v" + version.lstrip("v")
+    if not digest:
+        return f"{values['rdma_driver_image']}:{tag}"
+    if not _DIGEST.match(digest):
+        raise PlanError(wrong(name, digest, "it must be sha256: and 64 hexadecimal digits, or empty"))
+    default = known[_claims_versions.DRANET_VERSION]["default"]
+    if digest == known[name]["default"] and tag != f"v{default}":
+        right = f"which is the digest of {default}, not of {version}: give that of {version}, or none"
+        raise PlanError(wrong(name, digest, right))
+    return f"{values['rdma_driver_image']}:{tag}@{digest}"
+
+
+def _driver(group: str, values: Values, known: _variables.Options) -> Driver:
+    """The driver of a group. Raises PlanError."""
+    version = values[_claims_versions.DRANET_VERSION]
+    if _claims_versions.dranet(version) < _OLDEST:
+        raise PlanError(wrong(_claims_versions.DRANET_VERSION, version, "it must be 1.4.0 or newer"))
+    for address in values["rdma_driver_exclude"]:
+        if not _PCI.match(address):
+            raise PlanError(wrong("rdma_driver_exclude", address, "it must be a PCI address like 0000:1a:00.0"))
+    if not _SHARE.match(values["rdma_driver_max_unavailable"]):
+        right = "it must be a number of nodes or a percentage, at least 1"
+        raise PlanError(wrong("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"], right))
+    for gate, on in values["rdma_driver_feature_gates"].items():
+        if not isinstance(on, bool):
+            raise PlanError(wrong(f"rdma_driver_feature_gates.{gate}", on, "it must be true or false"))
+    if not 0 <= values["rdma_driver_verbosity"] <= 10:
+        raise PlanError(wrong("rdma_driver_verbosity", values["rdma_driver_verbosity"], "it must be 0 to 10"))
+    root = values["rdma_driver_kubelet_root"]
+    if not root.startswith("/") or root == "/":
+        raise PlanError(wrong("rdma_driver_kubelet_root", root, "it must be an absolute path below /"))
+    return Driver(
+        group=group,
+        image=_image(values, known),
+        filter=keeps(values["rdma_driver_exclude"]),
+        move_ib_interfaces=values["rdma_driver_move_ib_interfaces"],
+        kubelet_root=root.rstrip("/"),
+        verbosity=values["rdma_driver_verbosity"],
+        feature_gates=values["rdma_driver_feature_gates"],
+        pull_secrets=tuple(values["rdma_driver_pull_secrets"]),
+        max_unavailable=values["rdma_driver_max_unavailable"],
+    )
+
+
+def _label(group: str) -> str:
+    """A group's name as a DNS label. Raises PlanError."""
+    found = group.lower().replace("_", "-").strip("-")
+    if not _LABEL.match(found):
+        right = "of which no name for a DaemonSet can be made: letters, digits and - are possible, at most 42"
+        raise PlanError(wrong("rdma_group", group, right))
+    return found
+
+
+def plan(hosts: Sequence[Tuple[str, str, Values]], known: _variables.Options) -> Plan:
+    """The objects and labels for all hosts, each with its name, its group and its variables as the inventory has them.
+
+    ``known`` are the specifications of the variables. A group's variables have to be the same on all its hosts.
+    """
+    known = {name: option for name, option in known.items() if name.startswith(PREFIX)}
+    defaults = {name: option["default"] for name, option in known.items()}
+    found: List[Tuple[str, Problem]] = []
+    groups: Dict[str, Tuple[str, str, Values]] = {}
+    result = Plan(namespace=defaults["rdma_driver_namespace"])
+    spaces: Dict[str, List[str]] = {}
+    waits: List[bool] = []
+    for host, group, variables in hosts:
+        own = {name: value for name, value in variables.items() if name in known}
+        typed, problems = _variables.converted(own, known)
+        found += [(host, problem) for problem in problems]
+        values = {**defaults, **typed}
+        spaces.setdefault(values["rdma_driver_namespace"], []).append(host)
+        result.labels[host] = {GROUP_LABEL: None}
+        if problems or not values["rdma_driver_enabled"]:
+            continue
+        waits.append(values["rdma_driver_wait"])
+        try:
+            label = _label(group)
+        except PlanError as error:
+            found.append((host, error.problem))
+            continue
+        result.labels[host] = {GROUP_LABEL: label}
+        first, other, known_values = groups.setdefault(label, (host, group, values))
+        if other != group:
+            right = f"which has the same name in Kubernetes as {other}: rename one of them"
+            found.append((host, wrong("rdma_group", group, right)))
+        different = sorted(name for name in known if values[name] != known_values[name])
+        if different:
+            right = f"but {known_values[different[0]]!r} on {first}: a group has one driver, so it must be the same"
+            found.append((host, wrong(different[0], values[different[0]], right)))
+    if len(spaces) > 1:
+        text = "; ".join(f"{name!r} on {fold(names)}" for name, names in spaces.items())
+        first = next(iter(spaces.values()))[0]
+        found.append((first, Problem("rdma_driver_namespace", f"is {text}: it must be the same on all hosts")))
+    result.namespace = next(iter(spaces), result.namespace)
+    result.wait = any(waits)
+    drivers = []
+    for label, (host, _group, own_values) in sorted(groups.items()):
+        try:
+            drivers.append(_driver(label, own_values, known))
+        except PlanError as error:
+            found.append((host, error.problem))
+    result.problems = messages(found)
+    if not found and drivers:
+        result.objects = _driver_objects.objects(result.namespace, drivers)
+        result.nodes = [
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": host, "labels": labels}}
+            for host, labels in result.labels.items()
+            if all(labels.values())
+        ]
+    return result

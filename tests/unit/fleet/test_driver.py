@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _driver, _variables
+
+Hosts = List[Tuple[str, str, Dict[str, Any]]]
+
+
+def plan(hosts: Hosts) -> _driver.Plan:
+    return _driver.plan(hosts, _variables.options_of())
+
+
+def daemon_sets(found: _driver.Plan) -> Dict[str, Dict[str, Any]]:
+    return {item["metadata"]["name"]: item for item in found.objects if item["kind"] == "DaemonSet"}
+
+
+def test_a_daemon_set_for_each_group() -> None:
+    hosts: Hosts = [
+        ("h100-01", "H100_new", {"rdma_driver_exclude": ["0000:1a:00.0"], "rdma_driver_move_ib_interfaces": False}),
+        ("v100-01", "v100", {"rdma_driver_kubelet_root": "/data/kubelet/"}),
+        ("v100-02", "v100", {"rdma_driver_kubelet_root": "/data/kubelet/"}),
+        ("login", "login", {"rdma_driver_enabled": False}),
+    ]
+    found = plan(hosts)
+    assert found.problems == []
+    assert found.labels == {
+        "h100-01": {"zerocopy.rdma/group": "h100-new"},
+        "v100-01": {"zerocopy.rdma/group": "v100"},
+        "v100-02": {"zerocopy.rdma/group": "v100"},
+        "login": {"zerocopy.rdma/group": None},
+    }
+    assert [node["metadata"]["name"] for node in found.nodes] == ["h100-01", "v100-01", "v100-02"]
+    made = daemon_sets(found)
+    assert set(made) == {"dranet-h100-new", "dranet-v100"}
+    for name, item in made.items():
+        pod = item["spec"]["template"]["spec"]
+        assert pod["nodeSelector"] == {"zerocopy.rdma/group": name[len("dranet-") :]}
+        volumes = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
+        assert {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]} == volumes
+    arguments, others = (
+        made[name]["spec"]["template"]["spec"]["containers"][0]["args"] for name in ("dranet-h100-new", "dranet-v100")
+    )
+    assert "--move-ib-interfaces=false" in arguments
+    assert '"0000:1a:00.0"' in next(text for text in arguments if text.startswith("--filter="))
+    assert "--kubelet-root-dir=/data/kubelet" in others
+
+
+def test_a_new_node_changes_no_daemon_set() -> None:
+    one: Hosts = [("v100-01", "v100", {})]
+    assert plan(one).objects == plan([*one, ("v100-02", "v100", {})]).objects
+
+
+def test_a_namespace_of_its_own_admits_privileged_pods() -> None:
+    found = plan([("v100-01", "v100", {"rdma_driver_namespace": "rdma"})])
+    assert found.objects[0]["kind"] == "Namespace"
+    assert found.objects[0]["metadata"]["labels"] == {"pod-security.kubernetes.io/enforce": "privileged"}
+    assert not [item for item in plan([("v100-01", "v100", {})]).objects if item["kind"] == "Namespace"]
+
+
+def test_the_image_by_digest_and_by_tag() -> None:
+    def image(**values: str) -> str:
+        own = {f"rdma_driver_{name}": value for name, value in values.items()}
+        item = daemon_sets(plan([("v100-01", "v100", own)]))["dranet-v100"]
+        return str(item["spec"]["template"]["spec"]["containers"][0]["image"])
+
+    assert image().startswith("registry.k8s.io/networking/dranet:v1.4.0@sha256:")
+    assert image(image="mirror.example/dranet", dranet_version="1.5.0", digest="") == "mirror.example/dranet:v1.5.0"
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"dranet_version": "1.3.0"}, "it must be 1.4.0 or newer"),
+        ({"dranet_version": "stable"}, "it must be a version like 1.4.0"),
+        ({"dranet_version": "1.5.0"}, "which is the digest of 1.4.0, not of 1.5.0"),
+        ({"digest": "sha256:12"}, "it must be sha256: and 64 hexadecimal digits, or empty"),
+        ({"exclude": ["ens1np0"]}, "it must be a PCI address like 0000:1a:00.0"),
+        ({"max_unavailable": "0"}, "it must be a number of nodes or a percentage, at least 1"),
+        ({"max_unavailable": "120%"}, "it must be a number of nodes or a percentage, at least 1"),
+        ({"feature_gates": {"DRAListTypeAttributes": "on"}}, "it must be true or false"),
+        ({"kubelet_root": "var/lib/kubelet"}, "it must be an absolute path below /"),
+        ({"verbosity": 99}, "it must be 0 to 10"),
+        ({"move_ib_interfaces": "maybe"}, "rdma_driver_move_ib_interfaces is 'maybe'"),
+        ({"exclude": "0000:1a:00.0"}, "rdma_driver_exclude is '0000:1a:00.0'"),
+    ],
+)
+def test_what_cannot_be_is_refused(variables: Dict[str, Any], said: str) -> None:
+    found = plan([("v100-01", "v100", {f"rdma_driver_{name}": value for name, value in variables.items()})])
+    assert found.objects == []
+    assert len(found.problems) == 1
+    assert said in found.problems[0]
+    assert found.problems[0].startswith("v100-01: rdma_driver_")
+
+
+def test_what_hosts_do_not_agree_on_is_refused() -> None:
+    found = plan(
+        [
+            ("v100-01", "v100", {"rdma_driver_verbosity": 4}),
+            ("v100-02", "v100", {}),
+            ("a100-01", "A_100", {"rdma_driver_namespace": "rdma"}),
+            ("a100-02", "a-100", {"rdma_driver_namespace": "rdma"}),
+            ("p", "___", {}),
+        ]
+    )
+    assert found.objects == []
+    told = "\n".join(found.problems)
+    assert "v100-02: rdma_driver_verbosity is 2, but 4 on v100-01" in told
+    assert "a100-02: rdma_group is 'a-100', which has the same name in Kubernetes as A_100" in told
+    assert "rdma_driver_namespace is 'kube-system' on" in told
+    assert "p: rdma_group is '___', of which no name for a DaemonSet can be made" in told
