@@ -13,26 +13,33 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .paths import CACHE
+from .progress import say
 
 
 @contextmanager
-def locked() -> Iterator[None]:
+def locked(root: Path = CACHE) -> Iterator[None]:
     """Let one build run at a time; the kernel drops the lock with the process, so it is never stale."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / "lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting until another build in {root} is done")
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 
-def entry(key: str, build: Callable[[Path], None]) -> Path:
+def entry(key: str, build: Callable[[Path], None], root: Path = CACHE) -> Path:
     """Return the cache entry, built in a scratch directory and renamed when complete."""
-    with locked():
-        target = CACHE / key
+    target = root / key
+    if target.exists():
+        return target
+    with locked(root):
         if target.exists():
             return target
-        for leftover in CACHE.glob("building-*"):
+        for leftover in root.glob("building-*"):
             shutil.rmtree(leftover)
-        scratch = CACHE / f"building-{key}"
+        scratch = root / f"building-{key}"
         scratch.mkdir()
         build(scratch)
         os.rename(scratch, target)

@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The programs of a control plane, built from the pinned Go modules and cached."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from vmlab import cache
+from vmlab.progress import step
+
+from . import pins
+from .paths import CACHE
+
+_STRIP = "-s -w"
+
+
+def build(version: str = pins.VERSION) -> dict[str, Path]:
+    """Map the name of each program to where it is, built if it is not cached."""
+    source = pins.kubernetes(version)
+    major, minor, _patch = version.split(".")
+    # Without these the servers call themselves v0.0.0-master, and clients refuse to work with them.
+    stamp = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
+    flags = [_STRIP, *[f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamp.items()]]
+    packages = {program: pins.package(program) for program in pins.PROGRAMS}
+    return {
+        **_module("etcd", pins.ETCD, {"etcd": "go.etcd.io/etcd/server/v3"}, _STRIP),
+        **_module(f"kubernetes-{version}", source, packages, " ".join(flags)),
+    }
+
+
+def _module(name: str, source: Path, packages: Mapping[str, str], ldflags: str) -> dict[str, Path]:
+    """Build the packages of one Go module, named as the keys say."""
+
+    def compile_them(scratch: Path) -> None:
+        for program, package in packages.items():
+            with step(f"{name}: go build {program}"):
+                arguments = ["-trimpath", "-ldflags", ldflags, "-o", str(scratch / program), package]
+                pins.go(source, "build", *arguments, log=program)
+
+    digest = hashlib.sha256(repr((sorted(packages.items()), ldflags)).encode())
+    for path in (source / "go.mod", source / "go.sum"):
+        digest.update(path.read_bytes())
+    directory = cache.entry(f"{name}-{digest.hexdigest()[:12]}", compile_them, CACHE)
+    return {program: directory / program for program in packages}
