@@ -8,14 +8,15 @@ COLLECTION := build/collections/ansible_collections/zerocopy/rdma
 STEP := tests/step.sh
 RECORD := build/lab/record.jsonl
 SITE = -i inventory -i tests/fleet/inventory.yml -e rdma_discover_facts_dir=$(CURDIR)/build/$(1)/facts \
-  -e 'rdma_discover_root=$(CURDIR)/build/$(1)/nodes/{{inventory_hostname}}'
+  -e 'rdma_discover_root=$(CURDIR)/build/$(1)/nodes/{{inventory_hostname}}' \
+  -e rdma_manifests=$(CURDIR)/build/$(1)/manifests
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Ansible refuses to start in a locale that is not UTF-8.
 export LC_ALL := C.UTF-8
 
-.PHONY: help demo test format lab lab-down bench-facts bench-prepare oldest clean
+.PHONY: help demo test format control-plane lab lab-down bench-facts bench-prepare bench-cluster oldest clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
@@ -29,6 +30,10 @@ test: $(VENV)/dev $(OLDEST)/controller $(COLLECTION) ## every check that needs n
 
 format: $(VENV)/dev ## format the code, and fix what can be fixed without thinking
 	@ruff check --quiet --fix . ; ruff format .
+
+control-plane: $(VENV)/dev $(COLLECTION) ## claims and sets of objects on a real API server and scheduler (needs Go)
+	@$(STEP) 'control plane' python3 tests/lab/control_plane build
+	@$(STEP) 'cluster tests' pytest -q tests/cluster
 
 lab: $(VENV)/dev $(COLLECTION) ## the playbooks on QEMU guests with real kernels (root; see tests/lab)
 	@rm -f $(RECORD); ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm || \
@@ -44,7 +49,11 @@ bench-facts: $(VENV)/dev $(COLLECTION) ## what rdma_facts costs against ping and
 bench-prepare: $(VENV)/dev $(COLLECTION) ## what a second run of prepare costs against ping and community modules (root)
 	@python tests/bench/prepare.py
 
+bench-cluster: $(VENV)/dev $(COLLECTION) ## what applyset costs against kubectl and kubernetes.core, on a real API server
+	@python tests/bench/cluster.py
+
 clean: lab-down ## remove all that was built
+	python3 tests/lab/control_plane down --all
 	rm -rf build
 
 # The built collection, not the checkout, on the lowest ansible-core that meta/runtime.yml allows.
@@ -53,7 +62,7 @@ oldest: $(OLDEST)/controller $(VENV)/controller
 	rm -rf build/oldest
 	ansible-galaxy collection build --output-path build/oldest
 	python tests/fleet/expand.py --output build/oldest/nodes
-	$(OLDEST)/bin/ansible-galaxy collection install --offline build/oldest/*.tar.gz
+	$(OLDEST)/bin/ansible-galaxy collection install --offline --no-deps build/oldest/*.tar.gz
 	$(OLDEST)/bin/ansible-playbook $(call SITE,oldest) zerocopy.rdma.site
 
 $(COLLECTION):

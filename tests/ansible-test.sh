@@ -13,6 +13,11 @@ git ls-files -coz --exclude-standard | tar -c --null --ignore-failed-read -T - |
 git -C "$tree" init -q
 git -C "$tree" add --all
 
+# The collection that ours depends on.
+mkdir -p "$tree/../../kubernetes"
+[ -d "$tree/../../kubernetes/core" ] ||
+    cp -r "$PWD"/build/venv/lib/python3*/site-packages/ansible_collections/kubernetes/core "$tree/../../kubernetes/"
+
 # It drops the environment, so pip's settings must reach it as a file.
 (
     umask 077

@@ -149,6 +149,9 @@ def _compiled(expression: str) -> Tuple[Any, Tuple[str, ...]]:
 def _plain(value: Value) -> Any:
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
+    if isinstance(value, str):
+        # The library takes no text of another class, and facts have one of Ansible's until 2.18, whose str() is itself.
+        return str.__str__(value)
     return _as_semver(value.text) if isinstance(value, Version) else value
 
 

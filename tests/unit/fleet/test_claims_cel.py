@@ -129,3 +129,15 @@ def test_a_missing_library_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
     finally:
         _cel._environment.cache_clear()
         _cel._compiled.cache_clear()
+
+
+class OwnText(str):
+    """Text as Ansible 2.18 has it in facts: what str() makes of it is itself."""
+
+    def __str__(self) -> str:  # pylint: disable=invalid-str-returned
+        return self
+
+
+def test_text_of_another_class() -> None:
+    device = Device("dra.net", "n", "nic", attributes={"dra.net/ifName": OwnText("eth0")}, capacity={})
+    assert _cel.matches('device.attributes["dra.net"].ifName == "eth0"', device)

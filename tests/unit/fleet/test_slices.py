@@ -68,13 +68,13 @@ def test_what_is_predicted_has_the_attributes_that_real_drivers_publish(facts_of
     """Names and types, against what was recorded of DRANET and the NVIDIA driver elsewhere."""
     recorded: dict[str, type] = {}
     for device in real("yaml"):
-        recorded.update({name: type(value) for name, value in device.attributes.items()})
+        recorded.update({name: value.__class__ for name, value in device.attributes.items()})
     for node in ("v100-01", "lab-01", "case-vf", "h100-01"):
         for device in predicted(facts_of(node)).values():
             for name, value in device.attributes.items():
                 # These NICs have no VF and no IPv6 address.
                 if name not in ("dra.net/isSriovVf", "dra.net/ipv6"):
-                    assert type(value) is recorded[name], name
+                    assert value.__class__ is recorded[name], name
 
 
 def test_a_roce_nic(facts_of: Facts) -> None:

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: manifests
+short_description: Write Kubernetes objects as a file of manifests
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Turns objects into the text of a YAML file with one document for each, in the order in which
+    M(zerocopy.rdma.applyset) would apply them and with the names that it would give to ResourceClaims and
+    ResourceClaimTemplates.
+options:
+  _input:
+    description: The objects.
+    type: list
+    elements: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Keep the claims in a repository
+  ansible.builtin.copy:
+    content: "{{ (ansible_play_hosts_all | zerocopy.rdma.claims(hostvars)).objects | zerocopy.rdma.manifests }}"
+    dest: manifests/claims.yml
+  run_once: true
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+_value:
+  description: The file.
+  type: str
+"""
+
+import json
+from typing import Any, Callable, Dict, List
+
+import yaml
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._manifests import ordered
+
+
+class _Dumper(yaml.SafeDumper):
+    """Without anchors, which people and some tools do not read."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def manifests(objects: List[Dict[str, Any]]) -> str:
+    try:
+        # What comes from variables are dictionaries and texts of Ansible's own kinds, of which YAML knows nothing.
+        found = ordered(json.loads(json.dumps(objects)))
+    except ClusterError as error:
+        raise AnsibleFilterError(f"manifests: {error}") from error
+    return yaml.dump_all(found, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=120)
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"manifests": manifests}

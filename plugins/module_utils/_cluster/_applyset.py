@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The parent object, identifier and labels of an ApplySet.
+
+Source: ApplySet specification, KEP-3659 (kubernetes/enhancements, keps/sig-cli/3659-kubectl-apply-prune), with the
+names that kubectl 1.36 uses (kubernetes/kubectl, pkg/cmd/apply/applyset.go): the KEP says ``applyset.k8s.io``, kubectl
+``applyset.kubernetes.io``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import FrozenSet, Iterable, Mapping, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import GroupKind, Object, metadata
+
+PART_OF = "applyset.kubernetes.io/part-of"
+_ID = "applyset.kubernetes.io/id"
+_TOOLING = "applyset.kubernetes.io/tooling"
+_KINDS = "applyset.kubernetes.io/contains-group-kinds"
+_NAMESPACES = "applyset.kubernetes.io/additional-namespaces"
+
+TOOL = "zerocopy.rdma"
+VERSION = "v0.1.0"
+# As kubectl does it: the parent has a field manager of its own, named after the tool.
+PARENT_MANAGER = f"{TOOL}-applyset"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where the members of a set may be: group-kinds and namespaces, that of the parent always among them."""
+
+    kinds: FrozenSet[GroupKind]
+    namespaces: FrozenSet[str]
+
+    def __or__(self, other: Scope) -> Scope:
+        return Scope(self.kinds | other.kinds, self.namespaces | other.namespaces)
+
+
+@dataclass(frozen=True)
+class Parent:
+    """The Secret that stands for a set, kubectl's default kind of parent."""
+
+    name: str
+    namespace: str
+
+    @property
+    def id(self) -> str:
+        """The set's identifier: label of the parent and, as ``part-of``, of each member."""
+        unhashed = f"{self.name}.{self.namespace}.Secret."
+        digest = base64.urlsafe_b64encode(hashlib.sha256(unhashed.encode()).digest())
+        return f"applyset-{digest.decode().rstrip('=')}-v1"
+
+    def scope(self, kinds: Iterable[GroupKind] = (), namespaces: Iterable[str] = ()) -> Scope:
+        """A scope; cluster-scoped objects have no namespace, which is left out."""
+        return Scope(frozenset(kinds), frozenset(namespaces) - {""} | {self.namespace})
+
+    def object(self, scope: Scope) -> Object:
+        """The parent of a set whose members are in ``scope``, to be applied."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": self.name,
+                "namespace": self.namespace,
+                "labels": {_ID: self.id},
+                "annotations": {
+                    _TOOLING: f"{TOOL}/{VERSION}",
+                    _KINDS: ",".join(sorted(str(kind) for kind in scope.kinds)),
+                    _NAMESPACES: ",".join(sorted(scope.namespaces - {self.namespace})),
+                },
+            },
+        }
+
+    def read(self, live: Optional[Object]) -> Optional[Scope]:
+        """The scope that the live parent states, none if there is no parent yet.
+
+        Raises ClusterError when the Secret is no parent, that of another tool, or damaged.
+        """
+        if live is None:
+            return None
+        meta = metadata(live)
+        labels: Mapping[str, str] = meta.get("labels") or {}
+        annotations: Mapping[str, str] = meta.get("annotations") or {}
+        called = f"Secret {self.namespace}/{self.name}"
+        if _ID not in labels and _TOOLING not in annotations:
+            raise ClusterError(f"{called} exists and is no ApplySet parent: choose another name for the set")
+        self._ours(called, annotations.get(_TOOLING, ""))
+        if labels.get(_ID) != self.id:
+            raise ClusterError(
+                f"{called} has the label {_ID}={labels.get(_ID)}, but the set of this name and namespace is {self.id}. "
+                f"If it was copied or renamed, put that right, or choose another name for the set"
+            )
+        if _KINDS not in annotations:
+            raise ClusterError(
+                f"{called} does not have the annotation {_KINDS}, so the members of the set cannot be found. "
+                f"Add it with their kinds, for example {_KINDS}=DaemonSet.apps,Secret"
+            )
+        kinds = [_group_kind(text) for text in annotations[_KINDS].split(",") if text]
+        return self.scope(kinds, annotations.get(_NAMESPACES, "").split(","))
+
+    def _ours(self, called: str, tooling: str) -> None:
+        """The specification has tools refuse what belongs to another one; handing over is for a person to decide."""
+        owner = tooling.rpartition("/")[0] or tooling
+        if owner != TOOL:
+            raise ClusterError(
+                f"{called} is the ApplySet of {owner or 'an unnamed tool'}, not of {TOOL}. To hand the set over: "
+                f"kubectl annotate --overwrite -n {self.namespace} secret {self.name} {_TOOLING}={TOOL}/{VERSION}"
+            )
+
+
+def _group_kind(text: str) -> GroupKind:
+    kind, _dot, group = text.partition(".")
+    return GroupKind(group, kind)

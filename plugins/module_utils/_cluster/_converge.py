@@ -1,0 +1,240 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Make the cluster have a set of objects, or have it no more.
+
+The parent names the kinds and namespaces of its members before the first one is written, and forgets those without
+members after the last one was deleted. So a run that is killed anywhere leaves nothing that the next one does not find.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, Optional, Set
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _wait
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import Api
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._applyset import Scope
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._content_hash import ALIAS, CLAIM
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._difference import difference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._intake import DEFINITION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Key, Object, listed, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._order import rank
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._plan import (
+    Plan,
+    Request,
+    Step,
+    apply_parent,
+    plan,
+    refused,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._usage import Member, Usage
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._write import write
+
+
+def converge(client: Client, request: Request) -> Dict[str, Any]:
+    """Do what is asked for and return the module's result. In check mode only say what would be done.
+
+    Raises ClusterError.
+    """
+    planned, api = plan(client, request)
+    run = _Run(client, request, planned, api)
+    if request.present:
+        run.apply()
+    run.prune()
+    run.finish()
+    return run.result()
+
+
+class _Run:
+    def __init__(self, client: Client, request: Request, planned: Plan, api: Api) -> None:
+        self._client = client
+        self._request = request
+        self._plan = planned
+        self._api = api
+        self._parent = planned.parent
+        self._live_parent = planned.live_parent
+        # What the parent says at each moment.
+        self._stated = planned.stated
+        self._pruned: List[Member] = []
+        self._kept: Dict[Key, str] = {}
+        self._parent_action = "unchanged"
+
+    def apply(self) -> None:
+        todo = [step for step in self._plan.steps if step.action != "unchanged"]
+        wanted = self._scope(step.wanted.key for step in self._plan.steps)
+        if todo or self._stated is None:
+            self._state(wanted | (self._stated or wanted))
+        for step in todo if self._request.check else []:
+            step.action = step.action or "created"
+        if not self._request.check:
+            self._make([step for step in todo if step.unknown])
+            for number in sorted({rank(step.wanted.key.group_kind) for step in todo}):
+                of_rank = [step for step in todo if rank(step.wanted.key.group_kind) == number]
+                self._write([step for step in of_rank if not step.unknown])
+            if self._request.wait:
+                self._wait(self._plan.steps)
+
+    def _make(self, steps: List[Step]) -> None:
+        """Make all of these objects, which nobody knows yet, or none of them."""
+        problems = write(self._client, self._request, steps)
+        if not problems:
+            return
+        outcome = "nothing was applied"
+        try:
+            made = [step for step in steps if step.action == "created"]
+            self._delete([Member(step.wanted.key, step.wanted.resource, step.after or {}) for step in made])
+            if self._plan.stated is None:
+                self._remove_parent()
+            else:
+                self._state(self._plan.stated)
+        except ClusterError as error:
+            outcome = f"and the next run prunes what was made, since that failed now ({error})"
+        raise refused(self._request, problems, outcome)
+
+    def _write(self, steps: List[Step]) -> None:
+        problems = write(self._client, self._request, steps)
+        if problems:
+            raise ClusterError(
+                f"{len(problems)} objects could not be applied although a dry run was accepted; others were, and the "
+                f"next run goes on from here:\n{listed(problems)}"
+            )
+        self._wait([step for step in steps if step.wanted.key.group_kind == DEFINITION])
+
+    def _wait(self, steps: List[Step]) -> None:
+        pending = [
+            (step.wanted.key, step.wanted.resource)
+            for step in steps
+            if not _wait.ready(step.wanted.key, step.after or step.before).ready
+        ]
+        if pending:
+            _wait.until(self._client, pending, self._request.wait_timeout, _wait.ready)
+
+    def prune(self) -> None:
+        leftovers = self._plan.leftovers
+        if self._request.present and not self._request.prune:
+            self._kept = {member.key: "prune is off" for member in leftovers}
+            return
+        going: Set[Key] = {member.key for member in leftovers}
+        usage = Usage(self._client, self._api, going)
+        for number in sorted({rank(member.key.group_kind) for member in leftovers}, reverse=True):
+            members = [member for member in leftovers if rank(member.key.group_kind) == number]
+            for member in members:
+                reason = usage.reason(member)
+                if reason:
+                    self._kept[member.key] = reason
+                    going.discard(member.key)
+            self._delete([member for member in members if member.key not in self._kept])
+        self._await_end(self._plan.ending)
+
+    def _delete(self, members: List[Member]) -> None:
+        policy = "Foreground" if self._request.wait else "Background"
+
+        def one(member: Member) -> Optional[str]:
+            meta = metadata(member.live)
+            preconditions = {"uid": meta["uid"]}
+            if member.key.group_kind == CLAIM:
+                # A reservation since the claim was read changes this, and then the claim stays.
+                preconditions["resourceVersion"] = meta["resourceVersion"]
+            options: Object = {
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "preconditions": preconditions,
+                "propagationPolicy": policy,
+            }
+            if self._request.check:
+                options["dryRun"] = ["All"]
+            try:
+                self._client.delete(member.resource.path(member.key.namespace, member.key.name), options)
+            except ApiError as error:
+                if error.status == 409:
+                    return "changed at this very moment"
+                raise ClusterError(f"{member.key} could not be pruned: {error}") from error
+            return None
+
+        for member, reason in zip(members, self._client.all(one, members)):
+            if reason:
+                self._kept[member.key] = reason
+            else:
+                self._pruned.append(member)
+        self._await_end([member for member in members if member.key not in self._kept])
+
+    def _await_end(self, members: List[Member]) -> None:
+        if self._request.wait and not self._request.check:
+            ending = [(member.key, member.resource) for member in members]
+            _wait.until(self._client, ending, self._request.wait_timeout, _wait.gone)
+
+    def finish(self) -> None:
+        """Bring the parent up to date, or remove it when nothing is left."""
+        if self._request.present or self._kept:
+            self._state(self._scope([*(step.wanted.key for step in self._plan.steps), *self._kept]))
+        elif self._live_parent is not None:
+            self._remove_parent()
+            self._parent_action = "pruned"
+
+    def _remove_parent(self) -> None:
+        uid = metadata(self._live_parent or {})["uid"]
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+        if self._request.check:
+            options["dryRun"] = ["All"]
+        self._client.delete(f"/api/v1/namespaces/{self._parent.namespace}/secrets/{self._parent.name}", options)
+
+    def _scope(self, keys: Iterable[Key]) -> Scope:
+        known = list(keys)
+        return self._parent.scope((key.group_kind for key in known), (key.namespace for key in known))
+
+    def _state(self, scope: Scope) -> None:
+        """Have the parent say this."""
+        if scope == self._stated:
+            return
+        if not self._request.check:
+            self._live_parent = apply_parent(self._client, self._parent, scope, dry=False)
+        self._stated = scope
+        self._parent_action = "created" if self._plan.stated is None else "configured"
+
+    def result(self) -> Dict[str, Any]:
+        """The module's result."""
+        objects = [
+            _told(step.wanted.key, step.wanted.resource.api_version, step.action, step.wanted.alias)
+            for step in self._plan.steps
+        ]
+        for member in self._plan.leftovers:
+            alias = (metadata(member.live).get("labels") or {}).get(ALIAS, "")
+            reason = self._kept.get(member.key)
+            told = _told(member.key, member.resource.api_version, "kept" if reason else "pruned", alias)
+            objects.append({**told, "reason": reason} if reason else told)
+        key = Key("", "Secret", self._parent.namespace, self._parent.name)
+        if self._plan.stated is not None or self._parent_action != "unchanged":
+            objects.append(_told(key, "v1", self._parent_action, ""))
+        names: Dict[str, Dict[str, Dict[str, str]]] = {}
+        for step in self._plan.steps:
+            if step.wanted.alias:
+                one = step.wanted.key
+                names.setdefault(one.kind, {}).setdefault(one.namespace, {})[step.wanted.alias] = one.name
+        changed = any(told["action"] not in ("unchanged", "kept") for told in objects)
+        result = {"changed": changed, "objects": objects, "names": names}
+        return {**result, "diff": self._diff()} if self._request.diff else result
+
+    def _diff(self) -> List[Dict[str, Any]]:
+        changed = [
+            difference(step.wanted.key, step.before, step.after)
+            for step in self._plan.steps
+            if step.action in ("created", "configured")
+        ]
+        return changed + [difference(member.key, member.live, None) for member in self._pruned]
+
+
+def _told(key: Key, api_version: str, action: str, alias: str) -> Dict[str, Any]:
+    """What the user is told about an object."""
+    told = {
+        "api_version": api_version,
+        "kind": key.kind,
+        "namespace": key.namespace,
+        "name": key.name,
+        "action": action,
+    }
+    return {**told, "alias": alias} if alias else told

@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The exceptions that leave the library: what is wrong, in the user's words."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping
+
+
+class ClusterError(Exception):
+    """Something in the cluster, or in what was asked for, makes the change impossible. The message is for the user."""
+
+
+class ApiError(ClusterError):
+    """The API server answered with an error: its HTTP status and the ``Status`` object of the answer."""
+
+    def __init__(self, status: int, body: Mapping[str, Any]) -> None:
+        super().__init__(str(body.get("message") or f"HTTP status {status}"))
+        self.status = status
+        self.reason = str(body.get("reason") or "")
+        self.details: Dict[str, Any] = body.get("details") or {}
+
+    @property
+    def causes(self) -> List[Dict[str, Any]]:
+        """The causes that the API server lists, each with ``reason``, ``message`` and ``field``."""
+        return self.details.get("causes") or []

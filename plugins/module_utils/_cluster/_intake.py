@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""From the user's objects to those that are sent: checked, completed, named, in a version that the API server has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _content_hash, _dra_version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import Api, Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._applyset import PART_OF, Parent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._content_hash import ALIAS, REFERENCES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import (
+    GroupKind,
+    Key,
+    Object,
+    listed,
+    split_version,
+)
+
+DEFINITION = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An object of the set as it is sent."""
+
+    key: Key
+    resource: Resource
+    body: Object
+    # The user's name of an object whose name is made from its content, otherwise "".
+    alias: str = ""
+    # A CustomResourceDefinition of the set defines the kind, and the API server does not have it yet.
+    new_kind: bool = False
+
+
+def intake(
+    objects: Sequence[Mapping[str, Any]], parent: Parent, api: Api, ask_version: Callable[[], Mapping[str, Any]]
+) -> List[Wanted]:
+    """All objects of the set, in the user's order. ``api`` learns the kinds that the set defines.
+
+    ``ask_version`` is for :func:`_dra_version.negotiate`. Raises ClusterError with everything that is wrong.
+    """
+    problems: List[str] = []
+    sound: List[Tuple[str, Object]] = []
+    for position, item in enumerate(objects):
+        wrong = _shape(item)
+        place = f"objects[{position}]"
+        if wrong:
+            problems.append(f"{place}: {wrong}")
+        else:
+            own = {**item, "metadata": dict(item["metadata"])}
+            sound.append((f"{place} ({item['kind']} {item['metadata']['name']})", own))
+    new_kinds = _definitions(sound, api, problems)
+    dra = None
+    if any(split_version(item["apiVersion"])[0] == _dra_version.GROUP for _place, item in sound):
+        dra = _dra_version.negotiate(api.versions(_dra_version.GROUP), ask_version)
+    found: List[Wanted] = []
+    for place, item in sound:
+        try:
+            found.append(_one(item, parent, api, dra, new_kinds))
+        except ClusterError as error:
+            problems.append(f"{place}: {error}")
+    problems += _twice(found)
+    if problems:
+        raise ClusterError(listed(problems))
+    return _referring(found)
+
+
+def _shape(item: Mapping[str, Any]) -> str:
+    """What is wrong with an object by itself, ``""`` if nothing is."""
+    for field in ("apiVersion", "kind"):
+        if not isinstance(item.get(field), str) or not item[field]:
+            return f"{field} is missing"
+    meta = item.get("metadata")
+    if not isinstance(meta, dict) or not isinstance(meta.get("name"), str) or not meta["name"]:
+        return f"metadata.name of the {item['kind']} is missing; generateName is not enough, for each run would add one"
+    for field in ("labels", "annotations"):
+        if not isinstance(meta.get(field) or {}, dict):
+            return f"metadata.{field} of {item['kind']} {meta['name']} is no mapping"
+    for field in ("managedFields", "resourceVersion", "uid"):
+        if field in meta:
+            return f"metadata.{field} of {item['kind']} {meta['name']} is the API server's to set: leave it out"
+    if PART_OF in (meta.get("labels") or {}):
+        return f"label {PART_OF} of {item['kind']} {meta['name']} is set by this module: leave it out"
+    return ""
+
+
+def _definitions(sound: Sequence[Tuple[str, Object]], api: Api, problems: List[str]) -> Set[GroupKind]:
+    """The kinds that the set defines and the API server does not have yet."""
+    before = {resource.group_kind for resource in api.all()}
+    for place, item in sound:
+        if (split_version(item["apiVersion"])[0], item["kind"]) == DEFINITION:
+            try:
+                api.add_definition(item)
+            except ClusterError as error:
+                problems.append(f"{place}: {error}")
+    return {resource.group_kind for resource in api.all()} - before
+
+
+def _one(item: Object, parent: Parent, api: Api, dra: Optional[str], new_kinds: Set[GroupKind]) -> Wanted:
+    group, _version = split_version(item["apiVersion"])
+    kind = GroupKind(group, item["kind"])
+    meta = item["metadata"]
+    alias = ""
+    if kind in REFERENCES:
+        alias = meta["name"]
+        meta["name"] = _content_hash.hashed(alias, item.get("spec"))
+    if dra:
+        item = _dra_version.converted(item, dra)
+        meta = item["metadata"]
+    resource = api.must_find(kind, split_version(item["apiVersion"])[1])
+    if resource.namespaced:
+        meta.setdefault("namespace", parent.namespace)
+    elif "namespace" in meta:
+        raise ClusterError(f"a {kind.kind} is cluster-scoped: leave metadata.namespace out")
+    meta["labels"] = {**(meta.get("labels") or {}), PART_OF: parent.id, **({ALIAS: alias} if alias else {})}
+    key = Key(group, kind.kind, meta.get("namespace", ""), meta["name"])
+    if key == Key("", "Secret", parent.namespace, parent.name):
+        raise ClusterError("the Secret of this name is the parent of the set, and cannot be one of its members")
+    return Wanted(key, resource, item, alias, kind in new_kinds)
+
+
+def _twice(found: Sequence[Wanted]) -> List[str]:
+    """Objects that are there more than once. Of those with an alias, the alias counts."""
+    seen: Set[Key] = set()
+    problems = []
+    for one in found:
+        key = one.key._replace(name=one.alias or one.key.name)
+        if key in seen:
+            problems.append(f"{key} is in the set twice")
+        seen.add(key)
+    return problems
+
+
+def _referring(found: Sequence[Wanted]) -> List[Wanted]:
+    """The same, with the names of claims and templates where others name them by alias."""
+    names: Dict[str, Dict[Tuple[str, str], str]] = {}
+    for one in found:
+        if one.alias:
+            field = REFERENCES[one.key.group_kind]
+            names.setdefault(one.key.namespace, {})[field, one.alias] = one.key.name
+    return [
+        one
+        if one.alias or one.key.namespace not in names
+        else Wanted(one.key, one.resource, _content_hash.renamed(one.body, names[one.key.namespace]), "", one.new_kind)
+        for one in found
+    ]

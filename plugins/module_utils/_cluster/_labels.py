@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Labels of many nodes at once: one list, and one write for each node that differs."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+
+_NODES = "/api/v1/nodes"
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+Labels = Mapping[str, Optional[str]]
+
+
+def converge(client: Client, wanted: Mapping[str, Labels], manager: str, check: bool) -> Dict[str, Any]:
+    """Give each node its labels, ``None`` meaning none; ``changed``, ``nodes`` (names) and ``diff``.
+
+    A node that is only to lose labels may be missing. Raises ClusterError.
+    """
+    present = {node["metadata"]["name"]: node["metadata"] for node in client.get(_NODES, accept=_METADATA)["items"]}
+    missing = [name for name, labels in wanted.items() if name not in present and any(labels.values())]
+    if missing:
+        raise ClusterError(f"no such node in the cluster: {fold(missing)}")
+    before: Dict[str, Labels] = {}
+    for name, labels in wanted.items():
+        known = present.get(name, {}).get("labels") or {}
+        now = {label: known.get(label) for label in labels}
+        if now != dict(labels):
+            before[name] = now
+
+    def write(name: str) -> None:
+        # With the uid it fails if another node has this name by now.
+        meta = {"uid": present[name]["uid"], "labels": wanted[name]}
+        client.merge(f"{_NODES}/{name}", {"metadata": meta}, {"fieldManager": manager})
+
+    if not check:
+        client.all(write, list(before))
+    return {"changed": bool(before), "nodes": list(before), "diff": _diff(before, wanted)}
+
+
+def _diff(before: Mapping[str, Labels], wanted: Mapping[str, Labels]) -> List[Dict[str, str]]:
+    if not before:
+        return []
+
+    def text(side: Mapping[str, Labels]) -> str:
+        return "".join(f"{name} {k}: {v}\n" for name in before for k, v in side[name].items() if v is not None)
+
+    header = "labels of nodes"
+    return [{"before_header": header, "after_header": header, "before": text(before), "after": text(wanted)}]

@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Objects for a repository, as the module ``applyset`` would apply them: order, and names made from content."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Dict, List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _content_hash, _order
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import GroupKind, split_version
+
+
+def ordered(objects: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    """Copies of the objects in the order in which they are applied."""
+    found = []
+    for item in objects:
+        one: Dict[str, Any] = copy.deepcopy(dict(item))
+        kind = GroupKind(split_version(one["apiVersion"])[0], one["kind"])
+        if kind in _content_hash.REFERENCES:
+            meta = one["metadata"]
+            meta["labels"] = {**(meta.get("labels") or {}), _content_hash.ALIAS: meta["name"]}
+            meta["name"] = _content_hash.hashed(meta["name"], one.get("spec"))
+        found.append((_order.rank(kind), one))
+    return [one for _rank, one in sorted(found, key=lambda entry: entry[0])]

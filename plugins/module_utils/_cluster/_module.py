@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The frame of the modules that talk to a cluster: options, connection and failures are those of kubernetes.core."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+from ansible.module_utils.basic import AnsibleModule
+
+try:
+    from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
+    from ansible_collections.kubernetes.core.plugins.module_utils.k8s.client import get_api_client
+    from ansible_collections.kubernetes.core.plugins.module_utils.k8s.core import AnsibleK8SModule
+
+    HAS_KUBERNETES_CORE = True
+except ImportError:
+    AUTH_ARG_SPEC = {}
+    HAS_KUBERNETES_CORE = False
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import THREADS, Client
+
+
+def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, Any]]) -> None:
+    """A module with these options and those of authentication.
+
+    ``call`` gets the module (its ``params``, ``check_mode`` and ``_diff``) and the connection, and returns the result.
+    The text of a ClusterError becomes the module's failure.
+    """
+    options = {**AUTH_ARG_SPEC, **argument_spec}
+    if not HAS_KUBERNETES_CORE:
+        AnsibleModule(argument_spec=options).fail_json(msg="the collection kubernetes.core is needed")
+    module = AnsibleK8SModule(module_class=AnsibleModule, argument_spec=options, supports_check_mode=True)
+    try:
+        result = call(module, connect(module))
+    except ClusterError as error:
+        module.fail_json(msg=str(error))
+    # The objects of a large set would cost more on their way back than to be applied.
+    arguments = {name: value for name, value in module.params.items() if not isinstance(value, list)}
+    module.exit_json(**result, invocation={"module_args": arguments})
+
+
+def connect(module: Any) -> Client:
+    """A connection with the authentication options of the module. Raises ClusterError."""
+    from kubernetes.client.rest import RESTClientObject
+    from urllib3._collections import HTTPHeaderDict
+
+    try:
+        dynamic = get_api_client(module)
+    except Exception as error:
+        raise ClusterError(f"no connection to the cluster: {error}") from error
+    configuration = dynamic.configuration
+    configuration.connection_pool_maxsize = THREADS
+    defaults = dynamic.client.client.default_headers
+
+    def headers() -> Any:
+        merged = HTTPHeaderDict()
+        for name, value in defaults.items():
+            # With several Impersonate-Group, kubernetes.core has keys that look the same and are not.
+            merged.add(str(name), value)
+        for auth in configuration.auth_settings().values():
+            merged[auth["key"]] = auth["value"]
+        return merged
+
+    return Client(RESTClientObject(configuration).pool_manager, configuration.host, headers)

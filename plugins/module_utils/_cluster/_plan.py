@@ -1,0 +1,285 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What has to be done to make the cluster have the set, found out without changing anything."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Dict, Iterable, List, Optional, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import ACCEPT, Api, Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._applyset import (
+    PARENT_MANAGER,
+    PART_OF,
+    Parent,
+    Scope,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._difference import same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._intake import Wanted, intake
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._managed import unchanged
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import (
+    GroupKind,
+    Key,
+    Object,
+    key_of,
+    listed,
+    metadata,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import (
+    JSON,
+    METADATA,
+    METADATA_LIST,
+    Answer,
+    Client,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._usage import Member
+
+_DRY = {"dryRun": "All"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asks for."""
+
+    name: str
+    namespace: str
+    objects: List[Object] = field(default_factory=list)
+    field_manager: str = "zerocopy.rdma"
+    force_conflicts: bool = False
+    prune: bool = True
+    wait: bool = False
+    # Seconds without progress.
+    wait_timeout: float = 120.0
+    present: bool = True
+    check: bool = False
+    diff: bool = False
+
+
+@dataclass
+class Step:
+    """One object of the set and what happens to it. ``action`` is ``""`` where only the write itself will tell."""
+
+    wanted: Wanted
+    action: str
+    # Nobody can know the name of this object, which does not exist yet. So it is tried by making it, for half the price
+    # of a dry run and a write, and taken back if another one is refused.
+    unknown: bool = False
+    before: Optional[Object] = None
+    after: Optional[Object] = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps in the user's order, members of the set that are no longer wanted, and those that are being deleted."""
+
+    parent: Parent
+    live_parent: Optional[Object]
+    # What the live parent says, None if there is none.
+    stated: Optional[Scope]
+    steps: List[Step]
+    leftovers: List[Member]
+    ending: List[Member]
+
+
+def apply_query(request: Request, dry: bool = False) -> Dict[str, str]:
+    """The query of server-side apply for the members of the set."""
+    query = {
+        "fieldManager": request.field_manager,
+        "fieldValidation": "Strict",
+        "force": str(request.force_conflicts).lower(),
+    }
+    return {**query, **_DRY} if dry else query
+
+
+def apply_parent(client: Client, parent: Parent, scope: Scope, dry: bool) -> Object:
+    """Create or change the parent. Its fields are the tool's own, whoever had them before. Raises ClusterError."""
+    query = {"fieldManager": PARENT_MANAGER, "fieldValidation": "Strict", "force": "true"}
+    path = f"/api/v1/namespaces/{parent.namespace}/secrets/{parent.name}"
+    try:
+        return client.apply(path, parent.object(scope), {**query, **_DRY} if dry else query).body
+    except ApiError as error:
+        if error.status == 404:
+            raise ClusterError(
+                f"namespace {parent.namespace}, where the parent of the set shall be, does not exist: it cannot be in "
+                f"the set itself, so choose one that exists, such as kube-system"
+            ) from error
+        raise ClusterError(f"Secret {parent.namespace}/{parent.name}, the parent of the set: {error}") from error
+
+
+def plan(client: Client, request: Request) -> Tuple[Plan, Api]:
+    """What has to be done. Raises ClusterError when something is wrong, for all objects at once."""
+    parent = Parent(request.name, request.namespace)
+    path = f"/api/v1/namespaces/{parent.namespace}/secrets/{parent.name}"
+    documents = client.all(lambda root: client.get(root, accept=ACCEPT), ["/api", "/apis"])
+    api = Api(documents)
+    live_parent = client.find(path)
+    stated = parent.read(live_parent)
+    objects = request.objects if request.present else []
+    wanted = intake(objects, parent, api, lambda: client.get("/version"))
+    members = _members(client, api, parent, stated, wanted)
+    steps = [_step(one, members, request.field_manager) for one in wanted]
+    keys = {one.key for one in wanted}
+    namespaces = {key.name for key in keys if key.group_kind == ("", "Namespace")}
+    unwanted = [member for key, member in members.items() if key not in keys]
+    ending = [member for member in unwanted if "deletionTimestamp" in metadata(member.live)]
+    leftovers = [member for member in unwanted if member not in ending]
+    _refuse_terminating(steps)
+    todo = [step for step in steps if step.action != "unchanged"]
+    _refuse_foreign(client, parent, [step.wanted for step in todo if step.before is None])
+    if wanted and stated is None:
+        apply_parent(client, parent, parent.scope(), dry=True)
+    for step in todo:
+        free = step.wanted.key.namespace not in namespaces and not request.check
+        step.unknown = bool(step.wanted.alias) and step.before is None and free
+    _try(client, request, [step for step in todo if not step.unknown], namespaces)
+    return Plan(parent, live_parent, stated, steps, leftovers, ending), api
+
+
+def _members(
+    client: Client, api: Api, parent: Parent, stated: Optional[Scope], wanted: List[Wanted]
+) -> Dict[Key, Member]:
+    """All members of the set: a list call for each kind and namespace."""
+    scope = parent.scope((), (one.key.namespace for one in wanted)) | (stated or parent.scope())
+    resources: Dict[GroupKind, Resource] = {}
+    for kind in sorted(scope.kinds):
+        found = api.find(kind)
+        # A kind that is gone took its objects with it.
+        if found is not None:
+            resources[kind] = found
+    for one in wanted:
+        if not one.new_kind:
+            resources[one.key.group_kind] = one.resource
+    query = {"labelSelector": f"{PART_OF}={parent.id}"}
+    found_members: Dict[Key, Member] = {}
+    for resource, items in _lists(client, _places(resources.values(), scope.namespaces), query):
+        for item in items:
+            key = key_of(item, resource.group_kind)
+            found_members[key] = Member(key, resource, item)
+    return found_members
+
+
+def _places(resources: Iterable[Resource], namespaces: Iterable[str]) -> List[Tuple[Resource, str]]:
+    return [
+        (resource, namespace)
+        for resource in resources
+        for namespace in (sorted(namespaces) if resource.namespaced else [""])
+    ]
+
+
+def _lists(
+    client: Client, places: List[Tuple[Resource, str]], query: Dict[str, str], accept: str = JSON
+) -> List[Tuple[Resource, List[Object]]]:
+    def one(place: Tuple[Resource, str]) -> Tuple[Resource, List[Object]]:
+        resource, namespace = place
+        try:
+            return resource, client.get(resource.path(namespace), query, accept).get("items") or []
+        except ApiError as error:
+            # A kind whose definition is gone, and in the set again.
+            if error.status == 404:
+                return resource, []
+            raise
+
+    return client.all(one, places)
+
+
+def _step(wanted: Wanted, members: Dict[Key, Member], manager: str) -> Step:
+    member = members.get(wanted.key)
+    if member is None:
+        return Step(wanted, "")
+    is_same = unchanged(member.live, wanted.body, manager, fixed=bool(wanted.alias))
+    return Step(wanted, "unchanged" if is_same else "", before=member.live)
+
+
+def _refuse_terminating(steps: List[Step]) -> None:
+    """What is being deleted will be gone whatever is applied to it. Raises ClusterError."""
+    held = [str(step.wanted.key) for step in steps if "deletionTimestamp" in metadata(step.before or {})]
+    if held:
+        raise ClusterError(f"being deleted at the moment, nothing was applied; run again when gone:\n{listed(held)}")
+
+
+def _refuse_foreign(client: Client, parent: Parent, new: List[Wanted]) -> None:
+    """An object can be in one set only: that of another one is not taken over. Raises ClusterError."""
+    keys = {one.key for one in new if not one.new_kind}
+    resources = {one.resource.group_kind: one.resource for one in new if not one.new_kind}
+    places = [
+        (resource, namespace)
+        for resource, namespace in _places(resources.values(), {key.namespace for key in keys} - {""})
+        if any(key.group_kind == resource.group_kind and key.namespace == namespace for key in keys)
+    ]
+    query = {"labelSelector": f"{PART_OF},{PART_OF}!={parent.id}"}
+    foreign = []
+    for resource, items in _lists(client, places, query, METADATA_LIST):
+        for item in items:
+            key = key_of(item, resource.group_kind)
+            if key in keys:
+                foreign.append(f"{key} is in the set {metadata(item)['labels'][PART_OF]}")
+    if foreign:
+        raise ClusterError(
+            f"{listed(foreign)}\nan object can be in one set only. To see the parents of the other ones: "
+            f"kubectl get secrets,configmaps -A -L applyset.kubernetes.io/id"
+        )
+
+
+def _try(client: Client, request: Request, todo: List[Step], namespaces: Set[str]) -> None:
+    """Dry-run everything that may have to be written, and note what would happen. Raises ClusterError."""
+    query = apply_query(request, dry=True)
+
+    def one(step: Step) -> Optional[Answer]:
+        wanted = step.wanted
+        if wanted.new_kind:
+            return None
+        path = wanted.resource.path(wanted.key.namespace, wanted.key.name)
+        accept = METADATA if step.before is None and not request.diff else JSON
+        try:
+            return client.apply(path, wanted.body, query, accept)
+        except ApiError as error:
+            if _untold(error, namespaces):
+                return None
+            raise
+
+    problems = []
+    for step, answer in zip(todo, client.map(one, todo)):
+        if isinstance(answer, ClusterError):
+            problems.append(explained(step.wanted, answer))
+        elif answer is None:
+            step.after = step.wanted.body
+        else:
+            step.after = answer.body
+            if step.before is not None and same(step.before, answer.body, request.field_manager):
+                step.action = "unchanged"
+            else:
+                step.action = "created" if answer.status == 201 else "configured"
+    if problems:
+        raise refused(request, problems, "nothing was applied")
+
+
+def refused(request: Request, problems: List[str], outcome: str) -> ClusterError:
+    """The error for objects that the API server does not accept."""
+    return ClusterError(
+        f"{len(problems)} of {len(request.objects)} objects are refused, {outcome}:\n{listed(problems)}"
+    )
+
+
+def _untold(error: ApiError, namespaces: Set[str]) -> bool:
+    """Whether a dry run cannot tell: a namespace of the set does not exist yet, or a webhook knows no dry run."""
+    if error.status == 404 and error.details.get("kind") == "namespaces":
+        return error.details.get("name") in namespaces
+    return error.status == 400 and "does not support dry run" in str(error)
+
+
+def explained(wanted: Wanted, error: ClusterError) -> str:
+    """An error of applying an object; for a conflict, whose field it is and what to do about it."""
+    conflicts = []
+    for cause in error.causes if isinstance(error, ApiError) else []:
+        if cause.get("reason") == "FieldManagerConflict":
+            manager = re.search('"([^"]*)"', str(cause.get("message")))
+            conflicts.append(f"{cause.get('field')} belongs to {manager.group(1) if manager else 'another manager'}")
+    if not conflicts:
+        return f"{wanted.key}: {error}"
+    return f"{wanted.key}: {'; '.join(conflicts)}: leave the field out, or take it over with force_conflicts"

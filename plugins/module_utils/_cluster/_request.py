@@ -1,0 +1,220 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""HTTP requests to the API server: raw JSON, a few at a time, repeated where that is right.
+
+All that is sent may be sent twice: to read, to apply, and to delete an object of a given uid. So whatever can be
+expected to go away by itself is tried again: a full queue (429), an etcd election, an API server or load balancer that
+restarts, a webhook whose pods do. A connection that is refused at the very first is not: then the address is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
+from urllib.parse import urlencode
+
+try:
+    from urllib3.exceptions import HTTPError
+except ImportError:
+    # It comes with the kubernetes library, whose absence is reported elsewhere.
+    HTTPError = OSError  # type: ignore[misc, assignment]
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Object
+
+THREADS = 8
+# Seconds for which one request is repeated: a kube-apiserver of kubeadm restarts in about half of it.
+PATIENCE = 60.0
+_CONNECT_SECONDS = 10.0
+_READ_SECONDS = 70.0
+_WATCH_SECONDS = 60
+_FIRST_DELAY, _LONGEST_DELAY = 0.1, 5.0
+
+JSON = "application/json"
+# Answers without spec and status, which spares the API server and us most of the work with them.
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+Query = Mapping[str, Union[str, int]]
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+
+
+class Answer(NamedTuple):
+    """HTTP status and JSON body."""
+
+    status: int
+    body: Object
+
+
+class Client:
+    """The API server as one user sees it."""
+
+    def __init__(self, pool: Any, host: str, headers: Callable[[], Any]) -> None:
+        """``pool`` is a ``urllib3.PoolManager`` with at least :data:`THREADS` connections for each host.
+
+        ``headers`` returns a new ``HTTPHeaderDict``; it is called for each request, since tokens expire.
+        """
+        self._pool = pool
+        self._host = host.rstrip("/")
+        self._headers = headers
+        self._reached = False
+        self._threads = ThreadPoolExecutor(THREADS)
+
+    def get(self, path: str, query: Optional[Query] = None, accept: str = JSON) -> Object:
+        """Read an object or a list. Raises ApiError, ClusterError."""
+        return self._request("GET", path, query, {"Accept": accept}).body
+
+    def find(self, path: str) -> Optional[Object]:
+        """Read an object that may be absent. Raises ApiError, ClusterError."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def apply(self, path: str, item: Object, query: Query, accept: str = JSON) -> Answer:
+        """Server-side apply. The status is 201 if there was no such object. Raises ApiError, ClusterError."""
+        headers = {"Accept": accept, "Content-Type": "application/apply-patch+yaml"}
+        return self._request("PATCH", path, query, headers, item)
+
+    def merge(self, path: str, item: Object, query: Query) -> Answer:
+        """Change the fields of an object that are given, ``None`` meaning none. Raises ApiError, ClusterError."""
+        headers = {"Accept": "application/json", "Content-Type": "application/merge-patch+json"}
+        return self._request("PATCH", path, query, headers, item)
+
+    def delete(self, path: str, options: Object, query: Optional[Query] = None) -> None:
+        """Delete an object, which may be gone. Raises ApiError, ClusterError."""
+        headers = {"Accept": JSON, "Content-Type": JSON}
+        try:
+            self._request("DELETE", path, query, headers, options)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    def watch(self, path: str, query: Query, seconds: float) -> Iterator[Object]:
+        """Events of a watch until ``seconds`` have passed, or earlier: the caller has to be ready to start anew."""
+        full = {**query, "watch": "1", "timeoutSeconds": min(max(1, int(seconds)), _WATCH_SECONDS)}
+        response = None
+        try:
+            response = self._send("GET", path, full, {"Accept": JSON}, None, stream=True)
+            if response.status >= 400:
+                raise ApiError(response.status, _json(response.data))
+            rest = b""
+            for chunk in response.stream(65536):
+                *lines, rest = (rest + chunk).split(b"\n")
+                yield from (json.loads(line) for line in lines if line)
+        except (HTTPError, OSError):
+            return
+        finally:
+            if response is not None:
+                response.close()
+
+    def map(self, call: Callable[[_In], _Out], items: Sequence[_In]) -> List[Union[_Out, ClusterError]]:
+        """What ``call`` returns for each item, or the error that it raises, in the order of the items."""
+
+        def caught(item: _In) -> Union[_Out, ClusterError]:
+            try:
+                return call(item)
+            except ClusterError as error:
+                return error
+
+        return list(self._threads.map(caught, items))
+
+    def all(self, call: Callable[[_In], _Out], items: Sequence[_In]) -> List[_Out]:
+        """The same, but raises the first of the errors, when all are done."""
+        done = []
+        for one in self.map(call, items):
+            if isinstance(one, ClusterError):
+                raise one
+            done.append(one)
+        return done
+
+    def _request(
+        self, method: str, path: str, query: Optional[Query], headers: Mapping[str, str], body: Optional[Object] = None
+    ) -> Answer:
+        deadline = time.monotonic() + PATIENCE
+        delay = _FIRST_DELAY
+        data = None if body is None else json.dumps(body).encode()
+        while True:
+            asked = None
+            try:
+                response = self._send(method, path, query, headers, data)
+                self._reached = True
+                if response.status < 400:
+                    return Answer(response.status, _json(response.data))
+                error: ClusterError = ApiError(response.status, _json(response.data))
+                if not _passing(error, method):
+                    raise error
+                asked = _seconds(response.headers.get("Retry-After"))
+            except (HTTPError, OSError) as problem:
+                error = ClusterError(f"{self._host}: {_reason(problem)}")
+                if not self._reached:
+                    raise error from problem
+            pause = delay if asked is None else asked
+            if time.monotonic() + pause > deadline:
+                raise ClusterError(f"{error} (tried for {PATIENCE:.0f} s: {method} {path})")
+            time.sleep(pause)
+            delay = min(delay * 2, _LONGEST_DELAY)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Optional[Query],
+        headers: Mapping[str, str],
+        data: Optional[bytes],
+        stream: bool = False,
+    ) -> Any:
+        from urllib3 import Timeout
+
+        merged = self._headers()
+        merged.update(headers)
+        url = self._host + path + (f"?{urlencode(query)}" if query else "")
+        return self._pool.request(
+            method,
+            url,
+            body=data,
+            headers=merged,
+            redirect=False,
+            retries=False,
+            preload_content=not stream,
+            timeout=Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
+        )
+
+
+def _passing(error: ClusterError, method: str) -> bool:
+    """Whether an error will go away by itself."""
+    if not isinstance(error, ApiError):
+        return False
+    if error.status in (429, 502, 503, 504):
+        return True
+    if error.status == 500:
+        return any(text in str(error) for text in ("etcdserver:", "etcd cluster", "failed calling webhook"))
+    # Two writers at the same moment. A conflict of field managers has causes; that of a delete is an answer.
+    return error.status == 409 and method == "PATCH" and not error.causes
+
+
+def _json(data: bytes) -> Dict[str, Any]:
+    try:
+        body = json.loads(data)
+    except ValueError:
+        return {"message": data[:500].decode(errors="replace").strip()}
+    return body if isinstance(body, dict) else {"message": str(body)}
+
+
+def _seconds(value: Optional[str]) -> Optional[float]:
+    """Retry-After in its form with seconds, the only one that the API server uses."""
+    return float(value) if value is not None and value.isdigit() else None
+
+
+def _reason(problem: Exception) -> str:
+    inner = getattr(problem, "reason", None)
+    return str(inner or problem)

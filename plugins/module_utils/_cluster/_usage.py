@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Whether something still needs an object that has left the set.
+
+A ResourceClaim or template is needed by whatever names it: pods, and everything that makes pods. What that is besides
+Kubernetes' own workloads nobody knows (LeaderWorkerSet, JobSet, RayCluster ...), so all custom resources of the
+namespace are searched for the name. It costs a list of each kind, and only when a claim or template has left the set.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import Api, Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._content_hash import CLAIM, REFERENCES, TEMPLATE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._intake import DEFINITION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import (
+    GroupKind,
+    Key,
+    Object,
+    key_of,
+    values_of,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+
+_POD = GroupKind("", "Pod")
+_DEVICE_CLASS = GroupKind("resource.k8s.io", "DeviceClass")
+# Of Kubernetes' own groups, those that have pod templates; scheduling.k8s.io has pod groups with claims (KEP-5729).
+_GROUPS = ("apps", "batch", "scheduling.k8s.io")
+_CORE_KINDS = ("Pod", "PodTemplate", "ReplicationController")
+_UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+
+
+class Member(NamedTuple):
+    """An object of the set as it is in the cluster."""
+
+    key: Key
+    resource: Resource
+    live: Object
+
+
+class Usage:
+    """Who needs what, asked for once for each namespace."""
+
+    def __init__(self, client: Client, api: Api, going: Collection[Key]) -> None:
+        """``going`` are objects that are to be deleted, or have just been: they need nothing any more."""
+        self._client = client
+        self._api = api
+        self._going = going
+        self._named: Dict[str, Dict[Tuple[str, str], str]] = {}
+        self._unseen: Dict[str, str] = {}
+        self._classes: Optional[Dict[str, str]] = None
+
+    def reason(self, member: Member) -> str:
+        """Why the object has to stay, ``""`` if nothing needs it. Raises ApiError, ClusterError."""
+        key = member.key
+        if key.group_kind in REFERENCES:
+            reserved = (member.live.get("status") or {}).get("reservedFor") or []
+            if reserved:
+                return "reserved for " + ", ".join(f"{one.get('resource')} {one.get('name')}" for one in reserved)
+            if key.namespace not in self._named:
+                self._search(key.namespace)
+            user = self._named[key.namespace].get((REFERENCES[key.group_kind], key.name), "")
+            return user or self._unseen[key.namespace]
+        if key.group_kind == _DEVICE_CLASS:
+            if self._classes is None:
+                self._classes = self._search_classes()
+            return self._classes.get(key.name, "")
+        if key.group_kind == ("", "Namespace"):
+            pods = self._list(self._api.find(_POD), key.name, {**_UNFINISHED, "limit": "1"})
+            return "has pods" if pods else ""
+        if key.group_kind == DEFINITION:
+            spec = member.live["spec"]
+            kind = GroupKind(spec["group"], spec["names"]["kind"])
+            users = [one for one in self._keys(self._api.find(kind)) if one not in self._going]
+            return f"has objects: {users[0]}" if users else ""
+        return ""
+
+    def _search(self, namespace: str) -> None:
+        """Find what names a claim or template in a namespace, and which kinds may not be looked at."""
+        named = self._named[namespace] = {}
+        unseen: List[str] = []
+
+        def search(resource: Resource) -> List[Tuple[Tuple[str, str], str]]:
+            query = _UNFINISHED if resource.group_kind == _POD else {}
+            try:
+                items = self._list(resource, namespace, query)
+            except ApiError as error:
+                if error.status != 403:
+                    raise
+                unseen.append(resource.plural)
+                return []
+            return [
+                (reference, f"named by {resource.kind} {item['metadata']['name']}")
+                for item in items
+                if key_of(item, resource.group_kind) not in self._going
+                for reference in values_of(item, tuple(REFERENCES.values()))
+            ]
+
+        for found in self._client.all(search, list(self._holders())):
+            for reference, user in found:
+                named.setdefault(reference, user)
+        self._unseen[namespace] = (
+            f"may be in use: {', '.join(sorted(unseen))} of namespace {namespace} may not be listed" if unseen else ""
+        )
+
+    def _holders(self) -> Iterator[Resource]:
+        """The kinds whose objects may name a claim or template."""
+        for resource in self._api.all():
+            group = resource.group
+            custom = "." in group and not group.endswith(".k8s.io")
+            core = group == "" and resource.kind in _CORE_KINDS
+            if resource.namespaced and "list" in resource.verbs and (core or custom or group in _GROUPS):
+                yield resource
+
+    def _search_classes(self) -> Dict[str, str]:
+        """The classes that claims and templates ask for, with one of those."""
+        found: Dict[str, str] = {}
+        for kind in (CLAIM, TEMPLATE):
+            for item in self._list(self._api.find(kind)):
+                key = key_of(item, kind)
+                if key not in self._going:
+                    for _field, name in values_of(item.get("spec"), ("deviceClassName",)):
+                        found.setdefault(name, f"asked for by {key}")
+        return found
+
+    def _keys(self, resource: Optional[Resource]) -> List[Key]:
+        return [key_of(item, resource.group_kind) for item in self._list(resource)] if resource else []
+
+    def _list(self, resource: Optional[Resource], namespace: str = "", query: Any = None) -> List[Object]:
+        if resource is None:
+            return []
+        try:
+            items: List[Object] = self._client.get(resource.path(namespace), query).get("items") or []
+        except ApiError as error:
+            if error.status in (404, 405):
+                return []
+            raise
+        return items

@@ -1,0 +1,238 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Waiting until objects do their work, or are gone, by watching them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import (
+    GroupKind,
+    Key,
+    Object,
+    listed,
+    metadata,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+
+_AGAIN_SECONDS = 0.5
+
+
+class State(NamedTuple):
+    """How far an object is: ``text`` is for people, and changes as long as there is progress."""
+
+    ready: bool
+    text: str
+    # It will not become ready any more.
+    failed: bool = False
+
+
+_READY = State(True, "ready")
+
+
+def state(kind: GroupKind, live: Object) -> State:
+    """How far an object is. What has no notion of being ready is."""
+    status = live.get("status") or {}
+    # Only controllers that set observedGeneration say which generation their status is about.
+    seen = status.get("observedGeneration")
+    expected = kind in _WORKLOADS
+    if (seen is None and expected) or (seen is not None and seen < metadata(live).get("generation", 0)):
+        return State(False, "its controller has not seen the change yet")
+    judge = _JUDGES.get(kind, _conditions("Ready", "Available"))
+    return judge(live.get("spec") or {}, status)
+
+
+def _rollout(spec: Mapping[str, Any], status: Mapping[str, Any], wanted: int, updated: str, ready: str) -> State:
+    """Pods of the new template, then those that are available, out of those wanted."""
+    if (spec.get("strategy") or spec.get("updateStrategy") or {}).get("type") == "OnDelete":
+        return _READY
+    for field, text in ((updated, "updated"), (ready, "available")):
+        count = status.get(field) or 0
+        if count < wanted:
+            return State(False, f"{count} of {wanted} pods {text}")
+    return _READY
+
+
+def _deployment(spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
+    progressing = _condition(status, "Progressing")
+    if progressing.get("reason") == "ProgressDeadlineExceeded":
+        return State(False, str(progressing.get("message")), failed=True)
+    return _rollout(spec, status, spec.get("replicas", 1), "updatedReplicas", "availableReplicas")
+
+
+def _daemon_set(spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
+    wanted = status.get("desiredNumberScheduled") or 0
+    return _rollout(spec, status, wanted, "updatedNumberScheduled", "numberAvailable")
+
+
+def _stateful_set(spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
+    return _rollout(spec, status, spec.get("replicas", 1), "updatedReplicas", "availableReplicas")
+
+
+def _job(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
+    failed = _condition(status, "Failed")
+    if failed.get("status") == "True":
+        return State(False, str(failed.get("message")), failed=True)
+    if _condition(status, "Complete").get("status") == "True":
+        return _READY
+    return State(False, f"{status.get('succeeded') or 0} pods succeeded, {status.get('failed') or 0} failed")
+
+
+def _pod(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
+    phase = status.get("phase")
+    if phase == "Failed":
+        return State(False, str(status.get("message") or "failed"), failed=True)
+    if phase == "Succeeded" or _condition(status, "Ready").get("status") == "True":
+        return _READY
+    waiting = _condition(status, "PodScheduled")
+    return State(False, str(waiting.get("message") or phase))
+
+
+def _namespace(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
+    return State(status.get("phase") == "Active", str(status.get("phase")))
+
+
+def _definition(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
+    accepted = _condition(status, "NamesAccepted")
+    if accepted.get("status") == "False":
+        return State(False, str(accepted.get("message")), failed=True)
+    return State(_condition(status, "Established").get("status") == "True", "not established yet")
+
+
+def _conditions(*names: str) -> Callable[[Mapping[str, Any], Mapping[str, Any]], State]:
+    """Of these conditions, those that the object has must be true."""
+
+    def judge(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
+        for name in names:
+            found = _condition(status, name)
+            if found and found.get("status") != "True":
+                return State(False, str(found.get("message") or found.get("reason") or f"not {name}"))
+        return _READY
+
+    return judge
+
+
+def _condition(status: Mapping[str, Any], name: str) -> Dict[str, Any]:
+    for found in status.get("conditions") or []:
+        if isinstance(found, dict) and found.get("type") == name:
+            return found
+    return {}
+
+
+_WORKLOADS = {
+    GroupKind("apps", "Deployment"): _deployment,
+    GroupKind("apps", "DaemonSet"): _daemon_set,
+    GroupKind("apps", "StatefulSet"): _stateful_set,
+}
+_JUDGES = {
+    **_WORKLOADS,
+    GroupKind("batch", "Job"): _job,
+    GroupKind("", "Pod"): _pod,
+    GroupKind("", "Namespace"): _namespace,
+    GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+    GroupKind("apiregistration.k8s.io", "APIService"): _conditions("Available"),
+}
+
+
+def until(
+    client: Client,
+    objects: Sequence[Tuple[Key, Resource]],
+    seconds: float,
+    judge: Callable[[Key, Optional[Object]], State],
+) -> None:
+    """Wait until ``judge`` finds all objects ready; it is given None for one that is absent.
+
+    ``seconds`` is how long an object may make no progress. Raises ClusterError that says how far each object is.
+    """
+
+    def one(item: Tuple[Key, Resource]) -> str:
+        found = _until(client, *item, seconds, judge)
+        return "" if found.ready else f"{item[0]}: {found.text}{_cause(client, *item)}"
+
+    late = [text for text in client.all(one, objects) if text]
+    if late:
+        raise ClusterError(f"without progress for {seconds:.0f} s, or failed:\n{listed(late)}")
+
+
+def ready(key: Key, live: Optional[Object]) -> State:
+    """Judge for objects that shall do their work."""
+    return State(False, "absent") if live is None else state(key.group_kind, live)
+
+
+def gone(_key: Key, live: Optional[Object]) -> State:
+    """Judge for objects that shall be gone."""
+    held: List[str] = metadata(live or {}).get("finalizers") or []
+    text = f"still there, held by {', '.join(held)}" if held else "still there"
+    return State(live is None, text)
+
+
+def _cause(client: Client, key: Key, resource: Resource) -> str:
+    """What a pod of a workload suffers from, to be added to how far the workload is."""
+    live = client.find(resource.path(key.namespace, key.name)) if key.group_kind in _WORKLOADS else None
+    labels = (live or {}).get("spec", {}).get("selector", {}).get("matchLabels") or {}
+    if not labels:
+        return ""
+    query = {"labelSelector": ",".join(f"{name}={value}" for name, value in labels.items())}
+    for pod in client.get(f"/api/v1/namespaces/{key.namespace}/pods", query).get("items") or []:
+        trouble = pod_trouble(pod)
+        if trouble:
+            return f"; Pod {pod['metadata']['name']}: {trouble}"
+    return ""
+
+
+def pod_trouble(pod: Object) -> str:
+    """Why a pod does not run, ``""`` if it does or is about to."""
+    status = pod.get("status") or {}
+    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+            place = pod["spec"].get("nodeName")
+            return f"on {place}, container {container['name']}: {waiting['reason']}: {waiting.get('message', '')}"
+    scheduled = _condition(status, "PodScheduled")
+    return str(scheduled.get("message") or "") if scheduled.get("status") == "False" else ""
+
+
+def _until(
+    client: Client,
+    key: Key,
+    resource: Resource,
+    seconds: float,
+    judge: Callable[[Key, Optional[Object]], State],
+) -> State:
+    deadline = time.monotonic() + seconds
+    last = None
+    while True:
+        live = client.find(resource.path(key.namespace, key.name))
+        found = judge(key, live)
+        query = {"fieldSelector": f"metadata.name={key.name}"}
+        if live is not None:
+            query["resourceVersion"] = metadata(live)["resourceVersion"]
+        began = time.monotonic()
+        events = client.watch(resource.path(key.namespace), query, deadline - began)
+        try:
+            while True:
+                if found.text != last:
+                    last = found.text
+                    deadline = time.monotonic() + seconds
+                if found.ready or found.failed or time.monotonic() >= deadline:
+                    return found
+                event = next(events, None)
+                if event is None or event["type"] == "ERROR":
+                    break
+                found = judge(key, None if event["type"] == "DELETED" else event["object"])
+        except ApiError as error:
+            # Gone is the resourceVersion, too old for a watch.
+            if error.status != 410:
+                raise
+        finally:
+            events.close()  # type: ignore[attr-defined]
+        # A load balancer that ends every watch at once shall not make this a busy loop.
+        if time.monotonic() - began < _AGAIN_SECONDS:
+            time.sleep(_AGAIN_SECONDS)

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Applying what a plan found to be applied."""
+
+from __future__ import annotations
+
+import time
+from typing import List
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._plan import (
+    Request,
+    Step,
+    apply_query,
+    explained,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import (
+    JSON,
+    METADATA,
+    Answer,
+    Client,
+    Query,
+)
+
+# Seconds for an API server to serve a kind after its definition is established.
+_NEW_KIND_SECONDS = 30.0
+_NEW_KIND_PAUSE = 0.1
+
+
+def write(client: Client, request: Request, steps: List[Step]) -> List[str]:
+    """Apply the objects, several at a time, note what became of them, and return what is wrong."""
+    query = apply_query(request)
+    accept = JSON if request.wait or request.diff else METADATA
+    problems = []
+    for step, answer in zip(steps, client.map(lambda step: _apply(client, step, query, accept), steps)):
+        if isinstance(answer, ClusterError):
+            problems.append(explained(step.wanted, answer))
+        else:
+            step.after = answer.body
+            step.action = step.action or ("created" if answer.status == 201 else "configured")
+    return problems
+
+
+def _apply(client: Client, step: Step, query: Query, accept: str) -> Answer:
+    wanted = step.wanted
+    path = wanted.resource.path(wanted.key.namespace, wanted.key.name)
+    deadline = time.monotonic() + _NEW_KIND_SECONDS
+    while True:
+        try:
+            return client.apply(path, wanted.body, query, accept)
+        except ApiError as error:
+            # Established, but not served by all handlers yet: that is the 404 of an unknown path.
+            if not wanted.new_kind or error.status != 404 or error.reason or time.monotonic() > deadline:
+                raise
+            time.sleep(_NEW_KIND_PAUSE)

@@ -1,0 +1,82 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_labels
+short_description: Labels of many Kubernetes nodes in one call
+version_added: 0.1.0
+description:
+  - Sets and removes labels of nodes. It lists the nodes once and writes to those that differ.
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+extends_documentation_fragment:
+  - zerocopy.rdma._attributes
+  - zerocopy.rdma._attributes.state_module
+  - zerocopy.rdma._cluster
+  - kubernetes.core.k8s_auth_options
+options:
+  nodes:
+    description:
+      - By name of the node its labels. A null removes it.
+      - A node that is not in the cluster is an error, unless it is only to lose labels.
+    type: dict
+    required: true
+  field_manager:
+    description: Name under which the API server remembers which labels are ours.
+    type: str
+    default: zerocopy.rdma
+"""
+
+EXAMPLES = r"""
+- name: Tell the nodes their groups
+  zerocopy.rdma.node_labels:
+    nodes:
+      h100-01: {zerocopy.rdma/group: h100}
+      a100-07: {zerocopy.rdma/group: null}
+"""
+
+RETURN = r"""
+nodes:
+  description: Names of the nodes whose labels were changed, or would be in check mode.
+  returned: success
+  type: list
+  elements: str
+  sample: [h100-01]
+"""
+
+from typing import Any, Dict
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._labels import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._module import run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+
+
+def _call(module: Any, client: Client) -> Dict[str, Any]:
+    params = module.params
+    for name, labels in params["nodes"].items():
+        wrong = [labels] if not isinstance(labels, dict) else [v for v in labels.values() if not _is_label(v)]
+        if wrong:
+            raise ClusterError(f"nodes: {name} has {wrong[0]!r}, it must be a dictionary of labels with text or null")
+    return converge(client, params["nodes"], params["field_manager"], module.check_mode)
+
+
+def _is_label(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def main() -> None:
+    run(
+        {
+            "nodes": {"type": "dict", "required": True},
+            "field_manager": {"type": "str", "default": "zerocopy.rdma"},
+        },
+        _call,
+    )
+
+
+if __name__ == "__main__":
+    main()

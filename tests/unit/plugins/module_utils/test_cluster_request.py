@@ -1,0 +1,188 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The client against an HTTP server that has a bad day. Real sockets; the API server itself is in tests/cluster."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import pytest
+import urllib3
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import THREADS, Client
+
+# Status, headers and body of an answer; None closes the connection without one.
+Reply = Optional[Tuple[int, Dict[str, str], Any]]
+OK: Reply = (200, {}, {"fine": True})
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.replies: List[Reply] = []
+        self.seen: List[Tuple[str, str, Dict[str, str], bytes]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.seen.append((self.command, self.path, dict(self.headers.items()), body))
+        reply = self.server.replies.pop(0) if self.server.replies else OK
+        if reply is None:
+            self.connection.shutdown(socket.SHUT_RDWR)
+            self.close_connection = True
+            return
+        status, headers, content = reply
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(data)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_PATCH = do_DELETE = _answer  # noqa: N815
+
+    def log_message(self, *_arguments: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as found:
+        thread = threading.Thread(target=found.serve_forever, args=(0.01,))
+        thread.start()
+        yield found
+        found.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def client(server: Server) -> Client:
+    return Client(
+        urllib3.PoolManager(maxsize=THREADS), server.url + "/", lambda: urllib3.HTTPHeaderDict({"X-Auth": "a"})
+    )
+
+
+def status(code: int, message: str = "no", reason: str = "", **details: Any) -> Reply:
+    return code, {}, {"kind": "Status", "message": message, "reason": reason, "details": details}
+
+
+PASSING: Dict[str, Reply] = {
+    "the queue is full": (429, {"Retry-After": "0"}, {}),
+    "the load balancer has nobody": (503, {}, b"<html>"),
+    "an etcd election": status(500, "rpc error: code = Unavailable desc = etcdserver: leader changed"),
+    "a webhook's pod restarts": status(500, 'Internal error occurred: failed calling webhook "a": connection refused'),
+    "two writers at once": status(409, "the object has been modified", "Conflict"),
+    "the connection is reset": None,
+}
+
+
+@pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING.keys())
+def test_what_passes_is_tried_again(server: Server, client: Client, reply: Reply) -> None:
+    client.get("/reached")
+    server.replies = [reply, reply, (201, {}, {"created": True})]
+    assert client.apply("/x", {"a": 1}, {"force": "false"}) == (201, {"created": True})
+    requests = server.seen[1:]
+    assert len(requests) == 3
+    for method, path, headers, body in requests:
+        assert (method, path, json.loads(body)) == ("PATCH", "/x?force=false", {"a": 1})
+        assert (headers["X-Auth"], headers["Content-Type"]) == ("a", "application/apply-patch+yaml")
+
+
+CONFLICT = {"reason": "FieldManagerConflict", "message": 'conflict with "other"', "field": ".spec"}
+LASTING: Dict[str, Reply] = {
+    "bad request": status(400),
+    "forbidden": status(403),
+    "absent": status(404),
+    "invalid": status(422),
+    "somebody else's field": status(409, "Apply failed", "Conflict", causes=[CONFLICT]),
+    "a fault of the server": status(500, "panic"),
+}
+
+
+@pytest.mark.parametrize("reply", LASTING.values(), ids=LASTING.keys())
+def test_what_does_not_pass_is_an_error_at_once(server: Server, client: Client, reply: Any) -> None:
+    server.replies = [reply]
+    with pytest.raises(ApiError) as caught:
+        client.apply("/x", {}, {})
+    assert (caught.value.status, str(caught.value)) == (reply[0], reply[2]["message"])
+    assert len(server.seen) == 1
+
+
+def test_the_server_says_how_long_to_wait(server: Server, client: Client) -> None:
+    server.replies = [(429, {"Retry-After": "1"}, {})]
+    began = time.monotonic()
+    assert client.get("/x") == {"fine": True}
+    assert time.monotonic() - began >= 1
+
+
+def test_patience_ends(server: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_request, "PATIENCE", 0.2)
+    server.replies = [status(503, "still down")] * 10
+    with pytest.raises(ClusterError, match=r"^still down \(tried for 0 s: GET /x\)$"):
+        client.get("/x")
+    assert 1 < len(server.seen) < 5
+
+
+def test_a_wrong_address_is_an_error_at_once() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        nobody = Client(urllib3.PoolManager(), address, urllib3.HTTPHeaderDict)
+        with pytest.raises(ClusterError, match=f"^{address}: .*refused"):
+            nobody.get("/x")
+
+
+def test_absent_is_none_to_find_and_done_to_delete(server: Server, client: Client) -> None:
+    server.replies = [status(404), status(404), status(409, "uid does not match", "Conflict")]
+    assert client.find("/x") is None
+    client.delete("/x", {"preconditions": {"uid": "u"}})
+    with pytest.raises(ApiError, match="uid"):
+        client.delete("/x", {"preconditions": {"uid": "u"}})
+    assert [seen[0] for seen in server.seen] == ["GET", "DELETE", "DELETE"]
+
+
+def test_a_watch_gives_events_until_it_ends(server: Server, client: Client) -> None:
+    events = [{"type": "ADDED", "object": {"n": 1}}, {"type": "DELETED", "object": {"n": 2}}]
+    server.replies = [(200, {}, b"\n".join(json.dumps(event).encode() for event in events) + b"\n"), status(410), None]
+    assert list(client.watch("/x", {"resourceVersion": "1"}, 5.5)) == events
+    assert server.seen[0][1] == "/x?resourceVersion=1&watch=1&timeoutSeconds=5"
+    with pytest.raises(ApiError):
+        list(client.watch("/x", {}, 1))
+    # Whoever watches has to be ready to start anew.
+    assert list(client.watch("/x", {}, 1)) == []
+
+
+def test_several_at_a_time_in_the_order_of_the_items(server: Server, client: Client) -> None:
+    together = threading.Barrier(THREADS, timeout=10)
+
+    def call(number: int) -> int:
+        together.wait()
+        client.get(f"/{number}")
+        if number % 2:
+            raise ClusterError(str(number))
+        return number
+
+    done = client.map(call, range(THREADS))
+    assert [str(one) for one in done] == [str(number) for number in range(THREADS)]
+    assert [isinstance(one, ClusterError) for one in done] == [bool(number % 2) for number in range(THREADS)]
+    failing: Callable[[int], int] = call
+    with pytest.raises(ClusterError, match=r"^1$"):
+        client.all(failing, range(THREADS))
