@@ -1,0 +1,238 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""playbooks/provision.yml with the example inventory, on recorded nodes and a real API server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Callable, Dict, Iterator, List, Mapping
+
+import pytest
+import yaml
+from kubernetes import dynamic
+
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, pod_spec, reasons
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+HOSTS = ["v100-01", "v100-02", "a100-01", "a100-02", "h100-01", "h100-02", "h100-03", "lab-01", "lab-02"]
+APPLYSET, LABELS = "zerocopy.rdma.applyset", "zerocopy.rdma.node_labels"
+# All that the playbook could touch.
+KINDS = (
+    "nodes,secrets,serviceaccounts,daemonsets,clusterroles,clusterrolebindings,"
+    "deviceclasses,resourceclaims,resourceclaimtemplates"
+)
+
+Results = Dict[str, Object]
+
+Templates = Mapping[str, List[Object]]
+NO_GROUPS: Templates = MappingProxyType({})
+
+
+class Playbook:
+    """Runs the playbook as a user would, and tells what its modules said."""
+
+    def __init__(self, plane: Any, nodes: Path, scratch: Path) -> None:
+        self._nodes, self._scratch = nodes, scratch
+        self._environment = {
+            **os.environ,
+            "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+            "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+            # What discover found in the first run; the facts are no subject here.
+            "ANSIBLE_CACHE_PLUGIN": "ansible.builtin.jsonfile",
+            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(nodes / "facts"),
+            "K8S_AUTH_KUBECONFIG": str(plane.kubeconfig),
+            "LC_ALL": "C.UTF-8",
+        }
+
+    def __call__(self, *options: str, templates: Templates = NO_GROUPS, **variables: Any) -> Results:
+        """The results of the modules by task and of the first host. ``templates`` are those of groups that differ."""
+        layer = self._scratch / "inventory"
+        (layer / "group_vars").mkdir(parents=True, exist_ok=True)
+        (layer / "hosts.yml").write_text(json.dumps({"all": {"children": {group: {} for group in templates}}}))
+        for group, wanted in templates.items():
+            (layer / "group_vars" / f"{group}.yml").write_text(json.dumps({"rdma_claims_templates": wanted}))
+        every = {
+            "rdma_cluster": "kubernetes",
+            "rdma_driver_wait": False,
+            "rdma_discover_root": f"{self._nodes}/{{{{ inventory_hostname }}}}",
+            **variables,
+        }
+        inventories = [CHECKOUT / "inventory", CHECKOUT / "tests" / "fleet" / "inventory.yml"]
+        inventories += [layer / "hosts.yml"] if templates else []
+        command = [
+            str(Path(sys.executable).with_name("ansible-playbook")),
+            str(CHECKOUT / "playbooks" / "provision.yml"),
+        ]
+        done = subprocess.run(
+            [*command, "--extra-vars", json.dumps(every), *(f"--inventory={one}" for one in inventories), *options],
+            cwd=CHECKOUT,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        tasks = [task for play in json.loads(done.stdout)["plays"] for task in play["tasks"]]
+        return {
+            task["task"]["name"].rpartition(" : ")[2]: next(iter(task["hosts"].values()))
+            for task in tasks
+            if task["hosts"]
+        }
+
+
+@pytest.fixture(scope="session")
+def nodes(root_of: Callable[[str], Path]) -> Path:
+    """Directory with a tree for each host."""
+    (found,) = {root_of(name).parent for name in HOSTS}
+    return found
+
+
+@pytest.fixture
+def cluster_set(
+    control_plane: Any,
+    cluster: dynamic.DynamicClient,
+    namespace: str,
+    run_module: Callable[..., Object],
+) -> Iterator[ClusterSet]:
+    """For a look at a cluster that has the nodes of the inventory, and is as before at the end."""
+    found = ClusterSet(run_module, control_plane, namespace)
+    items = [node(name) for name in HOSTS]
+    found.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
+    tainted = set(HOSTS)
+    for event in cluster.resources.get(api_version="v1", kind="Node").watch(timeout=60):
+        # Every new node is tainted until a controller has seen that it is ready.
+        if not event["raw_object"]["spec"].get("taints"):
+            tainted.discard(event["raw_object"]["metadata"]["name"])
+        if not tainted:
+            break
+    assert not tainted
+    yield found
+    # No kubelet ends them.
+    found.kubectl("delete", "pods", "-n", namespace, "--all", "--force")
+    for part in ("claims", "driver"):
+        gone = found(name=f"zerocopy-rdma-{part}", namespace="kube-system", state="absent")
+        assert {one["action"] for one in gone["objects"]} <= {"pruned"}
+    found.kubectl("delete", "nodes", *HOSTS)
+    found.kubectl("delete", "pods", "-n", "kube-system", "-l", "app.kubernetes.io/name=dranet", "--force")
+
+
+@pytest.fixture
+def playbook(control_plane: Any, nodes: Path, tmp_path: Path) -> Playbook:
+    return Playbook(control_plane, nodes, tmp_path)
+
+
+def versions(cluster_set: ClusterSet) -> Dict[str, str]:
+    """resourceVersion of everything, but for what controllers write and remove by themselves."""
+    places = (None, "default", "kube-system", cluster_set.namespace)
+    items = json.loads(cluster_set.kubectl("get", KINDS, "-A", "-o", "json"))["items"]
+    # Namespaces of other tests are on their way out, and roles that are made of others are written after the start.
+    own = [item["metadata"] for item in items if "aggregationRule" not in item]
+    return {meta["uid"]: meta["resourceVersion"] for meta in own if meta.get("namespace") in places}
+
+
+def ours(results: Results) -> Dict[str, Object]:
+    """What the modules that talk to the API server said about what they did."""
+    said = ("changed", "objects", "names", "nodes", "diff")
+    return {
+        task: {key: result[key] for key in said if key in result}
+        for task, result in results.items()
+        if result["action"] in (APPLYSET, LABELS) and not result.get("skipped")
+    }
+
+
+def templates_of(cluster_set: ClusterSet) -> Dict[str, str]:
+    """Names of the templates in the namespace, by alias."""
+    listed = cluster_set.kubectl("get", "resourceclaimtemplates", "-n", cluster_set.namespace, "-o", "json")
+    items = [item["metadata"] for item in json.loads(listed)["items"]]
+    return {item["labels"]["zerocopy.rdma/alias"]: item["name"] for item in items}
+
+
+def test_check_mode_the_run_and_the_runs_after_it(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    before = versions(cluster_set)
+    with cluster_set.requests() as requests:
+        predicted = ours(playbook("--check", "--diff", **own))
+    assert versions(cluster_set) == before
+    assert {verb for verb, path in requests if "dryRun=All" not in path} == {"get", "list"}
+
+    done = ours(playbook("--diff", **own))
+    assert predicted == done
+    assert [result["changed"] for result in done.values()] == [True, True, True]
+    labels = json.loads(cluster_set.kubectl("get", "nodes", "-o", "json"))["items"]
+    groups = {item["metadata"]["name"]: item["metadata"]["labels"].get("zerocopy.rdma/group") for item in labels}
+    assert {name: groups[name] for name in HOSTS} == {name: name.partition("-")[0] for name in HOSTS}
+    sets = cluster_set.kubectl("get", "daemonsets", "-n", "kube-system", "-o", "name").split()
+    assert sets == [f"daemonset.apps/dranet-{group}" for group in ("a100", "h100", "lab", "v100")]
+    assert set(templates_of(cluster_set)) == {
+        "a100-1nic",
+        "a100-8gpu-1nic",
+        "h100-1gpu-1nic-numa0",
+        "h100-1gpu-1nic-numa1",
+        "h100-1nic",
+        # On h100-03 four NICs are those of both NUMA nodes, so it is two and two on all of them.
+        "h100-4gpu-4nic",
+        "v100-1nic",
+        "v100-2gpu-1nic",
+    }
+
+    with cluster_set.requests() as requests:
+        again = ours(playbook("--diff", **own))
+    assert [result["changed"] for result in again.values()] == [False, False, False]
+    assert {verb for verb, _path in requests} == {"get", "list"}
+    # What is not in a limited run would be pruned, so it leaves all of it alone.
+    with cluster_set.requests() as requests:
+        assert ours(playbook("--limit", "h100", **own)) == {}
+    assert requests == []
+
+
+def test_a_template_that_is_dropped(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    playbook(**own)
+    before = templates_of(cluster_set)
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "trainer", "namespace": cluster_set.namespace}}
+    spec = pod_spec(resourceClaimTemplateName=before["v100-1nic"])
+    cluster_set.kubectl("create", "-f", "-", stdin={**pod, "spec": spec})
+
+    left = {"v100": [{"name": "v100-2gpu-1nic", "gpus": 2, "nics": 1}], "a100": []}
+    name, gone = before["v100-1nic"], [before["a100-1nic"], before["a100-8gpu-1nic"]]
+    kept = ours(playbook(templates=left, **own))["Apply the claims"]
+    assert reasons(kept) == {name: "named by Pod trainer"}
+    assert {one["name"] for one in kept["objects"] if one["action"] == "pruned"} == set(gone)
+    assert templates_of(cluster_set) == {alias: one for alias, one in before.items() if one not in gone}
+    with cluster_set.requests() as requests:
+        assert reasons(ours(playbook(templates=left, **own))["Apply the claims"]) == {name: "named by Pod trainer"}
+    assert {verb for verb, _path in requests} == {"get", "list"}
+
+    cluster_set.kubectl("delete", "pod", "trainer", "-n", cluster_set.namespace, "--grace-period=0")
+    after = ours(playbook(templates=left, **own))["Apply the claims"]
+    assert actions(after)[f"ResourceClaimTemplate {cluster_set.namespace}/{name}"] == "pruned"
+    assert templates_of(cluster_set) == {alias: one for alias, one in before.items() if one not in [name, *gone]}
+
+
+def test_manifests_are_what_would_be_applied(cluster_set: ClusterSet, playbook: Playbook, tmp_path: Path) -> None:
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    directory = tmp_path / "manifests"
+    before = versions(cluster_set)
+    assert ours(playbook(rdma_cluster="none", rdma_manifests=str(directory), **own)) == {}
+    files = sorted(directory.iterdir())
+    assert [path.name for path in files] == ["10-driver.yml", "20-claims.yml", "node-labels.yml"]
+    items = [item for path in files for item in yaml.safe_load_all(path.read_text())]
+    for path in files:
+        apply = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "--field-manager=gitops"]
+        cluster_set.kubectl(*apply, "-f", str(path))
+    assert versions(cluster_set) == before
+    # Under the names that the module gives them.
+    playbook(**own)
+    names = {item["metadata"]["name"] for item in items if item["kind"] == "ResourceClaimTemplate"}
+    assert names == set(templates_of(cluster_set).values())
+    misspelt = [item for item in items if item["kind"] == "ResourceClaimTemplate"][:1]
+    misspelt[0]["spec"]["spec"]["device"] = {}
+    said = cluster_set.kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=misspelt[0], check=False)
+    assert "unknown field" in said or "field not declared" in said
