@@ -23,6 +23,9 @@ COMMANDS = {
     "ssh-keygen": "openssh-client",
     "mount": "mount",
     "go": "golang-go",
+    # For the control plane.
+    "openssl": "openssl",
+    "setpriv": "util-linux",
 }
 
 # The first that fetches by itself the version a go.mod asks for.
