@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Kills ``site.yml`` with SIGKILL at each of its tasks and shows that the next run completes what that one began.
+"""Kills ``prepare.yml`` with SIGKILL at each of its tasks and shows that the next run completes what that one began.
 
 Each time begins with freshly expanded nodes. After the second run their trees must be those of a run that nobody
 killed, and nothing half-written may be left. What a kill inside a module leaves is tried by that module's unit tests.
@@ -33,7 +33,7 @@ def command(nodes: Path, *extra: str) -> list[str]:
         f"--limit={','.join(NODES)}",
         f"--extra-vars=rdma_discover_root={nodes}/{{{{inventory_hostname}}}}",
         *extra,
-        str(CHECKOUT / "playbooks/site.yml"),
+        str(CHECKOUT / "playbooks/prepare.yml"),
     ]
 
 
