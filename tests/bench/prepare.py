@@ -3,10 +3,11 @@
 
 """What the second run of prepare costs, in pings of the same hosts and against community modules, all in one run.
 
-The hosts are copies of recorded nodes on this machine, reached by the local connection, all with the same forks. Each
-playbook has run before, so nothing is left to change. Ratios are of CPU time, that of the controller and of the nodes
-together, which other work on the machine disturbs least. ``community.general`` works on ``/`` only, so its run has an
-``/etc`` of its own (private.sh) and stand-ins for ``nmcli`` and ``modprobe`` which cost less than the real ones.
+The hosts are copies of recorded nodes on this machine, reached by the local connection, all with the same forks. The
+first run was on one node of each kind; the others are copies of these, so nothing is left to change. Ratios are of CPU
+time, that of the controller and of the nodes together, which other work on the machine disturbs least.
+``community.general`` works on ``/`` only, so its run has an ``/etc`` of its own (private.sh) and stand-ins for
+``nmcli`` and ``modprobe`` which cost less than the real ones.
 """
 
 from __future__ import annotations
@@ -28,40 +29,61 @@ import yaml
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
-KINDS = ("v100-01", "a100-01", "h100-03")
-SUBNETS = {"v100": "10.1.0.0/16", "a100": "10.2.0.0/16", "h100": "10.3.0.0/16"}
+PREPARE = CHECKOUT / "playbooks/prepare.yml"
+KINDS = {"v100": "v100-01", "a100": "a100-01", "h100": "h100-03"}
 RAILS = {"v100": 2, "a100": 1, "h100": 4}
 
 
-def expand(directory: Path, count: int) -> dict[str, object]:
-    """Make ``count`` nodes and return their inventory."""
-    chosen = [f"--node={kind}" for kind in KINDS]
-    pristine = directory / "pristine"
-    script = [sys.executable, str(CHECKOUT / "tests/fleet/expand.py"), "--output", str(pristine), *chosen]
-    subprocess.run(script, check=True, stdout=subprocess.DEVNULL)
-    groups: dict[str, dict[str, object]] = {}
-    for number in range(count):
-        kind = KINDS[number % len(KINDS)]
-        group = kind.split("-")[0]
-        host = f"{group}-{number // len(KINDS) + 1:04d}"
-        # Files are replaced, never written in place, so copies can share them.
-        shutil.copytree(pristine / kind, directory / "nodes" / host, symlinks=True, copy_function=os.link)
-        entry = groups.setdefault(group, {"hosts": {}})
-        entry["hosts"][host] = {"bench_links": [link(group, rail, number) for rail in range(RAILS[group])]}  # type: ignore[index]
-        entry["vars"] = {"rdma_links_subnet": SUBNETS[group], "rdma_links_rails": RAILS[group]}
+def inventory(directory: Path, hosts: dict[str, list[str]]) -> Path:
+    """The inventory of the hosts of each group, whose trees are in ``directory``."""
+    groups = {
+        group: {
+            "hosts": dict.fromkeys(names),
+            # An address of its own would be another file on each node; an MTU is the same on all.
+            "vars": {"rdma_links_mtu": 2044, "rdma_links_rails": RAILS[group], "bench_links": links(group)},
+        }
+        for group, names in hosts.items()
+    }
     variables = {
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
-        "rdma_discover_root": f"{directory}/nodes/{{{{ inventory_hostname }}}}",
+        "rdma_discover_root": f"{directory}/{{{{ inventory_hostname }}}}",
         "rdma_serial": "100%",
     }
-    return {"all": {"children": groups, "vars": variables}}
+    path = directory.with_suffix(".yml")
+    path.write_text(yaml.safe_dump({"all": {"children": groups, "vars": variables}}))
+    return path
 
 
-def link(group: str, rail: int, number: int) -> dict[str, object]:
-    """What the community playbook is told about a link; the figures do not depend on the address."""
-    address = f"10.{rail}.{number // 250}.{number % 250 + 1}/16"
-    return {"name": f"rail{rail}", "type": "infiniband", "addresses": [address], "transport_mode": "datagram"}
+def links(group: str) -> list[dict[str, object]]:
+    """The same links for the community playbook, with addresses, which nmcli's module does not do without."""
+    return [
+        {"name": f"rail{rail}", "type": "infiniband", "addresses": [f"10.{rail}.0.1/16"], "transport_mode": "datagram"}
+        for rail in range(RAILS[group])
+    ]
+
+
+def prepared(scratch: Path) -> Path:
+    """One node of each group after its first run."""
+    chosen = [f"--node={kind}" for kind in KINDS.values()]
+    pristine = scratch / "first"
+    script = [sys.executable, str(CHECKOUT / "tests/fleet/expand.py"), "--output", str(pristine), *chosen]
+    subprocess.run(script, check=True, stdout=subprocess.DEVNULL)
+    playbook(["-i", str(inventory(pristine, {group: [kind] for group, kind in KINDS.items()})), str(PREPARE)])
+    return pristine
+
+
+def copies(first: Path, directory: Path, count: int) -> Path:
+    """The inventory of ``count`` copies of the prepared nodes."""
+    hosts: dict[str, list[str]] = {group: [] for group in KINDS}
+    groups = list(KINDS)
+    for number in range(count):
+        group = groups[number % len(groups)]
+        host = f"{group}-{number // len(groups) + 1:04d}"
+        hosts[group].append(host)
+        # Files are replaced, never written in place, so copies can share them.
+        shutil.copytree(first / KINDS[group], directory / host, symlinks=True, copy_function=os.link)
+    return inventory(directory, hosts)
 
 
 def cpu() -> float:
@@ -88,9 +110,8 @@ def playbook(arguments: list[str]) -> tuple[dict[str, float], int]:
     return spent, sum(int(count) for count in re.findall(r" changed=(\d+) ", done.stdout))
 
 
-def second_run(arguments: list[str]) -> dict[str, float]:
-    """Seconds of the second of two runs. Ends the program when that one still changes something."""
-    playbook(arguments)
+def unchanged(arguments: list[str]) -> dict[str, float]:
+    """Seconds of a run. Ends the program when it changes something."""
     spent, changed = playbook(arguments)
     if changed:
         sys.exit(f"ansible-playbook {' '.join(arguments)}: the second run changed {changed} things")
@@ -98,7 +119,7 @@ def second_run(arguments: list[str]) -> dict[str, float]:
 
 
 def private(arguments: list[str]) -> dict[str, float]:
-    """The same by this program in an /etc of its own, so that both runs see the same one."""
+    """The second of two runs by this program in an /etc of its own, so that both see the same one."""
     command = [str(HERE / "private.sh"), sys.executable, str(HERE / "prepare.py"), "--second-run", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
@@ -109,14 +130,11 @@ def private(arguments: list[str]) -> dict[str, float]:
 
 def measure(count: int, scratch: Path, community: bool) -> dict[str, dict[str, float]]:
     """Seconds of the second run of each playbook on ``count`` hosts."""
-    print(f"{count} nodes: expanding", file=sys.stderr)
-    inventory = scratch / "inventory.yml"
-    inventory.write_text(yaml.safe_dump(expand(scratch, count)))
-    common = ["-i", str(inventory)]
+    print(f"{count} nodes: preparing one of each kind, and copying", file=sys.stderr)
+    common = ["-i", str(copies(prepared(scratch), scratch / "nodes", count))]
     ping = scratch / "ping.yml"
     ping.write_text("- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.ping:\n")
-    prepare = [*common, str(CHECKOUT / "playbooks/prepare.yml")]
-    runs = [("ping", [*common, str(ping)], second_run), ("prepare", prepare, second_run)]
+    runs = [("ping", [*common, str(ping)], unchanged), ("prepare", [*common, str(PREPARE)], unchanged)]
     if community:
         runs.append(("community", [*common, str(HERE / "community.yml")], private))
     spent = {}
@@ -129,12 +147,13 @@ def measure(count: int, scratch: Path, community: bool) -> dict[str, dict[str, f
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, nargs="+", default=[50, 200, 800])
-    parser.add_argument("--community", type=int, default=200, help="up to how many nodes it is measured (%(default)s)")
+    parser.add_argument("--community", type=int, default=50, help="up to how many nodes it is measured (%(default)s)")
     parser.add_argument("--json", type=Path, help="file for the figures")
     parser.add_argument("--second-run", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.second_run:
-        print(json.dumps(second_run(options.second_run)))
+        playbook(options.second_run)
+        print(json.dumps(unchanged(options.second_run)))
         return
     print("CPU seconds of one run, and per node")
     print("nodes     ping  prepare  community   prepare in pings   community / prepare   prepare ms per node")
