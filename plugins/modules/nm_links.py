@@ -135,7 +135,7 @@ options:
         description:
           - Number of a routing table for this link alone, for several ports in one subnet. The table gets the connected
             routes, and for each address a rule sends what comes from it there. The connected routes in the main table
-            stay, with this number as metric.
+            stay, with this number as metric; without it their metric is 1000.
           - Also sets C(arp_ignore=1), C(arp_announce=2) and C(rp_filter=2) on the netdev, so that each port answers
             for its own address only; persistent in C(/etc/sysctl.d/90-zerocopy-rdma-links.conf).
         type: int

@@ -29,6 +29,9 @@ _PRIORITY = "100"
 # NetworkManager probes for this long (ms) whether somebody has the address, whenever it brings the link up.
 _DAD_TIMEOUT = "2000"
 _RULE_PRIORITY = 32000
+# Of routes without a table. NetworkManager gives devices without a metric of their own one that no other device has, in
+# the order in which they come up: the management NIC's default route would have another one after each boot.
+_METRIC = 1000
 
 # ARP for an address only on the netdev that has it, from its own address, and answers accepted on any rail.
 _SYSCTLS = (("arp_ignore", "1"), ("arp_announce", "2"), ("rp_filter", "2"))
@@ -101,8 +104,8 @@ def _route(number: int, route: Route) -> List[Tuple[str, str]]:
 
 
 def _rail(addresses: Sequence[str], first: int, table: int) -> List[Tuple[str, str]]:
-    """What each address sends leaves by its own rail; the ordinary connected routes stay, with the table as metric."""
-    lines = [("route-metric", str(table))]
+    """What each address sends leaves by its own rail; the ordinary connected routes stay."""
+    lines: List[Tuple[str, str]] = []
     for offset, text in enumerate(addresses):
         entry = ipaddress.ip_interface(text)
         lines += [
@@ -122,6 +125,8 @@ def _ip(version: int, addresses: Sequence[str], routes: Sequence[Route], table: 
         lines = [("addr-gen-mode", "eui64"), ("method", "manual" if mine else "link-local")]
     else:
         lines = [("method", "manual" if mine else "disabled")]
+    # A family without addresses would ask for a metric as well. Of rails in one subnet each has another table.
+    lines.append(("route-metric", str(_METRIC if table is None else table)))
     if not mine and version == 4:
         return lines
     lines += [("never-default", "true"), ("ignore-auto-dns", "true"), ("ignore-auto-routes", "true")]

@@ -118,9 +118,11 @@ def write(path: Path, text: str, mode: int = 0o644) -> bool:
 def profile(name: str, kind: str, settings: str, subnet: int = 0) -> None:
     """Write a NetworkManager profile; with a subnet it gets this node's addresses there."""
     text = f"[connection]\nid={name}\ntype={kind}\nautoconnect=true\n{settings}\n"
+    # With metrics of their own, or that of the management NIC would depend on which comes up first.
+    common = f"never-default=true\nroute-metric={200 + subnet}\n"
     if subnet:
-        text += f"\n[ipv4]\nmethod=manual\naddress1=10.78.{subnet}.{NUMBER}/24\nnever-default=true\n"
-        text += f"\n[ipv6]\nmethod=manual\naddress1=fd78:0:0:{subnet}::{NUMBER}/64\nnever-default=true\n"
+        text += f"\n[ipv4]\nmethod=manual\naddress1=10.78.{subnet}.{NUMBER}/24\n{common}"
+        text += f"\n[ipv6]\nmethod=manual\naddress1=fd78:0:0:{subnet}::{NUMBER}/64\n{common}"
     write(PROFILES / f"{name}.nmconnection", text, mode=0o600)
 
 

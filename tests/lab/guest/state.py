@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 from typing import Any, Callable, Dict, List
@@ -70,12 +69,8 @@ def modules() -> List[str]:
 
 
 def routes() -> List[str]:
-    """All but link-local ones: a bond makes itself a new MAC address at each boot.
-
-    NetworkManager numbers connected routes in the order in which the devices came, so without their metric.
-    """
-    lines = output("ip", "route", "show", "table", "all").splitlines()
-    return sorted(re.sub(r"(proto kernel .*)metric \d+", r"\1", line) for line in lines if "fe80:" not in line)
+    """All but link-local ones: a bond makes itself a new MAC address at each boot."""
+    return sorted(line for line in output("ip", "route", "show", "table", "all").splitlines() if "fe80:" not in line)
 
 
 def connections() -> List[str]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 import pytest
 
@@ -32,6 +32,7 @@ mtu=9000
 
 [ipv4]
 method=manual
+route-metric=1000
 never-default=true
 ignore-auto-dns=true
 ignore-auto-routes=true
@@ -41,7 +42,6 @@ dad-timeout=2000
 route1=10.40.0.0/16,10.20.0.1
 route2=10.50.0.0/16,0.0.0.0,7
 route2_options=table=7
-route-metric=1000
 route3=10.20.0.0/16
 route3_options=src=10.20.0.11,table=1000
 routing-rule1=priority 32000 from 10.20.0.11 table 1000
@@ -49,6 +49,7 @@ routing-rule1=priority 32000 from 10.20.0.11 table 1000
 [ipv6]
 addr-gen-mode=eui64
 method=link-local
+route-metric=1000
 never-default=true
 ignore-auto-dns=true
 ignore-auto-routes=true
@@ -89,7 +90,7 @@ def test_a_vlan_names_its_parent_by_uuid() -> None:
     assert section(child.text, "vlan") == {"id": "7", "parent": parent.uuid}
     assert section(child.text, "ethernet") == {"mtu": "4200"}
     assert (child.id, child.netdev, child.parent) == ("rail0.7", "ens1np0.7", "rail0")
-    assert section(parent.text, "ipv4") == {"method": "disabled"}
+    assert section(parent.text, "ipv4") == {"method": "disabled", "route-metric": "1000"}
 
 
 def test_ipoib_matches_the_port_guid_whatever_the_queue_pair_is() -> None:
@@ -117,9 +118,16 @@ def test_ipv6_addresses() -> None:
     assert (ipv6["method"], ipv6["address1"], ipv6["may-fail"]) == ("manual", "fd00::1/64", "false")
     assert ipv6["routing-rule1"] == "priority 32000 from fd00::1 table 1000"
     assert "dad-timeout" not in ipv6
-    assert section(profile.text, "ipv4") == {"method": "disabled"}
+    assert section(profile.text, "ipv4") == {"method": "disabled", "route-metric": "1000"}
     # ARP is of IPv4.
     assert _nm_keyfile.sysctls(profile, 1000) == {}
+
+
+@pytest.mark.parametrize(("table", "metric"), [(None, "1000"), (101, "101")])
+def test_the_metric_is_never_left_to_networkmanager(table: Optional[int], metric: str) -> None:
+    (profile,) = profiles(ETHERNET, addresses=["10.20.0.11/16"], rail_table=table)
+    for family in ("ipv4", "ipv6"):
+        assert section(profile.text, family)["route-metric"] == metric
 
 
 def test_sysctls_of_a_rail() -> None:
