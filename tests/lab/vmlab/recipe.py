@@ -91,7 +91,9 @@ def _profile(address: str, mac: str) -> str:
     return (
         "[connection]\nid=management\ntype=ethernet\nautoconnect=true\n\n"
         f"[ethernet]\nmac-address={mac}\n\n"
-        f"[ipv4]\nmethod=manual\naddress1={address}/24,{GATEWAY}\n\n[ipv6]\nmethod=link-local\n"
+        # Else NetworkManager numbers it in the order in which devices come up at a boot, those of a bond among them.
+        f"[ipv4]\nmethod=manual\naddress1={address}/24,{GATEWAY}\nroute-metric=100\n\n"
+        "[ipv6]\nmethod=link-local\nroute-metric=100\n"
     )
 
 
