@@ -198,7 +198,7 @@ def main() -> None:
             "script": {"type": "str", "required": True},
             "timeout": {"type": "int", "default": 120},
             "tolerations": {"type": "list", "elements": "dict", "default": []},
-            "pull_secrets": {"type": "list", "elements": "str", "default": []},
+            "pull_secrets": {"type": "list", "elements": "str", "default": [], "no_log": False},
             "annotations": {"type": "dict", "default": {}},
             "capabilities": {"type": "list", "elements": "str", "default": []},
             "field_manager": {"type": "str", "default": "zerocopy.rdma"},

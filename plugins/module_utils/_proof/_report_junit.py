@@ -12,8 +12,8 @@ JUnit knows no warnings: they pass, and their text is in ``system-out``.
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from typing import Dict, List, Optional
+from xml.etree import ElementTree
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import RINGS, Document, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_bandwidth import port

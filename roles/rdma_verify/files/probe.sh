@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # What a pod was given, in its own words, for the filter pod_verdicts; then ib_write_bw with another such pod.
 # POSIX shell; needs /proc, /sys and cat. `ip` tells addresses, `ib_write_bw` measures, where the image has them.
 # ZEROCOPY_SERVER: not empty where a peer will come. ZEROCOPY_PEER: address of the pod that waits for this one.

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from itertools import combinations, permutations
 from typing import Any, Callable
+from xml.etree import ElementTree
 
 import pytest
 

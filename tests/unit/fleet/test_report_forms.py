@@ -9,11 +9,11 @@ import copy
 import json
 import re
 import time
-import xml.etree.ElementTree as ElementTree
 from dataclasses import fields
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Callable
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest

@@ -31,7 +31,7 @@ RESTART = "if RDMA modules were loaded or the default route has moved since DRAN
 def expected(facts: dict[str, Any], **variables: Any) -> Expected:
     """What is expected of a node with these facts, after it was sent to the module."""
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1)], **variables}
-    (one,) = _claims_expected.expected([Host("n", "group", own, facts)]).values()
+    one = _claims_expected.expected([Host("n", "group", own, facts)])["n"]
     return _slices_expected.read("n", json.loads(json.dumps(one)))
 
 
