@@ -16,7 +16,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Ansible refuses to start in a locale that is not UTF-8.
 export LC_ALL := C.UTF-8
 
-.PHONY: help demo test format control-plane lab lab-down bench-facts bench-prepare bench-cluster oldest clean
+.PHONY: help demo test report format control-plane lab lab-down bench-facts bench-prepare bench-cluster oldest clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
@@ -27,6 +27,9 @@ demo: $(VENV)/controller $(COLLECTION) ## the whole of site.yml on recorded node
 
 test: $(VENV)/dev $(OLDEST)/controller $(COLLECTION) ## every check that needs no VM; ONLY=<regex> for some of them
 	@tests/gates.sh '$(ONLY)'
+
+report: $(VENV)/dev $(COLLECTION) ## the report of verify in a real browser (Debian: chromium-headless-shell)
+	@$(STEP) 'report in a browser' python tests/report/browser.py
 
 format: $(VENV)/dev ## format the code, and fix what can be fixed without thinking
 	@ruff check --quiet --fix . ; ruff format .

@@ -36,12 +36,33 @@ options:
   kubernetes:
     description: Version of Kubernetes, for example V(v1.36.3), to refuse what it does not have.
     type: str
+  device_classes:
+    description:
+      - Names of the DeviceClasses of the cluster, to refuse claims of GPUs of a class that it does not have.
+      - By default nothing is known of them. M(zerocopy.rdma.resource_slice_info) returns them and the options above.
+    type: list
+    elements: str
 """
 
 EXAMPLES = r"""
 - name: Show what pods can claim, and why so
   ansible.builtin.debug:
     msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.claims(hostvars)).text }}"
+  run_once: true
+
+- name: Ask what the drivers publish
+  zerocopy.rdma.resource_slice_info:
+  register: cluster
+  run_once: true
+  delegate_to: localhost
+
+- name: Refuse what the nodes cannot give
+  ansible.builtin.assert:
+    that: __plan.problems == []
+    fail_msg: "{{ __plan.problems }}"
+  vars:
+    __plan: "{{ ansible_play_hosts_all | zerocopy.rdma.claims(hostvars, cluster.slices, cluster.kubernetes,
+      cluster.device_classes) }}"
   run_once: true
 """
 
@@ -71,6 +92,7 @@ _value:
       elements: str
 """
 
+import json
 import re
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
@@ -78,26 +100,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import _of_play, _UndefinedError, _value
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _cel, _claims, _claims_hosts, _variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem
-
-_PREFIXES = ("rdma_claims", "rdma_driver_", "rdma_links_", "rdma_discover_expect_")
-
-
-def _host(name: str, variables: Mapping[str, Any], of_play: Mapping[str, Any]) -> _claims_hosts.Host:
-    own: Dict[str, Any] = {}
-    broken: List[Problem] = []
-    for variable in variables:
-        if str(variable).startswith(_PREFIXES):
-            try:
-                own[str(variable)] = _value(variables, variable)
-            except _UndefinedError as error:
-                broken.append(Problem(str(variable), f"cannot be worked out: {error}"))
-    own.update({variable: value for variable, value in of_play.items() if variable.startswith(_PREFIXES)})
-    facts = _variables.facts_of(variables)
-    whole = facts is not None and "hcas" in facts and "gpus" in facts
-    return _claims_hosts.Host(name, _variables.group_of(variables), own, facts if whole else None, broken)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _cel, _claims
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inventory
 
 
 def _version(text: Optional[str]) -> Optional[Tuple[int, ...]]:
@@ -116,12 +120,13 @@ def claims(
     hostvars: Mapping[str, Mapping[str, Any]],
     slices: Optional[List[Dict[str, Any]]] = None,
     kubernetes: Optional[str] = None,
+    device_classes: Optional[List[str]] = None,
 ) -> Dict[str, Any]:
-    of_play = _of_play(context, hostvars)
+    found = _claims_inventory.hosts(context, hosts, hostvars)
+    # A registered result has texts of Ansible's own kind, of which the CEL library knows nothing.
+    published = json.loads(json.dumps(slices or []))
     try:
-        plan = _claims.plan(
-            [_host(name, hostvars[name], of_play) for name in hosts], slices or [], _version(kubernetes)
-        )
+        plan = _claims.plan(found, published, _version(kubernetes), device_classes)
     except (_cel.LibraryMissingError, ValueError) as error:
         raise AnsibleFilterError(f"claims: {error}") from error
     return asdict(plan)

@@ -67,27 +67,20 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import _of_play, _UndefinedError, _value
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _driver, _variables
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 
-def _own(variables: Mapping[str, Any], of_play: Mapping[str, Any]) -> Dict[str, Any]:
-    found: Dict[str, Any] = {}
-    for name in variables:
-        if str(name).startswith(_driver.PREFIX):
-            try:
-                found[str(name)] = _value(variables, name)
-            except _UndefinedError as error:
-                # A value of no type, so that it is refused with this text.
-                found[str(name)] = {"cannot be worked out": str(error)}
-    found.update({name: value for name, value in of_play.items() if name.startswith(_driver.PREFIX)})
-    return found
+def _own(variables: Mapping[str, Any], play: Mapping[str, Any]) -> Dict[str, Any]:
+    own, broken = _inventory.of_host(variables, play, lambda name: name.startswith(_driver.PREFIX))
+    # A value of no type, so that it is refused with this text.
+    return {**{name: {"cannot be worked out": why} for name, why in broken.items()}, **own}
 
 
 @pass_context
 def driver(context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
-    of_play = _of_play(context, hostvars)
-    every = [(name, _variables.group_of(hostvars[name]), _own(hostvars[name], of_play)) for name in hosts]
+    play = _inventory.of_play(context, hostvars)
+    every = [(name, _variables.group_of(hostvars[name]), _own(hostvars[name], play)) for name in hosts]
     return asdict(_driver.plan(every, _variables.options_of()))
 
 

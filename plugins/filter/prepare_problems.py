@@ -55,74 +55,27 @@ _value:
   elements: str
 """
 
-import contextlib
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from ansible.errors import AnsibleError
-from jinja2 import Undefined, UndefinedError, pass_context
+from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _prepare, _variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 _ALSO = ("ansible_host",)
-# In the variables of a play these can only be templates, of which the value of one host says nothing about the others.
-_NOT_OF_PLAY = ("rdma_links_addresses", "rdma_links_host_number", "rdma_links_ports", *_variables.PLAYBOOKS)
 
 
-class _UndefinedError(Exception):
-    """A value that cannot be worked out."""
+def _matters(name: str) -> bool:
+    # What playbooks read is for them to check; of that, every host has the whole fleet's picture.
+    return name in _ALSO or (_variables.ours(name) and name not in _variables.PLAYBOOKS)
 
 
-def _plain(value: Any) -> Any:
-    """A value with everything in it worked out. Raises _UndefinedError."""
-    if isinstance(value, Undefined):
-        # Its text is not to be had without the exception.
-        try:
-            str(value)
-        except (AnsibleError, UndefinedError) as error:
-            raise _UndefinedError(str(error)) from error
-    if isinstance(value, str) and "{{" in value:
-        raise _UndefinedError(f"something in {value!r} is undefined")
-    if isinstance(value, Mapping):
-        return {key: _plain(value[key]) for key in value}
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
-
-
-def _value(variables: Mapping[str, Any], name: str) -> Any:
-    try:
-        return _plain(variables[name])
-    except (AnsibleError, UndefinedError) as error:
-        raise _UndefinedError(" ".join(str(error).split())) from error
-
-
-def _of_play(context: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
-    """What a play says instead of the inventory."""
-    found: Dict[str, Any] = {}
-    host = str(context.get("inventory_hostname"))
-    names = [name for name in _variables.options_of() if name in context and name not in _NOT_OF_PLAY]
-    known = hostvars[host] if names and host in hostvars else {}
-    for name in names:
-        # What cannot be worked out is told when it is the inventory's, and by the role itself when it is the play's.
-        with contextlib.suppress(_UndefinedError):
-            value = _value(context, name)
-            if name not in known or _value(known, name) != value:
-                found[name] = value
-    return found
-
-
-def _host(name: str, variables: Mapping[str, Any], of_play: Optional[Mapping[str, Any]], facts: bool) -> _prepare.Host:
-    host = _prepare.Host(name, chosen=of_play is not None)
-    own: Dict[str, Any] = {}
-    for variable in variables:
-        if variable in _ALSO or _variables.ours(str(variable)):
-            try:
-                # Every host has the whole fleet's picture, as large as the fleet.
-                own[variable] = None if variable in _variables.PLAYBOOKS else _value(variables, variable)
-            except _UndefinedError as error:
-                host.broken.append(Problem(str(variable), f"cannot be worked out: {error}"))
-    own.update(of_play or {})
-    host.variables = own
-    host.group = _variables.group_of({**own, "group_names": variables.get("group_names")})
+def _host(name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, Any]], facts: bool) -> _prepare.Host:
+    host = _prepare.Host(name, chosen=play is not None)
+    host.variables, broken = _inventory.of_host(variables, play or {}, _matters)
+    host.broken = [Problem(variable, f"cannot be worked out: {why}") for variable, why in broken.items()]
+    host.group = _variables.group_of({**host.variables, "group_names": variables.get("group_names")})
     if facts and host.chosen:
         host.facts = _variables.facts_of(variables)
     return host
@@ -136,7 +89,7 @@ def prepare_problems(
     everyone: Optional[List[str]] = None,
     facts: bool = False,
 ) -> List[str]:
-    chosen = dict.fromkeys(hosts, _of_play(context, hostvars))
+    chosen = dict.fromkeys(hosts, _inventory.of_play(context, hostvars))
     names = dict.fromkeys([*hosts, *(everyone or [])])
     return _prepare.problems([_host(name, hostvars[name], chosen.get(name), facts) for name in names])
 

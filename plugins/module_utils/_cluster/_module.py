@@ -41,7 +41,7 @@ def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, A
     except ClusterError as error:
         module.fail_json(msg=str(error))
     # The objects of a large set would cost more on their way back than to be applied.
-    arguments = {name: value for name, value in module.params.items() if not isinstance(value, list)}
+    arguments = {name: value for name, value in module.params.items() if not isinstance(value, (dict, list))}
     module.exit_json(**result, invocation={"module_args": arguments})
 
 

@@ -71,6 +71,13 @@ class Client:
         """Read an object or a list. Raises ApiError, ClusterError."""
         return self._request("GET", path, query, {"Accept": accept}).body
 
+    def text(self, path: str, query: Optional[Query] = None) -> str:
+        """Read what is no JSON, such as a log. Raises ApiError, ClusterError."""
+        answer = self._request(
+            "GET", path, query, {"Accept": "*/*"}, parse=lambda data: {"text": data.decode(errors="replace")}
+        )
+        return str(answer.body["text"])
+
     def find(self, path: str) -> Optional[Object]:
         """Read an object that may be absent. Raises ApiError, ClusterError."""
         try:
@@ -138,7 +145,13 @@ class Client:
         return done
 
     def _request(
-        self, method: str, path: str, query: Optional[Query], headers: Mapping[str, str], body: Optional[Object] = None
+        self,
+        method: str,
+        path: str,
+        query: Optional[Query],
+        headers: Mapping[str, str],
+        body: Optional[Object] = None,
+        parse: Optional[Callable[[bytes], Object]] = None,
     ) -> Answer:
         deadline = time.monotonic() + PATIENCE
         delay = _FIRST_DELAY
@@ -149,7 +162,7 @@ class Client:
                 response = self._send(method, path, query, headers, data)
                 self._reached = True
                 if response.status < 400:
-                    return Answer(response.status, _json(response.data))
+                    return Answer(response.status, (parse or _json)(response.data))
                 error: ClusterError = ApiError(response.status, _json(response.data))
                 if not _passing(error, method):
                     raise error

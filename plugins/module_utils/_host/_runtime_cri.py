@@ -14,7 +14,8 @@ from __future__ import annotations
 import json
 import socket
 import struct
-from typing import Dict, Iterator, List, Sequence, Tuple, Union
+from dataclasses import dataclass
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
 
@@ -25,6 +26,14 @@ _ACK = _END_STREAM = 1
 _END_HEADERS = 4
 _LARGE = 0x3FFFFFFF
 _NAMESPACE = [("containerd-namespace", "k8s.io")]
+
+
+@dataclass(frozen=True)
+class Image:
+    """``identity`` is the digest of the image's configuration, ``sha256:`` and 64 digits; ``names`` have a tag each."""
+
+    identity: str
+    names: Tuple[str, ...]
 
 
 def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
@@ -189,3 +198,38 @@ def sandbox_records(path: str) -> Dict[str, str]:
             except (ValueError, KeyError, TypeError, StopIteration):
                 continue
     return records
+
+
+def image(path: str, name: str) -> Optional[Image]:
+    """The image of that name or identity, or ``None`` when the CRI has none.
+
+    :raises HostError: the CRI does not answer.
+    """
+    answer = call(path, "/runtime.v1.ImageService/ImageStatus", _image_spec(name))
+    for found in _submessages(answer, 1):
+        names = tuple(value.decode("utf-8", "replace") for value in _submessages(found, 2))
+        # CRI-O leaves the algorithm out.
+        return Image("sha256:" + _text(found, 1).rpartition(":")[2], names)
+    return None
+
+
+def remove_image(path: str, name: str) -> None:
+    """Remove the image under all its names; fine when there is none.
+
+    :raises HostError: the CRI does not answer, or refuses.
+    """
+    call(path, "/runtime.v1.ImageService/RemoveImage", _image_spec(name), timeout=60)
+
+
+def _image_spec(name: str) -> bytes:
+    """A request with an ``ImageSpec`` as its first field, whose first field is the name."""
+    return _nested(_nested(name.encode()))
+
+
+def _nested(value: bytes) -> bytes:
+    """A protobuf message with this as its field number 1."""
+    length, head = len(value), bytearray(b"\x0a")
+    while length > 0x7F:
+        head.append(length & 0x7F | 0x80)
+        length >>= 7
+    return bytes(head) + bytes([length]) + value

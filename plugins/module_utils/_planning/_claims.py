@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
     _claims_hosts,
+    _claims_intent,
     _claims_network,
     _claims_objects,
     _claims_single,
@@ -39,6 +40,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_p
 
 # firstAvailable (DRAPrioritizedList) is on by default from here on.
 _FIRST_AVAILABLE = (1, 34)
+_GPU_DRIVER = (
+    "NVIDIA's DRA driver brings gpu.nvidia.com: set rdma_driver_gpu_deploy, or install its chart with helm"
+    " (oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu, gpuResourcesEnabledOverride=true)"
+)
 
 
 @dataclass
@@ -189,6 +194,14 @@ class _Planner:
         entries = [(one.claim, one.host, one.rail) for one in bound]
         self.found += _claims_network.taken(entries, planned)
 
+    def gpu_classes(self, there: Collection[str]) -> None:
+        """Refuse claims of GPUs of a class that the cluster does not have."""
+        for name, member in self.members.items():
+            wanted = member.wanted.gpu_class
+            if wanted not in there and any(template.gpus for template in member.wanted.templates):
+                right = f"which is no DeviceClass of the cluster: {_GPU_DRIVER}"
+                self.found.append((name, wrong(_claims_intent.GPU_CLASS, wanted, right)))
+
     def run(self) -> Plan:
         self.templates()
         self.claims()
@@ -203,8 +216,12 @@ def plan(
     hosts: Sequence[Host],
     slices: Iterable[Mapping[str, Any]] = (),
     kubernetes: Optional[Tuple[int, ...]] = None,
+    device_classes: Optional[Collection[str]] = None,
 ) -> Plan:
-    """The claims of a fleet. ``slices`` are ResourceSlices of the cluster, ``kubernetes`` its version if known.
+    """The claims of a fleet.
+
+    ``slices`` are ResourceSlices of the cluster; ``kubernetes``, its version, and ``device_classes``, their names, are
+    ``None`` where nothing is known of them.
 
     Raises LibraryMissingError of ``_cel``, and ValueError for a slice that is none.
     """
@@ -213,6 +230,8 @@ def plan(
     if not found:
         nodes = _claims_hosts.nodes(members, _slices.devices(slices))
         planner = _Planner(members, nodes, kubernetes)
+        if device_classes is not None:
+            planner.gpu_classes(device_classes)
         result = planner.run()
         found = planner.found
     else:

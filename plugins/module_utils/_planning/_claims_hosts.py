@@ -97,7 +97,7 @@ def nodes(members: Sequence[Member], published: Sequence[_slices.Device]) -> Dic
         host, wanted = member.host, member.wanted
         devices = by_node.get(host.name, [])
         drivers = {device.driver for device in devices}
-        if host.facts is not None:
+        if host.facts is not None and not drivers >= {_slices.DRANET, _slices.GPU_DRIVER}:
             expected = _slices_predict.predicted(
                 host.name, host.facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude
             )

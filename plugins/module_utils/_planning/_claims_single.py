@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
     _links,
     _links_ports,
     _slices,
+    _slices_predict,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import Ask, Layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Claim, Intent, NicPick
@@ -102,7 +103,7 @@ def bind(
     pci = _pci_of(claim, host, node, facts, rails)
     device = next((nic for nic in node.nics if nic.pci == pci), None)
     if device is None:
-        why = "it is in rdma_driver_exclude" if pci in exclude else "it carries the default route"
+        why = _slices_predict.left_out(facts, exclude).get(pci, "its driver runs, and leaves it out")
         raise PlanError(Problem(claim.at, f"is for the NIC at {pci} of {host}, which DRANET does not publish: {why}"))
     found = verdict(node, device, NicPick(vf=any(port.vf for port in node.ports.get(pci, []))))
     if not found.wanted and not found.passing:

@@ -8,12 +8,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
     _claims_versions,
+    _driver_archive,
     _driver_objects,
     _slices,
     _variables,
@@ -24,10 +26,22 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_p
     PlanError,
     Problem,
     messages,
+    shown,
     wrong,
 )
 
 PREFIX = "rdma_driver_"
+ARCHIVE = "rdma_driver_archive"
+
+# What a cluster has one of, whatever groups it has; the latter if this role deploys it.
+_OF_THE_CLUSTER = ("rdma_driver_namespace", "rdma_driver_gpu_deploy")
+_OF_THE_GPU_DRIVER = (
+    "rdma_driver_gpu_chart",
+    "rdma_driver_gpu_root",
+    "rdma_driver_gpu_values",
+    "rdma_driver_gpu_version",
+    "rdma_driver_kubelet_root",
+)
 
 # Before it, pods lost their NIC when the driver was restarted (kubernetes-sigs/dranet issue 232).
 _OLDEST = (1, 4, 0)
@@ -69,15 +83,34 @@ def _image(values: Values, known: _variables.Options) -> str:
     name = "rdma_driver_digest"
     digest, version = values[name], values[_claims_versions.DRANET_VERSION]
     tag = "v" + version.lstrip("v")
+    image = f"{values['rdma_driver_image']}:{tag}"
+    if values[ARCHIVE]:
+        # Of an imported image the runtime knows no digest of a registry.
+        _check_archive(values[ARCHIVE], image)
+        return image
     if not digest:
-        return f"{values['rdma_driver_image']}:{tag}"
+        return image
     if not _DIGEST.match(digest):
         raise PlanError(wrong(name, digest, "it must be sha256: and 64 hexadecimal digits, or empty"))
     default = known[_claims_versions.DRANET_VERSION]["default"]
     if digest == known[name]["default"] and tag != f"v{default}":
         right = f"which is the digest of {default}, not of {version}: give that of {version}, or none"
         raise PlanError(wrong(name, digest, right))
-    return f"{values['rdma_driver_image']}:{tag}@{digest}"
+    return f"{image}@{digest}"
+
+
+def _check_archive(path: str, image: str) -> None:
+    """:raises PlanError: there is no such image in it."""
+    if not os.path.isabs(path):
+        raise PlanError(wrong(ARCHIVE, path, "it must be an absolute path where Ansible runs"))
+    try:
+        found = _driver_archive.images(path)
+    except _driver_archive.ArchiveError as error:
+        raise PlanError(wrong(ARCHIVE, path, f"which {error}")) from error
+    if image not in found:
+        listed = ", ".join(sorted(found)) or "no image with a name"
+        right = f"it must hold {image} (rdma_driver_image and {_claims_versions.DRANET_VERSION})"
+        raise PlanError(wrong(ARCHIVE, path, f"which holds {listed}: {right}"))
 
 
 def _driver(group: str, values: Values, known: _variables.Options) -> Driver:
@@ -102,6 +135,7 @@ def _driver(group: str, values: Values, known: _variables.Options) -> Driver:
     return Driver(
         group=group,
         image=_image(values, known),
+        imported=bool(values[ARCHIVE]),
         filter=keeps(values["rdma_driver_exclude"]),
         move_ib_interfaces=values["rdma_driver_move_ib_interfaces"],
         kubelet_root=root.rstrip("/"),
@@ -121,6 +155,17 @@ def _label(group: str) -> str:
     return found
 
 
+def _disagreements(every: Sequence[Tuple[str, Values]]) -> Iterator[Tuple[str, Problem]]:
+    deployed = any(values["rdma_driver_gpu_deploy"] for _host, values in every)
+    for name in (*_OF_THE_CLUSTER, *(_OF_THE_GPU_DRIVER if deployed else ())):
+        hosts: Dict[str, List[str]] = {}
+        for host, values in every:
+            hosts.setdefault(shown(values[name]), []).append(host)
+        if len(hosts) > 1:
+            text = "; ".join(f"{value} on {fold(names)}" for value, names in hosts.items())
+            yield every[0][0], Problem(name, f"is {text}: it must be the same on all hosts")
+
+
 def plan(hosts: Sequence[Tuple[str, str, Values]], known: _variables.Options) -> Plan:
     """The objects and labels for all hosts, each with its name, its group and its variables as the inventory has them.
 
@@ -131,14 +176,14 @@ def plan(hosts: Sequence[Tuple[str, str, Values]], known: _variables.Options) ->
     found: List[Tuple[str, Problem]] = []
     groups: Dict[str, Tuple[str, str, Values]] = {}
     result = Plan(namespace=defaults["rdma_driver_namespace"])
-    spaces: Dict[str, List[str]] = {}
+    every: List[Tuple[str, Values]] = []
     waits: List[bool] = []
     for host, group, variables in hosts:
         own = {name: value for name, value in variables.items() if name in known}
         typed, problems = _variables.converted(own, known)
         found += [(host, problem) for problem in problems]
         values = {**defaults, **typed}
-        spaces.setdefault(values["rdma_driver_namespace"], []).append(host)
+        every.append((host, values))
         result.labels[host] = {GROUP_LABEL: None}
         if problems or not values["rdma_driver_enabled"]:
             continue
@@ -157,11 +202,9 @@ def plan(hosts: Sequence[Tuple[str, str, Values]], known: _variables.Options) ->
         if different:
             right = f"but {known_values[different[0]]!r} on {first}: a group has one driver, so it must be the same"
             found.append((host, wrong(different[0], values[different[0]], right)))
-    if len(spaces) > 1:
-        text = "; ".join(f"{name!r} on {fold(names)}" for name, names in spaces.items())
-        first = next(iter(spaces.values()))[0]
-        found.append((first, Problem("rdma_driver_namespace", f"is {text}: it must be the same on all hosts")))
-    result.namespace = next(iter(spaces), result.namespace)
+    found += _disagreements(every)
+    if every:
+        result.namespace = every[0][1]["rdma_driver_namespace"]
     result.wait = any(waits)
     drivers = []
     for label, (host, _group, own_values) in sorted(groups.items()):

@@ -27,11 +27,15 @@ _DRA = "resource.k8s.io"
 
 @dataclass(frozen=True)
 class Driver:
-    """What the driver of one group shall be like; ``group`` is a DNS label."""
+    """What the driver of one group shall be like; ``group`` is a DNS label.
+
+    An ``imported`` image is on the nodes and nowhere else.
+    """
 
     group: str
     image: str
     filter: str
+    imported: bool = False
     move_ib_interfaces: bool = True
     kubelet_root: str = "/var/lib/kubelet"
     verbosity: int = 2
@@ -122,7 +126,7 @@ def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
         for volume in volumes
     ]
     probe = {"httpGet": {"path": "/healthz", "port": _PORT}}
-    container = {
+    container: Dict[str, Any] = {
         "name": _NAME,
         "image": driver.image,
         # Not as an argument: with an entry point in the image, all flags after it would be ignored without a word.
@@ -135,6 +139,9 @@ def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
         "readinessProbe": probe,
         "volumeMounts": mounts,
     }
+    if driver.imported:
+        # Where it is missing the pod says so at once, instead of waiting for a registry that may be out of reach.
+        container["imagePullPolicy"] = "Never"
     pod: Dict[str, Any] = {
         "hostNetwork": True,
         "serviceAccountName": _NAME,

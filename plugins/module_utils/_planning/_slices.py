@@ -12,7 +12,7 @@ Source of the formats: the API types of ``resource.k8s.io`` (v1, v1beta2, and v1
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
 
@@ -116,10 +116,11 @@ def _device(raw: Mapping[str, Any], spec: Mapping[str, Any]) -> Device:
     )
 
 
-def _slices(objects: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def specs(objects: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The specs of ResourceSlices or lists of them."""
     for one in objects:
         if one.get("kind", "").endswith("List"):
-            yield from _slices(one["items"])
+            yield from specs(one["items"])
         else:
             yield one["spec"]
 
@@ -129,15 +130,41 @@ def devices(objects: Iterable[Mapping[str, Any]]) -> List[Device]:
 
     Of each pool only the slices of the newest generation count, as for the scheduler. Raises ValueError.
     """
-    specs = list(_slices(objects))
+    every = list(specs(objects))
     newest: Dict[Tuple[str, str], int] = {}
-    for spec in specs:
+    for spec in every:
         key = (spec["driver"], spec["pool"]["name"])
         newest[key] = max(newest.get(key, 0), spec["pool"].get("generation") or 0)
     current = [
-        spec for spec in specs if (spec["pool"].get("generation") or 0) == newest[spec["driver"], spec["pool"]["name"]]
+        spec for spec in every if (spec["pool"].get("generation") or 0) == newest[spec["driver"], spec["pool"]["name"]]
     ]
     return [_device(raw, spec) for spec in current for raw in spec.get("devices") or []]
+
+
+def publishing(objects: Iterable[Mapping[str, Any]]) -> Dict[str, Set[str]]:
+    """By node the drivers that have a ResourceSlice for it, be it one without devices."""
+    found: Dict[str, Set[str]] = {}
+    for spec in specs(objects):
+        if spec.get("nodeName"):
+            found.setdefault(spec["nodeName"], set()).add(spec["driver"])
+    return found
+
+
+def plain(device: Device) -> Dict[str, Any]:
+    """A device as JSON has it, its attributes without their types."""
+
+    def value(one: Value) -> Any:
+        return [value(each) for each in one] if isinstance(one, tuple) else getattr(one, "text", one)
+
+    return {
+        "driver": device.driver,
+        "pool": device.pool,
+        "name": device.name,
+        "node": device.node,
+        "pci": device.pci,
+        "attributes": {name: value(one) for name, one in device.attributes.items()},
+        "capacity": device.capacity,
+    }
 
 
 def _as_slice(driver: str, pool: str, node: Optional[str], members: List[Device]) -> Dict[str, Any]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_versions, _slices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Value
@@ -84,10 +84,26 @@ def _is_uplink(port: Mapping[str, Any], reasons: Sequence[Mapping[str, str]]) ->
     )
 
 
-def _nics(node: str, facts: Mapping[str, Any], version: _claims_versions.Numbers, move_ib: bool) -> Iterator[Device]:
+def _uplinks(facts: Mapping[str, Any]) -> Set[str]:
+    """PCI addresses of the NICs that DRANET leaves out by itself."""
     reasons = {(entry["hca"], entry["port"]): entry["reasons"] for entry in facts.get("excluded", [])}
+    return {
+        hca["pci"]["address"]
+        for hca in facts.get("hcas", [])
+        for port in hca["ports"]
+        if hca["pci"] and _is_uplink(port, reasons.get((hca["name"], port["number"]), []))
+    }
+
+
+def left_out(facts: Mapping[str, Any], exclude: Sequence[str] = ()) -> Dict[str, str]:
+    """PCI addresses of the NICs that are not to be published, and why; ``exclude`` as for :func:`predicted`."""
+    placed = [hca["pci"]["address"] for hca in facts.get("hcas", []) if hca["pci"]]
+    found = {address: "it is in rdma_driver_exclude" for address in placed if address in exclude}
+    return {**found, **dict.fromkeys(sorted(_uplinks(facts)), "it carries the default route")}
+
+
+def _nics(node: str, facts: Mapping[str, Any], version: _claims_versions.Numbers, move_ib: bool) -> Iterator[Device]:
     found: Dict[str, Device] = {}
-    hidden = set()
     for hca in facts.get("hcas", []):
         pci = hca["pci"]
         if not pci:
@@ -102,8 +118,6 @@ def _nics(node: str, facts: Mapping[str, Any], version: _claims_versions.Numbers
         if _claims_versions.standard_numa_of_nics(version):
             attributes[_slices.NUMA_NODE] = pci["numa_node"]
         for port in hca["ports"]:
-            if _is_uplink(port, reasons.get((hca["name"], port["number"]), [])):
-                hidden.add(address)
             netdev = port["netdev"]
             moved = move_ib or port["link_layer"] != "InfiniBand"
             if netdev and netdev["present"] and not netdev["bond"] and moved:
@@ -116,7 +130,7 @@ def _nics(node: str, facts: Mapping[str, Any], version: _claims_versions.Numbers
         name = "pci-" + re.sub("[:.]", "-", address)
         # Of two RDMA devices on one function the first is published.
         found.setdefault(address, Device(_slices.DRANET, node, name, node, _said(attributes)))
-    return (device for address, device in found.items() if address not in hidden)
+    yield from found.values()
 
 
 def _said(attributes: Mapping[str, Any]) -> Dict[str, Value]:
@@ -172,5 +186,6 @@ def predicted(
     ``move_ib`` is DRANET's ``--move-ib-interfaces``: without it IPoIB netdevs do not count. ``exclude`` are PCI
     addresses that its ``--filter`` leaves out.
     """
-    nics = [nic for nic in _nics(node, facts, dranet, move_ib) if nic.pci not in exclude]
+    hidden = left_out(facts, exclude)
+    nics = [nic for nic in _nics(node, facts, dranet, move_ib) if nic.pci not in hidden]
     return [*nics, *_gpus(node, facts, gpu)]

@@ -41,6 +41,7 @@ PLAYBOOKS: Options = {
     "rdma_preflight_facts": {"type": "bool"},
     "rdma_serial": {"type": "raw"},
     "rdma_set": {"type": "str"},
+    "rdma_verify_document": {"type": "raw"},
 }
 
 _MISSPELT_PREFIX = re.compile(r"^(?!rdma)(?=.{0,3}r)(?=.{0,3}d)(?=.{0,3}m)(?=.{0,3}a)[rdma]{4}_", re.IGNORECASE)

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The part of ``container_image`` that only the controller can do: read the archive, and send it where it is needed."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _driver_archive
+
+_MODULE = "zerocopy.rdma.container_image"
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types here
+    _requires_connection = True
+    _supports_check_mode = True
+
+    def run(self, tmp: Optional[str] = None, task_vars: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+        result: Dict[str, Any] = super().run(tmp, task_vars)
+        arguments = dict(self._task.args)
+        archive = arguments.pop("archive", None)
+        if archive and "ids" not in arguments:
+            name = str(arguments.get("name"))
+            try:
+                found = _driver_archive.images(str(archive))
+            except _driver_archive.ArchiveError as error:
+                return {**result, "failed": True, "msg": f"archive is {archive!r}, which {error}"}
+            if name not in found:
+                listed = ", ".join(sorted(found)) or "no image with a name"
+                return {**result, "failed": True, "msg": f"archive is {archive!r}, which holds {listed}, not {name}"}
+            arguments["ids"] = found[name]
+        result.update(self._execute_module(_MODULE, module_args=arguments, task_vars=task_vars))
+        if archive and result.get("changed") and not result.get("failed") and not self._task.check_mode:
+            arguments["archive"] = self._sent(str(archive))
+            result.update(self._execute_module(_MODULE, module_args=arguments, task_vars=task_vars))
+        return result
+
+    def _sent(self, archive: str) -> str:
+        """Where the archive is on the node, until the task ends."""
+        directory = self._connection._shell.tmpdir or self._make_tmp_path()
+        path: str = self._connection._shell.join_path(directory, "image.tar")
+        self._transfer_file(archive, path)
+        self._fixup_perms2((directory, path))
+        return path

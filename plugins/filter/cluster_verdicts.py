@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: cluster_verdicts
+short_description: Judge drivers, slices and objects of a cluster
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Says for each node whether DRANET runs and publishes what the facts say, and for each set of objects whether it is
+    as it was applied.
+positional: hostvars
+options:
+  _input:
+    description: Names of the hosts.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), or any mapping of host names to variables.
+    type: dict
+    required: true
+  labels:
+    description: Labels of the nodes, of the plan of P(zerocopy.rdma.driver#filter).
+    type: dict
+    required: true
+  nodes:
+    description: What M(zerocopy.rdma.resource_slice_info) returned for each node.
+    type: dict
+    required: true
+  pods:
+    description: The pods of DRANET.
+    type: list
+    elements: dict
+    required: true
+  sets:
+    description: By the name of the set the objects that M(zerocopy.rdma.applyset) returned in check mode.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Judge
+  ansible.builtin.set_fact:
+    found: "{{ ansible_play_hosts_all | zerocopy.rdma.cluster_verdicts(hostvars, __driver.labels, __info.nodes,
+      __pods.resources, {'zerocopy-rdma-claims': __claims.objects}) }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: C(checks), as in the document of the role P(zerocopy.rdma.rdma_verify#role).
+  type: dict
+"""
+
+from dataclasses import asdict
+from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _cluster_verdicts
+
+
+def cluster_verdicts(
+    hosts: List[str],
+    hostvars: Mapping[str, Mapping[str, Any]],
+    labels: Mapping[str, Any],
+    nodes: Mapping[str, Any],
+    pods: Sequence[Mapping[str, Any]],
+    sets: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> Dict[str, List[Dict[str, Any]]]:
+    groups = {host: _variables.group_of(hostvars[host]) for host in hosts}
+    return {"checks": [asdict(check) for check in _cluster_verdicts.checks(groups, labels, nodes, pods, sets)]}
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"cluster_verdicts": cluster_verdicts}

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: expected_devices
+short_description: What the DRA drivers of each node should publish
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Works out from the facts of M(zerocopy.rdma.rdma_facts) and the variables C(rdma_driver_*) what DRANET and NVIDIA's
+    DRA driver should publish for each node, and what is left out on purpose. That is a small part of the facts, for
+    M(zerocopy.rdma.resource_slice_info) to compare with what they do publish.
+  - Of a host whose C(rdma_driver_enabled) is V(false) no NICs are expected, and no GPUs of one that has no template
+    with GPUs in C(rdma_claims_templates).
+  - Compute it once for all hosts (C(run_once)), not per host.
+positional: hostvars
+options:
+  _input:
+    description: Names of the hosts, which are those of the nodes.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), or any mapping of host names to variables.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Compare what drivers publish with the facts
+  zerocopy.rdma.resource_slice_info:
+    expected: "{{ ansible_play_hosts_all | zerocopy.rdma.expected_devices(hostvars) }}"
+  run_once: true
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - By host what is expected. Left out are hosts without facts, with wrong variables, or of which nothing is expected.
+  type: dict
+  contains:
+    drivers:
+      description: Drivers that should publish something.
+      type: list
+      elements: str
+    devices:
+      description: Devices with C(driver), C(name) and C(attributes) by qualified name.
+      type: list
+      elements: dict
+    left_out:
+      description: PCI addresses of NICs that should not be published, each with the reason.
+      type: dict
+    may_hide_nics:
+      description: Whether the facts lack NICs that are in pods, which is so in RDMA netns mode V(exclusive).
+      type: bool
+    wait:
+      description: Whether it is worth waiting for NICs, which is so where there are some and C(rdma_driver_wait) is on.
+      type: bool
+  sample:
+    lab-01:
+      devices:
+        - attributes: {dra.net/ifName: ens1np0, dra.net/pciAddress: "0000:66:00.0", dra.net/rdma: true}
+          driver: dra.net
+          name: pci-0000-66-00-0
+      drivers: [dra.net]
+      left_out: {"0000:1a:00.0": it carries the default route}
+      may_hide_nics: false
+      wait: true
+"""
+
+from typing import Any, Callable, Dict, List, Mapping
+
+from jinja2 import pass_context
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_expected
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inventory
+
+
+@pass_context
+def expected_devices(
+    context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]
+) -> Dict[str, Dict[str, Any]]:
+    return _claims_expected.expected(_claims_inventory.hosts(context, hosts, hostvars))
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"expected_devices": expected_devices}

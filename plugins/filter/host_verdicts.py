@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: host_verdicts
+short_description: Judge hosts by their facts, their configuration and what they tried with each other
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Compares facts with the inventory's intent, turns what the roles of prepare would change into findings, and holds
+    what was tried on the hosts against what it should be.
+  - It reads what the tasks of the role C(zerocopy.rdma.rdma_verify) have registered for each host.
+  - Compute it once for all hosts (C(run_once)), not per host.
+positional: hostvars
+options:
+  _input:
+    description: Names of the hosts.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), or any mapping of host names to variables.
+    type: dict
+    required: true
+  plan:
+    description: The plan of P(zerocopy.rdma.verify_plan#filter).
+    type: dict
+    default: {}
+  untried:
+    description: Why nothing was tried on the hosts, empty if it was.
+    type: str
+    default: ""
+"""
+
+EXAMPLES = r"""
+- name: Judge by facts and intent alone
+  ansible.builtin.debug:
+    msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.host_verdicts(hostvars)).checks }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: What was found.
+  type: dict
+  contains:
+    checks:
+      description:
+        - Checks with C(ring), C(id), C(host), C(group), C(subject), C(verdict) (V(pass), V(warn), V(fail) or
+          V(impossible)), C(text), C(evidence) and C(remedy).
+      type: list
+      elements: dict
+    bandwidth:
+      description:
+        - Measurements with C(group), C(test), C(from), C(to), C(value), C(unit), C(expected), C(threshold), C(verdict)
+          and C(text).
+      type: list
+      elements: dict
+"""
+
+from dataclasses import asdict
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from jinja2 import pass_context
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import (
+    _document,
+    _host_drift,
+    _host_facts,
+    _host_live,
+    _host_plan,
+)
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
+
+
+@pass_context
+def host_verdicts(
+    context: Mapping[str, Any],
+    hosts: List[str],
+    hostvars: Mapping[str, Mapping[str, Any]],
+    plan: Optional[Mapping[str, Any]] = None,
+    untried: str = "",
+) -> Dict[str, Any]:
+    nodes = _verify_inventory.nodes(context, hosts, hostvars)
+    checks = _host_facts.of_fleet(nodes)
+    for node in nodes:
+        checks += _host_facts.of_node(node)
+        checks += _host_drift.of_node(node) if node.facts is not None else []
+    owns = {host: _host_plan.own(value) for host, value in (plan or {}).items()}
+    live, measurements = _host_live.of_fleet(nodes, owns, untried)
+    return {
+        "checks": [asdict(check) for check in checks + live],
+        "bandwidth": [_document.plain_measurement(one) for one in measurements],
+    }
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"host_verdicts": host_verdicts}

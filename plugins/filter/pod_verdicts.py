@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: pod_verdicts
+short_description: Judge what pods got and measured
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Compares what pods got, saw and measured with their claims and with the facts of their nodes, and the nodes' facts
+    after the pods with those before.
+positional: results, claims, slices, before, after
+options:
+  _input:
+    description: The pods of all waves, from P(zerocopy.rdma.pod_plan#filter).
+    type: list
+    elements: dict
+    required: true
+  results:
+    description: What M(zerocopy.rdma.pod_probe) returned of them.
+    type: list
+    elements: dict
+    required: true
+  claims:
+    description: The plan of claims, from the filter P(zerocopy.rdma.claims#filter).
+    type: dict
+    required: true
+  slices:
+    description: The ResourceSlices of the cluster before the pods.
+    type: list
+    elements: dict
+    required: true
+  before:
+    description: Facts of each host before the pods.
+    type: dict
+    required: true
+  after:
+    description: Facts of each host after them.
+    type: dict
+    required: true
+  in_use:
+    description: The devices of each pool that claims held before.
+    type: dict
+    default: {}
+  fraction:
+    description: What a port has to reach of what it can carry.
+    type: float
+    default: 0.9
+"""
+
+EXAMPLES = r"""
+- name: Judge
+  ansible.builtin.set_fact:
+    found: "{{ __waves | flatten | zerocopy.rdma.pod_verdicts(__probed.pods, __claims, __cluster.slices, __before,
+      __after) }}"
+"""
+
+RETURN = r"""
+_value:
+  description: C(checks) and C(bandwidth), as in the document of P(zerocopy.rdma.rdma_verify#role).
+  type: dict
+"""
+
+from dataclasses import asdict
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import (
+    _document,
+    _pod_bandwidth,
+    _pod_plan,
+    _pod_report,
+    _pod_verdicts,
+)
+
+
+def pod_verdicts(
+    pods: List[Dict[str, Any]],
+    results: List[Dict[str, Any]],
+    claims: Mapping[str, Any],
+    slices: List[Dict[str, Any]],
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    in_use: Optional[Mapping[str, List[str]]] = None,
+    fraction: float = 0.9,
+) -> Dict[str, List[Dict[str, Any]]]:
+    specs = {
+        one["metadata"]["name"]: one["spec"] for one in claims["objects"] if one["kind"] == "ResourceClaimTemplate"
+    }
+    published: Dict[str, Dict[Any, _slices.Device]] = {}
+    for device in _slices.devices(slices):
+        published.setdefault(str(device.node), {})[device.driver, device.name] = device
+    known = {pod.name: pod for pod in map(_pod_plan.pod_of, pods)}
+    reports = {result["name"]: _pod_report.report(result["output"]) for result in results}
+    checks: List[_document.Check] = []
+    measured: List[_document.Measurement] = []
+    for result in results:
+        pod, report = known[result["name"]], reports[result["name"]]
+        facts = before.get(pod.node) or {}
+        busy = (in_use or {}).get(pod.node, [])
+        node = _pod_verdicts.Node(facts, after.get(pod.node), published.get(pod.node, {}), busy)
+        checks += _pod_verdicts.checks(pod, specs[pod.alias], result, report, node)
+        if pod.peer and report.complete:
+            server = known[pod.peer]
+            found = _pod_bandwidth.measurements(pod, report, server, reports[pod.peer], before, fraction)
+            checks += [entry for entry in found if isinstance(entry, _document.Check)]
+            measured += [entry for entry in found if isinstance(entry, _document.Measurement)]
+    return {
+        "checks": [asdict(check) for check in checks],
+        "bandwidth": [_document.plain_measurement(one) for one in measured],
+    }
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"pod_verdicts": pod_verdicts}

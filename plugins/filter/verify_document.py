@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: verify_document
+short_description: Make one document of what the rings of verify found
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Puts the checks and measurements of the rings together with the facts of the hosts they are about.
+positional: hostvars
+options:
+  _input:
+    description: Names of the hosts.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), or any mapping of host names to variables.
+    type: dict
+    required: true
+  rings:
+    description: What each ring found, with C(checks) and C(bandwidth); either may be missing.
+    type: list
+    elements: dict
+    default: []
+  created:
+    description: When, as ISO 8601 time.
+    type: str
+"""
+
+EXAMPLES = r"""
+- name: Keep what was found
+  ansible.builtin.set_fact:
+    document: "{{ ansible_play_hosts_all | zerocopy.rdma.verify_document(hostvars, [found]) }}"
+  vars:
+    found: "{{ ansible_play_hosts_all | zerocopy.rdma.host_verdicts(hostvars) }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: The document.
+  type: dict
+  contains:
+    version:
+      description: Version of its format.
+      type: int
+      sample: 1
+    created:
+      description: When.
+      type: str
+    collection:
+      description: Version of this collection.
+      type: str
+    hosts:
+      description: C(group) and C(facts) of each host.
+      type: dict
+    checks:
+      description: All checks.
+      type: list
+      elements: dict
+    bandwidth:
+      description: All measurements.
+      type: list
+      elements: dict
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+import yaml
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _document
+
+_COLLECTION = Path(__file__).resolve().parents[2]
+
+
+def _version() -> str:
+    """Version of the installed collection, or of the checkout."""
+    installed = _COLLECTION / "MANIFEST.json"
+    if installed.exists():
+        return str(json.loads(installed.read_text("utf-8"))["collection_info"]["version"])
+    return str(yaml.safe_load((_COLLECTION / "galaxy.yml").read_text("utf-8"))["version"])
+
+
+def _plain(value: Any) -> Any:
+    """A value without Ansible's own containers, of which there are no copies."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(value[key]) for key in value}
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def verify_document(
+    hosts: List[str],
+    hostvars: Mapping[str, Mapping[str, Any]],
+    rings: Optional[List[Mapping[str, Any]]] = None,
+    created: Optional[str] = None,
+) -> Dict[str, Any]:
+    found = _plain(rings or [])
+    try:
+        whole = _document.Document(
+            created,
+            _version(),
+            {
+                host: _document.Host(_variables.group_of(hostvars[host]), _variables.facts_of(hostvars[host]) or {})
+                for host in hosts
+            },
+            [_document.check(check) for ring in found for check in ring.get("checks") or []],
+            [_document.measurement(one) for ring in found for one in ring.get("bandwidth") or []],
+        )
+    except _document.DocumentError as error:
+        raise AnsibleFilterError(f"verify_document: {error}") from error
+    return _document.plain(whole)
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"verify_document": verify_document}

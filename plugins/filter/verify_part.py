@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: verify_part
+short_description: One host's part of a plan for all hosts
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Takes one host's entry out of a variable that has one for every host, without looking at the others. A template
+    would be worked out for all of them on every host, which takes a large fleet minutes.
+options:
+  _input:
+    description: Variables of the host, C(hostvars[inventory_hostname]).
+    type: dict
+    required: true
+  name:
+    description: Name of the variable, set by C(set_fact) from values without templates.
+    type: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show what this host tries
+  ansible.builtin.debug:
+    msg: "{{ hostvars[inventory_hostname] | zerocopy.rdma.verify_part('plan') }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The host's entry.
+  type: raw
+"""
+
+from typing import Any, Callable, Dict, Mapping
+
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
+
+
+def verify_part(variables: Mapping[str, Any], name: str) -> Any:
+    return _verify_inventory.raw(variables, name)[str(variables["inventory_hostname"])]
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"verify_part": verify_part}

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: verify_plan
+short_description: Plan what the hosts try with each other to prove their links
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Turns the facts of M(zerocopy.rdma.rdma_facts) and the variables C(rdma_verify_*) of all hosts into what each host
+    does, as options of the modules M(zerocopy.rdma.rdma_reachability) and M(zerocopy.rdma.rdma_bandwidth).
+  - The hosts of a group meet in rounds in which no host is asked for twice. Rails of the same number are measured with
+    each other.
+  - Compute it once for all hosts (C(run_once)), not per host. P(zerocopy.rdma.verify_part#filter) gives each its own.
+positional: hostvars
+options:
+  _input:
+    description: Names of the hosts.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), or any mapping of host names to variables.
+    type: dict
+    required: true
+  forks:
+    description: How many hosts Ansible serves at once. It decides how long a server waits for its client.
+    type: int
+    default: 5
+"""
+
+EXAMPLES = r"""
+- name: Plan what is tried
+  ansible.builtin.set_fact:
+    plan: "{{ ansible_play_hosts_all | zerocopy.rdma.verify_plan(hostvars, ansible_forks) }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: By host, what it does.
+  type: dict
+  contains:
+    probes:
+      description: Pings.
+      type: list
+      elements: dict
+    addresses:
+      description: Addresses to look for on the wire.
+      type: list
+      elements: dict
+    loopback:
+      description: What is measured from each port to itself, in the form of a round.
+      type: dict
+    rounds:
+      description:
+        - For each round C(role) (V(server), V(client) or V(idle)), C(peer), C(seconds), C(runs) and what is C(expected)
+          of each of them in Gb/s.
+      type: list
+      elements: dict
+"""
+
+from dataclasses import asdict
+from typing import Any, Callable, Dict, List, Mapping
+
+from jinja2 import pass_context
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _host_plan
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
+
+
+@pass_context
+def verify_plan(
+    context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]], forks: int = 5
+) -> Dict[str, Any]:
+    nodes = _verify_inventory.nodes(context, hosts, hostvars)
+    return {host: asdict(own) for host, own in _host_plan.plan(nodes, forks).items()}
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"verify_plan": verify_plan}

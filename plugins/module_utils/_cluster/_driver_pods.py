@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""How the pods of DRANET are, in words that are the same for all nodes with the same trouble."""
+
+from __future__ import annotations
+
+from typing import Dict, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Object
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._driver_objects import GROUP_LABEL
+
+_SELECTOR = f"app.kubernetes.io/name=dranet,{GROUP_LABEL}"
+
+
+def driver_pods(client: Client) -> Optional[Dict[str, str]]:
+    """By node how its pod of DRANET is, ``None`` where pods may not be listed. Raises ApiError, ClusterError."""
+    try:
+        pods = client.get("/api/v1/pods", {"labelSelector": _SELECTOR}).get("items") or []
+    except ApiError as error:
+        if error.status == 403:
+            return None
+        raise
+    return {_node(pod): state(pod) for pod in pods}
+
+
+def _node(pod: Object) -> str:
+    """The node that a pod of a DaemonSet is on, or for: before it is scheduled only its affinity says so."""
+    spec = pod["spec"]
+    if spec.get("nodeName"):
+        return str(spec["nodeName"])
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(required) or {}
+    for term in affinity.get("nodeSelectorTerms") or []:
+        for field in term.get("matchFields") or []:
+            if field["key"] == "metadata.name":
+                return str(field["values"][0])
+    return ""
+
+
+def state(pod: Object) -> str:
+    """What its pod does, to follow a colon. Names of pods are left out, so that nodes can be told together."""
+    status = pod.get("status") or {}
+    conditions = {one["type"]: one for one in status.get("conditions") or []}
+    if conditions.get("Ready", {}).get("status") == "True":
+        return "its pod is ready, but has published nothing yet"
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return f"its pod is Pending, {scheduled.get('message') or 'it has no node'}"
+    for container in status.get("containerStatuses") or []:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        reason = waiting.get("reason")
+        if reason == "ContainerCreating":
+            return "its pod is being created, for which the node needs /var/run/nri (NRI) and /dev/infiniband"
+        if reason == "CrashLoopBackOff":
+            ended = (container.get("lastState") or {}).get("terminated") or {}
+            return f"its pod is in CrashLoopBackOff, exit code {ended.get('exitCode')}: its log says why"
+        if reason:
+            return f"its pod is in {reason}, {waiting.get('message') or 'no message'}"
+    return f"its pod is {status.get('phase')}, and not ready"

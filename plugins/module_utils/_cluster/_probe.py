@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""A short-lived pod on a given node with a claim from a template: what it is, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Object
+
+LABEL = "zerocopy.rdma/probe"
+CLAIM = "rdma"
+# They tell the script in the pod which of two it is.
+_PEER, _SERVER = "ZEROCOPY_PEER", "ZEROCOPY_SERVER"
+
+
+@dataclass
+class Probe:
+    """``template`` is the name of a ResourceClaimTemplate in the pod's namespace.
+
+    A ``server`` waits for one peer; ``peer`` is the name of the server that this one measures against.
+    """
+
+    name: str
+    namespace: str
+    node: str
+    template: str
+    server: bool = False
+    peer: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What all probes have in common; ``timeout`` is in seconds, for each to come to its end."""
+
+    image: str
+    script: str
+    timeout: int = 120
+    tolerations: Sequence[Mapping[str, Any]] = ()
+    pull_secrets: Sequence[str] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    capabilities: Sequence[str] = ()
+
+
+@dataclass
+class Result:
+    """What became of a probe.
+
+    ``trouble`` says why it did not come to its end, ``output`` is its log. ``allocation`` are the results in the status
+    of its claim (request, driver, pool, device), ``claim`` the claim's name. ``seconds`` from its creation until its
+    container started, ``None`` where it never did.
+    """
+
+    name: str
+    node: str
+    phase: str = "Pending"
+    trouble: str = ""
+    output: str = ""
+    seconds: Optional[float] = None
+    claim: str = ""
+    allocation: List[Dict[str, Any]] = field(default_factory=list)
+
+
+def manifest(probe: Probe, recipe: Recipe, peer: str = "") -> Object:
+    """The pod; ``peer`` is the address of the server, where there is one."""
+    here = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [probe.node]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [here]}}
+    container: Dict[str, Any] = {
+        "name": "probe",
+        "image": recipe.image,
+        "command": ["/bin/sh", "-c", recipe.script],
+        "env": [{"name": _SERVER, "value": "1" if probe.server else ""}, {"name": _PEER, "value": peer}],
+        "resources": {"claims": [{"name": CLAIM}]},
+    }
+    if recipe.capabilities:
+        container["securityContext"] = {"capabilities": {"add": list(recipe.capabilities)}}
+    spec: Dict[str, Any] = {
+        # By its name and not by a label, and left to the scheduler, without which nothing is allocated.
+        "affinity": {"nodeAffinity": required},
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 1,
+        # The kubelet ends it even if nobody is left who would.
+        "activeDeadlineSeconds": recipe.timeout,
+        "automountServiceAccountToken": False,
+        "tolerations": list(recipe.tolerations),
+        "resourceClaims": [{"name": CLAIM, "resourceClaimTemplateName": probe.template}],
+        "containers": [container],
+    }
+    if recipe.pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in recipe.pull_secrets]
+    meta: Dict[str, Any] = {"name": probe.name, "namespace": probe.namespace, "labels": {LABEL: "pod"}}
+    if recipe.annotations:
+        meta["annotations"] = dict(recipe.annotations)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def claim_of(pod: Object) -> str:
+    """The name of the claim that was made for the pod, ``""`` as long as there is none."""
+    made = (pod.get("status") or {}).get("resourceClaimStatuses") or []
+    return next((str(one.get("resourceClaimName") or "") for one in made if one.get("name") == CLAIM), "")
+
+
+def over(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")

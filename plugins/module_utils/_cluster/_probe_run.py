@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Running probes: made, followed to their end, asked what they got, and taken away again.
+
+What a pod has to say it writes to its log, so nothing is executed in it, and nobody needs more rights than to make
+pods and to read their logs.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Key, Object, listed, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._probe import (
+    LABEL,
+    Probe,
+    Recipe,
+    Result,
+    claim_of,
+    manifest,
+    over,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._wait import gone, pod_trouble, until
+
+_PODS = Resource("", "v1", "Pod", "pods", True, frozenset())
+_OURS = {"labelSelector": LABEL}
+_PAUSE_SECONDS = 0.5
+# Longer than the pod's own deadline, so that the kubelet is the one that ends it.
+_GRACE_SECONDS = 15
+_MOST_LOG_BYTES = 1 << 20
+_GONE_SECONDS = 60
+
+
+class _Run:
+    def __init__(self, client: Client, recipe: Recipe, manager: str, claims: str) -> None:
+        self.client, self.recipe, self.manager, self.claims = client, recipe, manager, claims
+        self.live: Dict[str, Object] = {}
+        self.found: Dict[str, Result] = {}
+
+    def make(self, probe: Probe, peer: str = "") -> None:
+        path = _PODS.path(probe.namespace, probe.name)
+        self.found[probe.name] = Result(probe.name, probe.node)
+        try:
+            query = {"fieldManager": self.manager, "force": "true"}
+            self.live[probe.name] = self.client.apply(path, manifest(probe, self.recipe, peer), query).body
+        except ApiError as error:
+            self.found[probe.name].phase, self.found[probe.name].trouble = "Refused", str(error)
+
+    def follow(self, probes: Sequence[Probe]) -> None:
+        """Make the peers of servers as soon as these have an address, and wait until all came to their end."""
+        by_name = {probe.name: probe for probe in probes}
+        waiting = [probe for probe in probes if probe.peer]
+        deadline = time.monotonic() + self.recipe.timeout + _GRACE_SECONDS
+        while time.monotonic() < deadline:
+            self._look([by_name[name] for name in self.live])
+            for probe in list(waiting):
+                server = self.live.get(str(probe.peer)) or {}
+                address = (server.get("status") or {}).get("podIP")
+                if address and not over(server):
+                    self.make(probe, str(address))
+                elif over(server) or str(probe.peer) not in self.live:
+                    self.found[probe.name] = Result(
+                        probe.name, probe.node, trouble=f"its peer {probe.peer} did not run"
+                    )
+                else:
+                    continue
+                waiting.remove(probe)
+                deadline = time.monotonic() + self.recipe.timeout + _GRACE_SECONDS
+            if not waiting and all(over(pod) for pod in self.live.values()):
+                return
+            time.sleep(_PAUSE_SECONDS)
+        for probe in waiting:
+            self.found[probe.name] = Result(probe.name, probe.node, trouble=f"its peer {probe.peer} did not run")
+
+    def _look(self, probes: Sequence[Probe]) -> None:
+        for namespace in sorted({probe.namespace for probe in probes}):
+            for pod in self.client.get(_PODS.path(namespace), _OURS).get("items") or []:
+                name = metadata(pod)["name"]
+                if name in self.live:
+                    self.live[name] = pod
+                    self._allocation(pod, self.found[name])
+
+    def _allocation(self, pod: Object, result: Result) -> None:
+        """What the claim got; read as soon as the pod has a node, since the claim goes when the pod has ended."""
+        result.claim = result.claim or claim_of(pod)
+        if result.allocation or not result.claim or not pod["spec"].get("nodeName"):
+            return
+        claim = self.client.find(f"{self.claims}/namespaces/{metadata(pod)['namespace']}/resourceclaims/{result.claim}")
+        allocation = ((claim or {}).get("status") or {}).get("allocation") or {}
+        names = ("request", "driver", "pool", "device")
+        results = (allocation.get("devices") or {}).get("results") or []
+        result.allocation = [{name: one.get(name) for name in names} for one in results]
+
+    def collect(self, probe: Probe) -> None:
+        """What the pod got and said; while it is there."""
+        result, pod = self.found[probe.name], self.live.get(probe.name)
+        if pod is None:
+            return
+        status = pod.get("status") or {}
+        result.phase = status.get("phase") or "Pending"
+        result.seconds = _seconds(pod)
+        if result.phase != "Succeeded":
+            result.trouble = self._trouble(probe, pod)
+        if result.seconds is not None:
+            result.output = self._log(probe)
+
+    def _log(self, probe: Probe) -> str:
+        try:
+            query = {"limitBytes": _MOST_LOG_BYTES}
+            return self.client.text(f"{_PODS.path(probe.namespace, probe.name)}/log", query)
+        except ClusterError as error:
+            self.found[probe.name].trouble = self.found[probe.name].trouble or f"its log cannot be read: {error}"
+            return ""
+
+    def _trouble(self, probe: Probe, pod: Object) -> str:
+        """Why it did not succeed: what its status says, else the newest warning about it."""
+        said = pod_trouble(pod)
+        if said:
+            return said
+        query = {"fieldSelector": f"involvedObject.uid={metadata(pod)['uid']},type=Warning"}
+        events = self.client.get(f"/api/v1/namespaces/{probe.namespace}/events", query).get("items") or []
+        newest = max(events, key=lambda one: str(one.get("lastTimestamp") or one.get("eventTime") or ""), default=None)
+        status = pod.get("status") or {}
+        ended = str(status.get("message") or status.get("reason") or "")
+        if newest is not None:
+            return f"{newest.get('reason')}: {newest.get('message')}"
+        return ended or ("failed" if over(pod) else "did not start in time")
+
+    def remove(self, probes: Sequence[Probe]) -> None:
+        """Take the pods away and wait until they are gone, as their NICs only then are free. Raises ClusterError."""
+        there = [probe for probe in probes if probe.name in self.live]
+        self.client.all(lambda probe: self.client.delete(_PODS.path(probe.namespace, probe.name), {}), there)
+        keys: List[Tuple[Key, Resource]] = [(Key("", "Pod", one.namespace, one.name), _PODS) for one in there]
+        until(self.client, keys, _GONE_SECONDS, gone)
+
+
+def _seconds(pod: Object) -> Optional[float]:
+    for one in (pod.get("status") or {}).get("containerStatuses") or []:
+        state: Mapping[str, Any] = one.get("state") or {}
+        began = (state.get("running") or state.get("terminated") or {}).get("startedAt")
+        if began:
+            return (_time(began) - _time(metadata(pod)["creationTimestamp"])).total_seconds()
+    return None
+
+
+def _time(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
+
+
+def in_use(client: Client, claims: str) -> Dict[str, List[str]]:
+    """The devices of each pool that claims hold at the moment, as driver and name. Raises ClusterError."""
+    found: Dict[str, List[str]] = {}
+    for claim in client.get(f"{claims}/resourceclaims").get("items") or []:
+        allocation = ((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}
+        for one in allocation.get("results") or []:
+            found.setdefault(one["pool"], []).append(f"{one['driver']}/{one['device']}")
+    return found
+
+
+def _clear(client: Client, namespaces: Sequence[str]) -> None:
+    """Take away what a run left behind that was killed. Raises ClusterError where another run is under way."""
+    paths = {namespace: _PODS.path(namespace) for namespace in namespaces}
+    found = [pod for path in paths.values() for pod in client.get(path, _OURS).get("items") or []]
+    running = [f"Pod {metadata(pod)['namespace']}/{metadata(pod)['name']}" for pod in found if not over(pod)]
+    if running:
+        raise ClusterError(f"pods of another run are at work; they end by themselves:\n{listed(running)}")
+    for pod in found:
+        client.delete(_PODS.path(metadata(pod)["namespace"], metadata(pod)["name"]), {})
+
+
+def run(client: Client, probes: Sequence[Probe], recipe: Recipe, manager: str, version: str) -> List[Result]:
+    """What became of each probe, in their order; none is left behind. ``version`` is that of resource.k8s.io.
+
+    Raises ClusterError when nothing can be said, or a pod cannot be taken away.
+    """
+    whole = _Run(client, recipe, manager, f"/apis/resource.k8s.io/{version}")
+    _clear(client, sorted({probe.namespace for probe in probes}))
+    try:
+        client.all(whole.make, [probe for probe in probes if not probe.peer])
+        whole.follow(probes)
+        client.all(whole.collect, probes)
+    finally:
+        whole.remove(probes)
+    return [whole.found[probe.name] for probe in probes]

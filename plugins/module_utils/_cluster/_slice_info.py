@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What DRA drivers publish in a cluster, and how it differs from what is expected of the nodes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import ACCEPT, Api
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._dra_version import GROUP, negotiate
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._driver_pods import driver_pods
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import (
+    GroupKind,
+    Object,
+    listed,
+    metadata,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import JSON, METADATA_LIST, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._slice_wait import until_published
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _slices,
+    _slices_compare,
+    _slices_expected,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._driver_objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices_compare import Compared, Seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices_expected import Expected
+
+SUBSETS = ("slices", "devices")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asks for. ``wait_timeout`` is in seconds without progress, ``None`` not to wait."""
+
+    expected: Mapping[str, Any] = field(default_factory=dict)
+    subsets: Sequence[str] = SUBSETS
+    wait_timeout: Optional[float] = None
+
+
+def info(client: Client, request: Request) -> Dict[str, Any]:
+    """The module's result. Raises ClusterError, also when DRA is off or the wait was in vain."""
+    return _Info(client, request).result()
+
+
+class _Info:
+    def __init__(self, client: Client, request: Request) -> None:
+        self._client = client
+        self._request = request
+        self._release = client.get("/version")
+        self._api = Api([client.get("/apis", accept=ACCEPT)])
+        self._version = negotiate(self._api.versions(GROUP), lambda: self._release)
+        self._expected = {name: _read(name, one) for name, one in request.expected.items()}
+
+    def result(self) -> Dict[str, Any]:
+        labels = self._labels()
+        awaited = {name for name, one in self._expected.items() if one.wait and name in labels}
+        if self._request.wait_timeout is not None and awaited:
+            self._wait(awaited, self._request.wait_timeout)
+        slices = self._list("ResourceSlice") if self._expected or self._request.subsets else []
+        devices = _slices.devices(slices)
+        compared, seen = self._compare(labels, slices, devices)
+        found: Dict[str, Any] = {
+            "changed": False,
+            "kubernetes": self._release["gitVersion"],
+            "api_version": f"{GROUP}/{self._version}",
+            "device_classes": [metadata(one)["name"] for one in self._list("DeviceClass", METADATA_LIST)],
+            "nodes": {name: _node(seen[name], one) for name, one in compared.items()},
+            "differences": _slices_compare.lines(compared),
+        }
+        if "slices" in self._request.subsets:
+            found["slices"] = [self._whole(one) for one in slices]
+        if "devices" in self._request.subsets:
+            found["devices"] = [_slices.plain(one) for one in devices]
+        return found
+
+    def _path(self, kind: str) -> str:
+        return self._api.must_find(GroupKind(GROUP, kind), self._version).path()
+
+    def _list(self, kind: str, accept: str = JSON) -> List[Object]:
+        return self._client.get(self._path(kind), accept=accept).get("items") or []
+
+    def _whole(self, item: Object) -> Object:
+        """A slice as a file would have it: lists do not repeat the kind, and nobody reads who wrote it."""
+        metadata(item).pop("managedFields", None)
+        return {"apiVersion": f"{GROUP}/{self._version}", "kind": "ResourceSlice", **item}
+
+    def _labels(self) -> Dict[str, Dict[str, str]]:
+        """The labels of all nodes of the cluster."""
+        if not self._expected:
+            return {}
+        nodes = self._client.get("/api/v1/nodes", accept=METADATA_LIST)["items"]
+        return {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes}
+
+    def _compare(
+        self, labels: Mapping[str, Mapping[str, str]], slices: Sequence[Object], devices: Sequence[_slices.Device]
+    ) -> Tuple[Dict[str, Compared], Dict[str, Seen]]:
+        publishing = _slices.publishing(slices)
+        by_node: Dict[str, List[_slices.Device]] = {}
+        for device in devices:
+            by_node.setdefault(str(device.node), []).append(device)
+        silent = any(
+            _slices.DRANET in one.drivers - publishing.get(name, set()) for name, one in self._expected.items()
+        )
+        pods: Optional[Dict[str, str]] = driver_pods(self._client) if silent else {}
+        compared, seen = {}, {}
+        for name, one in self._expected.items():
+            seen[name] = Seen(
+                exists=name in labels,
+                labels=labels.get(name, {}),
+                drivers=publishing.get(name, set()),
+                pod=None if pods is None else pods.get(name, ""),
+            )
+            compared[name] = _slices_compare.compare(one, by_node.get(name, []), seen[name])
+        return compared, seen
+
+    def _wait(self, names: Set[str], seconds: float) -> None:
+        late = until_published(self._client, self._path("ResourceSlice"), names, seconds)
+        if not late:
+            return
+        pods = driver_pods(self._client)
+        reasons: Dict[str, List[str]] = {}
+        for name in late:
+            why = _slices_compare.silent(_slices.DRANET, Seen(pod=None if pods is None else pods.get(name, "")))
+            reasons.setdefault(why, []).append(name)
+        texts = [f"{fold(of_reason)}: {reason}" for reason, of_reason in reasons.items()]
+        said = f"{len(late)} of {len(names)} nodes have no NIC published, without progress for {seconds:.0f} s"
+        raise ClusterError(f"{said}:\n{listed(texts)}")
+
+
+def _read(name: str, one: Any) -> Expected:
+    try:
+        return _slices_expected.read(name, one)
+    except ValueError as error:
+        raise ClusterError(f"expected: {name} {error}, take what the filter expected_devices returns") from error
+
+
+def _node(seen: Seen, compared: Compared) -> Dict[str, Any]:
+    """A node as JSON has it."""
+    labels = {name: value for name, value in seen.labels.items() if name in (GROUP_LABEL, *_slices_compare.GPU_LABELS)}
+    return {"exists": seen.exists, "labels": labels, "drivers": sorted(seen.drivers), **asdict(compared)}

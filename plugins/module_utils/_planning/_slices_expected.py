@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the drivers of a node should publish, and what is left out on purpose: small enough to be sent to a module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Set
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+
+
+@dataclass
+class Expected:
+    """``drivers`` are those that should publish something; ``left_out`` are PCI addresses of NICs with the reason.
+
+    ``may_hide_nics``: in RDMA netns mode exclusive a NIC in a pod is not in the facts, so there may be more of them.
+    ``wait``: whether it is worth waiting for DRANET to publish something.
+    """
+
+    drivers: Set[str] = field(default_factory=set)
+    devices: List[Device] = field(default_factory=list)
+    left_out: Dict[str, str] = field(default_factory=dict)
+    may_hide_nics: bool = False
+    wait: bool = False
+
+
+def written(one: Expected) -> Dict[str, Any]:
+    """What is expected as JSON has it."""
+    devices = [
+        {"driver": device.driver, "name": device.name, "attributes": device.attributes} for device in one.devices
+    ]
+    return {
+        "drivers": sorted(one.drivers),
+        "devices": devices,
+        "left_out": one.left_out,
+        "may_hide_nics": one.may_hide_nics,
+        "wait": one.wait,
+    }
+
+
+def read(node: str, one: Mapping[str, Any]) -> Expected:
+    """What was written for a node. Raises ValueError."""
+    try:
+        return Expected(
+            set(one["drivers"]),
+            [Device(entry["driver"], node, entry["name"], node, entry["attributes"]) for entry in one["devices"]],
+            dict(one["left_out"]),
+            one["may_hide_nics"],
+            one["wait"],
+        )
+    except KeyError as error:
+        raise ValueError(f"has no {error}") from error
+    except (TypeError, ValueError) as error:
+        raise ValueError("is of another form") from error

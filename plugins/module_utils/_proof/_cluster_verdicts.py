@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The cluster ring: whether drivers run and publish what the facts say, and objects are as they were applied."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._wait import pod_trouble
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
+
+Plain = Mapping[str, Any]
+
+_APPLY = "Run site.yml, which puts it back (--tags provision)."
+_ACTIONS = {"created": "is missing", "configured": "was changed by hand", "pruned": "has left the inventory"}
+
+
+def _ready(pod: Plain) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def _drivers(groups: Mapping[str, str], wanted: Mapping[str, Any], pods: Sequence[Plain]) -> Iterator[Check]:
+    """DRANET's pod on each node that shall have one. Its slices stay when it dies, so they say nothing."""
+    there = {str(pod["spec"].get("nodeName")): pod for pod in pods}
+    for host, group in groups.items():
+        if not any((wanted.get(host) or {}).values()):
+            continue
+        pod = there.get(host)
+
+        def check(verdict: str, text: str, remedy: str = "", host: str = host, group: str = group) -> Check:
+            return Check("cluster", "cluster.driver", host, group, "dranet", verdict, text, {}, remedy)
+
+        if pod is None:
+            yield check("fail", "no pod of DRANET is on the node", "See the DaemonSet's events; run site.yml.")
+        elif not _ready(pod):
+            # Without NRI it starts and ends again and again, and nothing else says so.
+            remedy = "See its log. Where it cannot reach NRI, run site.yml (--tags prepare)."
+            text = pod_trouble(dict(pod)) or "it does not answer"
+            yield check("fail", f"DRANET's pod {pod['metadata']['name']} is not ready: {text}", remedy)
+        else:
+            restarts = sum(one.get("restartCount", 0) for one in pod["status"].get("containerStatuses") or [])
+            yield check("pass", f"DRANET runs (restarts: {restarts})")
+
+
+def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterator[Check]:
+    for host, node in nodes.items():
+        group = groups.get(host)
+
+        def check(
+            subject: str, verdict: str, text: str, host: str = host, group: Any = group, **evidence: Any
+        ) -> Check:
+            remedy = "" if verdict == "pass" else "Restart the driver on the node, then compare again."
+            return Check("cluster", "cluster.slices", host, group, subject, verdict, text, evidence, remedy)
+
+        if not node["exists"]:
+            text, remedy = "the cluster has no node of this name", "Name hosts as their nodes are called."
+            yield Check("cluster", "cluster.slices", host, group, "", "fail", text, {}, remedy)
+            continue
+        odd = [one for one in node["missing"] if not one["intended"]]
+        for one in odd:
+            yield check(one["pci"] or one["name"], "fail", f"is not published: {one['reason']}", driver=one["driver"])
+        for one in node["extra"]:
+            yield check(one["pci"] or one["name"], "warn", f"is published: {one['reason']}", driver=one["driver"])
+        for one in node["differing"]:
+            values = {"expected": one["expected"], "published": one["published"]}
+            text = f"{one['attribute']} is published as {one['published']!r}, the facts say {one['expected']!r}"
+            yield check(
+                one["pci"] or one["name"], "fail" if one["attribute"] == _slices.RDMA else "warn", text, **values
+            )
+        if not (odd or node["extra"] or node["differing"]):
+            yield check("", "pass", f"what {', '.join(node['drivers']) or 'no driver'} publishes is what the facts say")
+
+
+def _objects(sets: Mapping[str, Sequence[Plain]]) -> Iterator[Check]:
+    """``sets`` are what applyset would do to the objects of each set (check mode)."""
+    for name, objects in sets.items():
+        wrong = [one for one in objects if one["action"] in _ACTIONS]
+        for one in wrong:
+            place = f"{one['namespace']}/" if one["namespace"] else ""
+            subject = f"{one['kind']} {place}{one.get('alias') or one['name']}"
+            text = f"{subject} of set {name} {_ACTIONS[one['action']]}"
+            yield Check("cluster", "cluster.objects", None, None, subject, "fail", text, {}, _APPLY)
+        if not wrong:
+            text = f"the {len(objects)} objects of set {name} are as they were applied"
+            yield Check("cluster", "cluster.objects", None, None, name, "pass", text)
+
+
+def checks(
+    groups: Mapping[str, str],
+    labels: Mapping[str, Any],
+    nodes: Mapping[str, Plain],
+    pods: Sequence[Plain],
+    sets: Mapping[str, Sequence[Plain]],
+) -> List[Check]:
+    """All of the ring.
+
+    ``groups`` has the group of each host, ``labels`` are those of the driver's plan (a host without a driver has none),
+    ``nodes`` of resource_slice_info, ``pods`` are those of DRANET.
+    """
+    return [*_drivers(groups, labels, pods), *_slices_of(groups, nodes), *_objects(sets)]

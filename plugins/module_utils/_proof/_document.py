@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The nouns of the prove room: what was checked, what was measured, and the document that holds both.
+
+``plain`` makes the dictionaries that go through Ansible and into the JSON file, ``document`` reads them back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Dict, List, Mapping, Optional, Type, TypeVar
+
+VERSION = 1
+RINGS = ("host", "cluster", "pod")
+# From best to worst. "impossible": it could not be tried here, and the text says why.
+VERDICTS = ("pass", "impossible", "warn", "fail")
+UNITS = ("Gb/s", "us")
+
+# "from" is no name that Python allows.
+_ENDS = {"source": "from", "target": "to"}
+
+_T = TypeVar("_T")
+
+
+class DocumentError(ValueError):
+    """What was read is no document of this version."""
+
+
+@dataclass
+class Check:
+    """One thing that was looked at.
+
+    ``id`` is stable and dotted, its first part the ring (``host.mtu``). ``subject`` is what it is about: a port
+    (``mlx5_0/1``), a pod, a template, or nothing for the host as a whole. ``text`` is one sentence of what was found,
+    ``remedy`` one sentence of what to do, empty when nothing is; ``evidence`` holds plain values.
+    """
+
+    ring: str
+    id: str
+    host: Optional[str]
+    group: Optional[str]
+    subject: str
+    verdict: str
+    text: str
+    evidence: Dict[str, Any] = field(default_factory=dict)
+    remedy: str = ""
+
+
+@dataclass
+class End:
+    """One end of a measurement; of a loopback both ends are the same."""
+
+    host: str
+    hca: str
+    port: int
+
+
+@dataclass
+class Measurement:
+    """One value that was measured between two ports.
+
+    ``unit`` is ``Gb/s`` (more is better) or ``us`` (less is better). ``expected`` is what port and PCIe link can carry,
+    ``threshold`` what was demanded; ``None`` where there is nothing to compare with.
+    """
+
+    group: str
+    test: str
+    source: End
+    target: End
+    value: float
+    unit: str
+    expected: Optional[float]
+    threshold: Optional[float]
+    verdict: str
+    text: str
+
+
+@dataclass
+class Host:
+    """A host of the document; ``facts`` are those of ``rdma_facts``, empty for a host that gave none."""
+
+    group: str
+    facts: Dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Document:
+    """Everything one run of verify found. ``created`` is an ISO 8601 time, ``collection`` the collection's version."""
+
+    created: Optional[str]
+    collection: str
+    hosts: Dict[str, Host] = field(default_factory=dict)
+    checks: List[Check] = field(default_factory=list)
+    bandwidth: List[Measurement] = field(default_factory=list)
+
+
+def _read(kind: Type[_T], at: str, value: Any, names: Optional[Mapping[str, str]] = None) -> _T:
+    if not isinstance(value, Mapping):
+        raise DocumentError(f"{at} is {value!r}, it must be a map")
+    known = {(names or {}).get(one.name, one.name): one.name for one in fields(kind)}  # type: ignore[arg-type]
+    strange = sorted(set(map(str, value)) - set(known))
+    if strange:
+        raise DocumentError(f"{at} has the key {strange[0]!r}, it must have {', '.join(known)}")
+    try:
+        return kind(**{known[key]: one for key, one in value.items()})
+    except TypeError:
+        missing = [name for name in known if name not in value]
+        raise DocumentError(f"{at} lacks {', '.join(missing)}") from None
+
+
+def _known(at: str, value: Any, choices: Any) -> None:
+    if value not in choices:
+        raise DocumentError(f"{at} is {value!r}, it must be one of {', '.join(choices)}")
+
+
+def plain_measurement(one: Measurement) -> Dict[str, Any]:
+    """The measurement as a dictionary; its ends are called ``from`` and ``to`` there."""
+    return {_ENDS.get(key, key): value for key, value in asdict(one).items()}
+
+
+def measurement(value: Any, at: str = "measurement") -> Measurement:
+    """A measurement from its dictionary. Raises DocumentError."""
+    found = _read(Measurement, at, value, _ENDS)
+    _known(f"{at}.verdict", found.verdict, VERDICTS)
+    _known(f"{at}.unit", found.unit, UNITS)
+    found.source = _read(End, f"{at}.from", found.source)
+    found.target = _read(End, f"{at}.to", found.target)
+    return found
+
+
+def check(value: Any, at: str = "check") -> Check:
+    """A check from its dictionary. Raises DocumentError."""
+    found = _read(Check, at, value)
+    _known(f"{at}.ring", found.ring, RINGS)
+    _known(f"{at}.verdict", found.verdict, VERDICTS)
+    return found
+
+
+def plain(whole: Document) -> Dict[str, Any]:
+    """The document as the dictionary that is written as JSON."""
+    return {
+        "version": VERSION,
+        "created": whole.created,
+        "collection": whole.collection,
+        "hosts": {name: asdict(host) for name, host in whole.hosts.items()},
+        "checks": [asdict(one) for one in whole.checks],
+        "bandwidth": [plain_measurement(one) for one in whole.bandwidth],
+    }
+
+
+def document(value: Mapping[str, Any]) -> Document:
+    """The document from its dictionary. Raises DocumentError."""
+    if value.get("version") != VERSION:
+        raise DocumentError(f"version is {value.get('version')!r}, it must be {VERSION}")
+    found = _read(Document, "document", {key: one for key, one in value.items() if key != "version"})
+    found.hosts = {str(name): _read(Host, f"hosts.{name}", host) for name, host in found.hosts.items()}
+    found.checks = [check(one, f"checks[{index}]") for index, one in enumerate(found.checks)]
+    found.bandwidth = [measurement(one, f"bandwidth[{index}]") for index, one in enumerate(found.bandwidth)]
+    return found

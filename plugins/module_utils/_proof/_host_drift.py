@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Whether a host is as configured: what the roles of prepare would change, turned into findings.
+
+The modules of prepare already know what is wanted and what there is. Run in check mode they tell the difference, and
+refuse what is broken, so nothing is written here a second time that could then say something else.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Map, Node, joined
+
+_REMEDY = "Run site.yml."
+# What a change of prepare's modules is about. A file alone is not in effect yet, or will not be after the next boot.
+_KINDS = {
+    "module": "modules",
+    "rdma_netns_mode": "netns_mode",
+    "initramfs": "initramfs",
+    "sysctl": "sysctl",
+    "connection": "links",
+    "mtu": "mtu",
+    "device": "links",
+    "sandbox_record": "sandbox_records",
+}
+_SHOWN = 3
+
+
+def _lines(diff: Sequence[Map], path: str) -> List[str]:
+    """What is different in a file."""
+    found: List[str] = []
+    for one in diff:
+        if one.get("after_header", "").split(" (absent)")[0] != path:
+            continue
+        before, after = one["before"].splitlines(), one["after"].splitlines()
+        for tag, from_, until, start, end in difflib.SequenceMatcher(None, before, after).get_opcodes():
+            if tag != "equal":
+                was = "; ".join(line.strip() for line in before[from_:until] if line.strip())
+                will = "; ".join(line.strip() for line in after[start:end] if line.strip())
+                if was and will:
+                    found.append(f"has '{was}' instead of '{will}'")
+                elif was or will:
+                    found.append(f"has '{was}' too much" if was else f"lacks '{will}'")
+    return found
+
+
+def _files(changes: Sequence[Map], diff: Sequence[Map]) -> List[str]:
+    found = []
+    for change in changes:
+        if change["kind"] == "file":
+            if change["before"] == "absent":
+                found.append(f"{change['name']} is missing")
+            else:
+                lines = _lines(diff, change["name"])
+                found.append(f"{change['name']} {joined(lines, _SHOWN)}" if lines else f"{change['name']} differs")
+    return found
+
+
+def _diff(result: Map) -> List[Map]:
+    diff: Any = result.get("diff") or []
+    return [diff] if isinstance(diff, Mapping) else list(diff)
+
+
+def _live(node: Node, result: Map, known: Sequence[Any]) -> Iterator[Check]:
+    for change in result.get("changes") or []:
+        kind, name = change["kind"], change["name"]
+        what = _KINDS.get(kind)
+        # What the facts show is told already.
+        if what is None or name in known or what == "netns_mode":
+            continue
+        text = f"{kind.replace('_', ' ')} {name} is {change['before']}, it should be {change['after']}"
+        yield node.check(what, "fail", name, text, _REMEDY, **{key: change[key] for key in ("before", "after")})
+
+
+def _persistence(node: Node, what: str, result: Map, subject: str) -> Iterator[Check]:
+    files = _files(result.get("changes") or [], _diff(result))
+    if files:
+        text = f"not as configured for the next boot: {joined(files, _SHOWN)}"
+        yield node.check(what, "warn", subject, text, _REMEDY, files=files)
+
+
+def _kernel(node: Node, result: Map) -> Iterator[Check]:
+    known = ((node.facts or {}).get("system") or {}).get("modules") or {}
+    yield from _live(node, result, list(known))
+    yield from _persistence(node, "kernel", result, "")
+    for reason in result.get("reboot_reasons") or []:
+        yield node.check("kernel", "warn", "", reason, "Restart the node.")
+    for option, why in (result.get("not_effective") or {}).items():
+        remedy = "Remove what contradicts it, then restart the node."
+        yield node.check("kernel", "fail", option, f"{option} is not in effect: {why}", remedy)
+
+
+def _links(node: Node, result: Map) -> Iterator[Check]:
+    wanted = "rdma_links_mtu" in node.values
+    mtus = [(port.get("netdev") or {}).get("name") for _hca, port, _name in node.ports()] if wanted else []
+    yield from _live(node, result, mtus)
+    yield from _persistence(node, "links", result, "")
+
+
+def _runtime(node: Node, result: Map) -> Iterator[Check]:
+    changes = result.get("changes") or []
+    files = _files(changes, _diff(result))
+    service = next((change for change in changes if change["kind"] == "service"), None)
+    unit = result.get("unit") or "the runtime"
+    yield from _live(node, result, [])
+    if service is not None:
+        why = (
+            joined(files, _SHOWN) or "it does not answer on its NRI socket, or was not restarted since its last change"
+        )
+        text = f"{unit} does not run with the configured NRI, CDI and memory lock: {why}"
+        yield node.check("runtime", "fail", unit, text, _REMEDY, files=files)
+    elif files:
+        yield from _persistence(node, "runtime", result, unit)
+    if result.get("restart_pending") and service is None:
+        text = f"{unit} was configured and not restarted since"
+        yield node.check("runtime", "fail", unit, text, "Run site.yml with rdma_runtime_restart.")
+    old = result.get("running_pods_keep_old_limit")
+    if old:
+        text = f"{old} running pod(s) have a lower limit of locked memory than configured"
+        yield node.check("memlock", "warn", unit, text, "Restart these pods.", pods=old)
+
+
+_CONCERNS = {"kernel": _kernel, "links": _links, "runtime": _runtime}
+_SETTLED = {
+    "kernel": "kernel modules and their options are as configured, now and at boot",
+    "links": "links are as configured, now and at boot",
+}
+
+
+def _settled(concern: str, result: Map) -> str:
+    if concern in _SETTLED:
+        return _SETTLED[concern]
+    nri: Optional[Map] = result.get("nri")
+    if nri is None:
+        return "the container runtime is as configured"
+    return "NRI is {} with a request timeout of {}, and memory lock and CDI are as configured".format(
+        "in effect and answers" if nri.get("enabled") else "off", nri.get("request_timeout")
+    )
+
+
+def of_node(node: Node) -> List[Check]:
+    """Findings for each concern of prepare, or that it is as configured, or why that cannot be told."""
+    found: List[Check] = []
+    results: Dict[str, Optional[Map]] = {"kernel": node.kernel, "links": node.links, "runtime": node.runtime}
+    for concern, result in results.items():
+        if concern in node.refused:
+            text = f"what is configured cannot be: {' '.join(str(node.refused[concern]).split())}"
+            found.append(node.check(concern, "fail", "", text, "Put that right, then run site.yml."))
+        elif result is None or result.get("skipped"):
+            text = "it was not compared with what is configured"
+            found.append(node.check(concern, "impossible", "", text))
+        else:
+            checks = list(_CONCERNS[concern](node, result))
+            found += checks or [node.check(concern, "pass", "", _settled(concern, result))]
+    return found

@@ -1,0 +1,258 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Verdicts from the facts of hosts and what the inventory says they should be."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import Counter
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _fleet
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Node, joined
+
+EXPECT = "rdma_discover_expect_"
+_INTENT = "Look for what is missing or in another mode, or correct {} in the inventory."
+# Of each finding of discover's: part of the check's id, verdict and remedy.
+_INTENTS = {
+    "ports_missing": ("ports", "fail", _INTENT.format(EXPECT + "hcas")),
+    "ports_unexpected": ("ports", "warn", _INTENT.format(EXPECT + "hcas")),
+    "gpus_missing": ("gpus", "fail", _INTENT.format(EXPECT + "gpus")),
+    "gpus_unexpected": ("gpus", "warn", _INTENT.format(EXPECT + "gpus")),
+    "link_layer_differs": ("link_layer", "fail", "Set the port's link type (mlxconfig LINK_TYPE_P1) and restart."),
+    "rate_below_intent": ("port_rate", "fail", "Look at cable, transceiver and the switch port's speed."),
+}
+_WARNINGS = {
+    "no_subnet_manager": ("subnet_manager", "fail", "Start a subnet manager for this fabric, on a switch or opensm."),
+    "port_down": ("port_state", "warn", "Plug in its cable, or bring it up; nothing if it is not meant to be used."),
+    "rate_below_maximum": ("port_rate", "warn", "Look at cable, transceiver and the switch port's speed."),
+    "umad_missing": ("devices", "fail", "Load ib_umad (site.yml does)."),
+    "uverbs_missing": ("devices", "fail", "Load ib_uverbs (site.yml does)."),
+    "pcie_below_port_rate": ("pcie_link", "warn", "Put the card into a slot that carries the port's rate."),
+    "pcie_degraded": ("pcie_link", "warn", "Reseat the card, look at its riser, and at the slot's width and speed."),
+    "netdev_claimed_twice": ("devices", "warn", "Restart the node; if it stays, ask the driver's vendor."),
+    "no_rdma_device": ("devices", "warn", "Load the module, or look which pod has the device."),
+    "acs_redirects": ("acs", "warn", "Switch off ACS on these bridges, in the firmware or by setpci."),
+    "numa_unknown": ("numa", "warn", "Update the firmware, or enable its NUMA description of PCIe."),
+    "unreadable": ("facts", "warn", "Run as root, and look at the kernel's log."),
+}
+# A module of these that is not there stops some kinds of traffic, not all.
+_OPTIONAL = {"ib_ipoib": "IPoIB", "nvidia_peermem": "GPUDirect"}
+
+
+def _of_intent(node: Node) -> Iterator[Check]:
+    expected = {name: node.values.get(EXPECT + name) for name in ("hcas", "gpus", "link_layer", "rate_gbps")}
+    for code, text in _fleet.against_intent(_fleet.Node(node.host, node.group, node.facts, _fleet.Intent(**expected))):
+        what, verdict, remedy = _INTENTS[code]
+        subject = text.split(" ")[0] if what in ("link_layer", "port_rate") else ""
+        yield node.check(what, verdict, subject, text, remedy, code=code)
+
+
+def _pcie_fails(node: Node, subject: str) -> bool:
+    """Whether a link that trained below its best is what limits the port."""
+    found = node.port(subject)
+    return bool(found and (found[0].get("pcie_link") or {}).get("degraded"))
+
+
+def _of_warnings(node: Node, known: Sequence[Tuple[str, str]]) -> Iterator[Check]:
+    rails = list(node.rails.values())
+    enough = node.values.get(EXPECT + "hcas") == len(node.usable) + len(node.in_pod)
+    for warning in (node.facts or {}).get("warnings", []):
+        code, subject = warning["code"], warning["subject"]
+        what, verdict, remedy = _WARNINGS.get(code, ("other", "warn", "See the description of the module rdma_facts."))
+        if code == "port_down" and subject in rails:
+            verdict = "fail"
+        elif code == "port_down" and enough:
+            continue
+        if code == "pcie_below_port_rate" and _pcie_fails(node, subject):
+            verdict = "fail"
+        if (f"host.{what}", subject) not in known:
+            yield node.check(what, verdict, subject, warning["text"], remedy, code=code)
+
+
+def _modules(node: Node) -> Iterator[Check]:
+    states: Mapping[str, str] = ((node.facts or {}).get("system") or {}).get("modules") or {}
+    dmabuf = (((node.facts or {}).get("system") or {}).get("gpudirect") or {}).get("dmabuf")
+    for name, state in states.items():
+        if state in ("loaded", "builtin", "unknown") or (name == "nvidia_peermem" and dmabuf):
+            continue
+        verdict = "warn" if name in _OPTIONAL else "fail"
+        why = f", so there is no {_OPTIONAL[name]}" if name in _OPTIONAL else ""
+        text = f"kernel module {name} is {'not loaded' if state == 'available' else 'not installed'}{why}"
+        remedy = "Run site.yml." if state == "available" else "Install the package with it, then run site.yml."
+        yield node.check("modules", verdict, name, text, remedy, state=state)
+
+
+def _netns_mode(node: Node) -> Iterator[Check]:
+    name = "rdma_kernel_netns_mode"
+    mode, wanted = ((node.facts or {}).get("system") or {}).get("netns_mode"), node.values.get(name)
+    if wanted and mode and mode != wanted:
+        text = f"the RDMA netns mode is {mode}, {name} is {wanted}"
+        remedy = "Run site.yml, and restart the node if it says so: pods keep the mode from being changed."
+        yield node.check("netns_mode", "fail", "", text, remedy, mode=mode, wanted=wanted)
+
+
+def _mtu(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
+    wanted = node.values.get("rdma_links_mtu")
+    for _hca, port, name in node.ports():
+        netdev = port.get("netdev") or {}
+        mtu = netdev.get("mtu")
+        if wanted is not None and name in rails and mtu is not None and mtu != wanted:
+            text = f"{name} ({netdev['name']}) has MTU {mtu}, rdma_links_mtu is {wanted}"
+            yield node.check("mtu", "fail", name, text, "Run site.yml.", mtu=mtu, wanted=wanted)
+
+
+def _addressed(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Tuple[str, Mapping[str, Any], str]]:
+    """Name, netdev (empty: none on the host) and planned address of the ports that should have one."""
+    # The address of a partition or VLAN belongs to another netdev than the port's.
+    if node.values.get("rdma_links_pkeys") or node.values.get("rdma_links_vlan"):
+        return
+    for _hca, port, name in node.ports():
+        netdev, wanted = port.get("netdev") or {}, rails.get(name)
+        if wanted is not None:
+            yield name, netdev if netdev.get("present") else {}, wanted
+
+
+def _address(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
+    bare = []
+    for name, netdev, wanted in _addressed(node, rails):
+        if not netdev:
+            bare.append(name)
+        elif wanted not in netdev["addresses"]:
+            has = ", ".join(netdev["addresses"]) or "no address"
+            text = f"{name} ({netdev['name']}) has {has}, it should have {wanted}"
+            yield node.check("address", "fail", name, text, "Run site.yml.", addresses=has, wanted=wanted)
+    if bare:
+        text = f"no netdev on the host for the planned address of {joined(bare)}"
+        yield node.check("address", "impossible", "", text, "Load ib_ipoib if they should have addresses.", ports=bare)
+
+
+def _gids(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
+    for _hca, port, name in node.ports():
+        if port.get("link_layer") != "Ethernet":
+            continue
+        gids = [gid for gid in port["gids"] if gid["type"] == "RoCE v2"]
+        wanted = rails.get(name)
+        remedy = "Give the port's netdev its address and bring it up; RoCE v1 only means an old driver or mode."
+        if port.get("roce_v2_gid_index") is None:
+            types = joined(sorted({str(gid["type"]) for gid in port["gids"]})) or "none"
+            text = f"{name} has no GID of RoCE v2 (types of its GIDs: {types})"
+            yield node.check("gid", "fail", name, text, remedy, types=types)
+        elif wanted is not None and not any(_carries(gid["gid"], wanted) for gid in gids):
+            text = f"{name} has no GID of RoCE v2 with its address {wanted}"
+            yield node.check("gid", "fail", name, text, remedy, gids=[gid["gid"] for gid in gids])
+
+
+def _carries(gid: str, interface: str) -> bool:
+    try:
+        found = ipaddress.IPv6Address(gid)
+    except ValueError:
+        return False
+    return (found.ipv4_mapped or found) == ipaddress.ip_interface(interface).ip
+
+
+def _wanted(node: Node) -> Dict[str, Optional[str]]:
+    """The address of each port that is a rail, ``None`` where none is planned."""
+    try:
+        planned = {rail: str(address) for rail, address in node.addresses().items()}
+    except PlanError:
+        planned = {}
+    return {name: planned.get(rail) for rail, name in node.rails.items()}
+
+
+def _passed(node: Node, seen: Sequence[str], rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
+    """One check for each thing that is right on all ports."""
+    ports = list(node.ports())
+    names = [name for _hca, _port, name in ports]
+    many = f"{len(names)} port(s)"
+    # A software device has neither a rate nor a PCIe link of its own.
+    rates = sorted({port["rate_gbps"] for hca, port, _name in ports if port.get("rate_gbps") and not hca["software"]})
+    infiniband = [port for _hca, port, _name in ports if port.get("link_layer") == "InfiniBand"]
+    addressed = [name for name, netdev, _wanted in _addressed(node, rails) if netdev]
+    gpus = len((node.facts or {}).get("gpus") or [])
+    mtu = node.values.get("rdma_links_mtu")
+    with_mtu = [name for _hca, port, name in ports if name in rails and (port.get("netdev") or {}).get("mtu") == mtu]
+    right = {
+        "ports": f"{many} fit for workloads, as the group should have" if EXPECT + "hcas" in node.values else "",
+        "gpus": f"{gpus} GPU(s), as the group should have" if EXPECT + "gpus" in node.values else "",
+        "port_state": f"{many} ACTIVE: {joined(names)}" if ports else "",
+        "port_rate": f"ports run at {joined([f'{rate:g}' for rate in rates])} Gb/s" if rates else "",
+        "subnet_manager": f"{len(infiniband)} port(s) have a subnet manager" if infiniband else "",
+        "gid": f"{len(ports) - len(infiniband)} port(s) have a GID of RoCE v2" if len(ports) > len(infiniband) else "",
+        "devices": f"{many} with uverbs and umad devices" if ports else "",
+        "pcie_link": "the PCIe links carry what the ports do" if rates else "",
+        "mtu": f"MTU {mtu} on {joined(with_mtu)}" if mtu is not None and with_mtu else "",
+        "address": f"the planned address on {joined(addressed)}" if addressed else "",
+        "modules": "the kernel modules for this hardware are loaded",
+    }
+    for what, text in right.items():
+        if text and f"host.{what}" not in seen:
+            yield node.check(what, "pass", "", text, ports=names)
+
+
+def of_node(node: Node) -> List[Check]:
+    """All verdicts that the facts of one host allow."""
+    if node.facts is None:
+        text = "there are no facts of this host: it could not be reached, or gathering them failed"
+        return [node.check("facts", "fail", "", text, "Look at the error of the task that gathers the facts.")]
+    rails = _wanted(node)
+    found = [*_of_intent(node)]
+    found += _of_warnings(node, [(check.id, check.subject) for check in found])
+    found += [*_modules(node), *_netns_mode(node), *_mtu(node, rails), *_address(node, rails), *_gids(node, rails)]
+    away = [f"{hca}/{port}" for hca, port in node.in_pod]
+    if away:
+        text = f"in a pod at the moment: {joined(away)}"
+        found.append(node.check("in_pod", "impossible", "", text, "Verify again when the pod has ended.", ports=away))
+    return found + list(_passed(node, [check.id for check in found], rails))
+
+
+def _duplicates(nodes: Sequence[Node]) -> Iterator[Check]:
+    owners: Dict[str, List[Tuple[Node, str, str]]] = {}
+    for node in nodes:
+        for hca in node.hcas:
+            for port in hca["ports"]:
+                netdev = port.get("netdev") or {}
+                for text in netdev.get("addresses") or []:
+                    owners.setdefault(text.split("/")[0], []).append((node, hca["name"], netdev["name"]))
+    for address, ends in owners.items():
+        hosts = list(dict.fromkeys(node.host for node, _hca, _netdev in ends))
+        ip = ipaddress.ip_address(address)
+        if len(hosts) < 2 or ip.is_link_local or ip.is_loopback:
+            continue
+        for node, name, netdev in ends:
+            others = joined([host for host in hosts if host != node.host])
+            text = f"{name} ({netdev}) has {address}, and so has {others}"
+            remedy = (
+                "Give one of them another address (rdma_links_host_number, rdma_links_addresses), then run site.yml."
+            )
+            yield node.check("duplicate_address", "fail", name, text, remedy, address=address, hosts=hosts)
+
+
+def _firmware(nodes: Sequence[Node]) -> Iterator[Check]:
+    boards: Dict[Tuple[str, str], List[Tuple[Node, Mapping[str, Any]]]] = {}
+    for node in nodes:
+        for hca in node.hcas:
+            if hca.get("board_id") and hca.get("firmware"):
+                boards.setdefault((node.group, hca["board_id"]), []).append((node, hca))
+    for (group, board), entries in boards.items():
+        counts = Counter(hca["firmware"] for _node, hca in entries)
+        usual = counts.most_common(1)[0][0]
+        for version in sorted(set(counts) - {usual}):
+            odd = [(node, hca["name"]) for node, hca in entries if hca["firmware"] == version]
+            hosts = fold([node.host for node, _name in odd])
+            for node, name in odd:
+                text = f"{name} ({board}) has firmware {version}, most of group {group} have {usual}"
+                remedy = "Bring all cards of one kind to one firmware."
+                yield node.check("firmware", "warn", name, text, remedy, hosts=hosts)
+
+
+def of_fleet(nodes: Sequence[Node]) -> List[Check]:
+    """What only all hosts together show."""
+    return [*_duplicates(nodes), *_firmware(nodes)]

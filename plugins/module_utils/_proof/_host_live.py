@@ -1,0 +1,156 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Verdicts from what was tried on live hosts: packets to peers, duplicate addresses, bandwidth and latency."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _perftest_parse, _threshold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check, End, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Map, Node, joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_plan import PREFIX, Meeting, Own
+
+_REMEDY = (
+    "Look for a firewall between the nodes (TCP {} and following, UDP 4791 for RoCE), and at the GIDs of both ports."
+)
+
+
+def _pings(node: Node, own: Own, answers: Mapping[str, Map]) -> Iterator[Check]:
+    whole = []
+    for probe in own.probes:
+        answer = answers.get(probe["name"])
+        if answer is None:
+            continue
+        way = f"{probe['source']} to {probe['target']} ({probe['name'].split(' ')[1]})"
+        port = probe["name"].split(" ")[0]
+        evidence = {**probe, "complaint": answer["complaint"], "mtu_named": answer["mtu_named"]}
+        said = f": {answer['complaint']}" if answer["complaint"] else ""
+        if not answer["usable"]:
+            text, remedy = f"it could not be tried{said}", "Install iputils-ping on the node."
+            yield node.check("path_mtu", "impossible", port, text, remedy, **evidence)
+        elif not answer["reached"]:
+            text = f"no packet gets from {way}{said}"
+            remedy = "See whether both have their addresses, and look at switch, VLAN and firewall."
+            yield node.check("reachable", "fail", port, text, remedy, **evidence)
+        elif not answer["whole"]:
+            text = f"packets of {probe['mtu']} bytes do not get from {way}, small ones do{said}"
+            remedy = (
+                "Set one MTU on both ends (rdma_links_mtu, site.yml) and at least that on every switch port between."
+            )
+            yield node.check("path_mtu", "fail", port, text, remedy, **evidence)
+        else:
+            whole.append(probe)
+            if answer["lost"]:
+                text = f"{answer['lost']} of {answer['lost'] + 1} packets from {way} were lost"
+                yield node.check("reachable", "warn", port, text, "Look at error counters of the ports.", **evidence)
+    if whole and len(whole) == len(own.probes):
+        sizes = joined([str(mtu) for mtu in sorted({probe["mtu"] for probe in whole})])
+        text = f"packets of {sizes} bytes reach {len(whole)} address(es) of peers in one piece"
+        yield node.check("path_mtu", "pass", "", text, peers=[probe["target"] for probe in whole])
+
+
+def _claims(node: Node, results: List[Map]) -> Iterator[Check]:
+    asked = [result for result in results if not result["skipped"]]
+    for result in results:
+        subject = result["netdev"]
+        if result["other"]:
+            text = f"{result['address']} of {subject} is also claimed by the station {result['other']}"
+            remedy = "Find it by its MAC address in the switch's table, and give it or this port another address."
+            yield node.check("duplicate_address", "fail", subject, text, remedy, **result)
+        elif result["skipped"]:
+            text = f"whether another station has {result['address']} of {subject} cannot be told: {result['skipped']}"
+            yield node.check("duplicate_address", "impossible", subject, text, **result)
+    if asked and not any(result["other"] for result in asked):
+        text = f"no other station claims {joined([result['address'] for result in asked])}"
+        yield node.check("duplicate_address", "pass", "", text)
+
+
+def _end(host: str, run: Map) -> End:
+    return End(host, run["hca"], run["port"])
+
+
+def _judged(node: Node, run: Map, value: float, expected: Optional[float]) -> Tuple[Optional[float], str, str]:
+    if run["test"] in _perftest_parse.LATENCY:
+        hca = (node.port(f"{run['hca']}/{run['port']}") or ({},))[0]
+        return _threshold.latency(value, bool(hca.get("software")), float(node.values[PREFIX + "latency_us"]))
+    demanded = node.values.get(PREFIX + "gbps")
+    return _threshold.bandwidth(value, expected, float(node.values[PREFIX + "fraction"]), demanded)
+
+
+def _unmeasured(node: Node, run: Map, peer: str, error: str) -> Check:
+    test, port = run["test"], f"{run['hca']}/{run['port']}"
+    with_ = "itself" if peer == node.host else peer
+    verdict = "impossible" if "not installed" in error else "fail"
+    remedy = "Install perftest (site.yml does)." if "not installed" in error else _REMEDY.format(run["tcp_port"])
+    text = f"{test} with {with_} gave no value: {error}"
+    return node.check("bandwidth", verdict, port, text, remedy, test=test, peer=peer)
+
+
+def _meeting(
+    node: Node, meeting: Meeting, asked: Mapping[str, Map], served: Mapping[str, Map], theirs: Sequence[Map]
+) -> Iterator[Any]:
+    """Measurements and checks of a meeting, from the client's and the server's results by name of the run.
+
+    ``theirs`` are the server's runs: the n-th of the client meets the n-th of the server.
+    """
+    for run, other, expected in zip(meeting.runs, theirs, meeting.expected):
+        result = asked.get(run["name"])
+        failed = served.get(other["name"], {}).get("error")
+        if result is None or not result["ok"]:
+            yield _unmeasured(node, run, meeting.peer, failed or (result or {}).get("error") or "it was not tried")
+            continue
+        latency = run["test"] in _perftest_parse.LATENCY
+        value = round(result["value"], 2)
+        threshold, verdict, text = _judged(node, run, value, expected)
+        target = _end(meeting.peer, other)
+        unit = "us" if latency else "Gb/s"
+        reach = None if latency or expected is None else round(expected, 2)
+        yield Measurement(
+            node.group, run["test"], _end(node.host, run), target, value, unit, reach, threshold, verdict, text
+        )
+
+
+def _by_name(result: Optional[Map]) -> Dict[str, Map]:
+    return {one["name"]: one for one in (result or {}).get("results") or []}
+
+
+def _of_round(node: Node, number: int) -> Optional[Map]:
+    return next((result for result in node.rounds if result.get("round") == number), None)
+
+
+def _untried(node: Node, why: str, *whats: str) -> List[Check]:
+    return [node.check(what, "impossible", "", f"it was not tried: {why}") for what in whats]
+
+
+def of_fleet(
+    nodes: Sequence[Node], plan: Mapping[str, Own], untried: str = ""
+) -> Tuple[List[Check], List[Measurement]]:
+    """Checks and measurements of all hosts; ``untried`` is why nothing was tried on live hosts, if so."""
+    found: List[Any] = []
+    by_host = {node.host: node for node in nodes}
+    for node in nodes:
+        own = plan.get(node.host)
+        if own is None or node.facts is None:
+            continue
+        if untried:
+            found += _untried(node, untried, "path_mtu", "duplicate_address", "bandwidth")
+            continue
+        if node.reached is None or "pings" not in node.reached:
+            why = str((node.reached or {}).get("msg") or "the host was lost before")
+            found += _untried(node, why, "path_mtu", "duplicate_address")
+        else:
+            found += _pings(node, own, {one["name"]: one for one in node.reached["pings"]})
+            found += _claims(node, node.reached["addresses"])
+        found += _meeting(node, own.loopback, _by_name(node.loopback), {}, own.loopback.runs)
+        for number, meeting in enumerate(own.rounds):
+            if meeting.role == "client":
+                peer = by_host[meeting.peer]
+                asked, served = _by_name(_of_round(node, number)), _by_name(_of_round(peer, number))
+                found += _meeting(node, meeting, asked, served, plan[meeting.peer].rounds[number].runs)
+    checks = [one for one in found if isinstance(one, Check)]
+    return checks, [one for one in found if isinstance(one, Measurement)]

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the host ring knows of one host, and how its findings become checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _addresses, _links, _links_ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
+
+RING = "host"
+
+Map = Mapping[str, Any]
+
+
+@dataclass
+class Node:
+    """One host. ``facts`` are ``None`` where it gave none; ``values`` are its variables in their types.
+
+    ``kernel``, ``links`` and ``runtime`` are what prepare's modules said in check mode (``None``: they were not asked),
+    ``refused`` why one of them failed instead. ``reached`` is the result of ``rdma_reachability``, ``loopback`` that of
+    ``rdma_bandwidth``, ``rounds`` its results in each round with the round's number.
+    """
+
+    host: str
+    group: str
+    facts: Optional[Map] = None
+    values: Map = field(default_factory=dict)
+    address: str = ""
+    kernel: Optional[Map] = None
+    links: Optional[Map] = None
+    runtime: Optional[Map] = None
+    refused: Map = field(default_factory=dict)
+    reached: Optional[Map] = None
+    loopback: Optional[Map] = None
+    rounds: List[Map] = field(default_factory=list)
+
+    def check(self, what: str, verdict: str, subject: str, text: str, remedy: str = "", **evidence: Any) -> Check:
+        """A check of this host; ``what`` is the last part of its id."""
+        return Check(RING, f"{RING}.{what}", self.host, self.group, subject, verdict, text, evidence, remedy)
+
+    @property
+    def hcas(self) -> List[Map]:
+        return list((self.facts or {}).get("hcas") or [])
+
+    @cached_property
+    def usable(self) -> List[Tuple[str, int]]:
+        return [(entry["hca"], entry["port"]) for entry in (self.facts or {}).get("usable", [])]
+
+    @property
+    def in_pod(self) -> List[Tuple[str, int]]:
+        """Ports that would be usable if no pod had them at the moment."""
+        excluded = (self.facts or {}).get("excluded", [])
+        return [
+            (entry["hca"], entry["port"])
+            for entry in excluded
+            if entry["reasons"] and all(reason["code"] == "in_pod" for reason in entry["reasons"])
+        ]
+
+    def ports(self) -> Iterator[Tuple[Map, Map, str]]:
+        """HCA, port and name (``mlx5_0/1``) of every usable port."""
+        usable = self.usable
+        for hca in self.hcas:
+            for port in hca["ports"]:
+                if (hca["name"], port["number"]) in usable:
+                    yield hca, port, f"{hca['name']}/{port['number']}"
+
+    def port(self, name: str) -> Optional[Tuple[Map, Map]]:
+        """HCA and port of a name such as ``mlx5_0/1``, usable or not."""
+        found = [(hca, port) for hca in self.hcas for port in hca["ports"] if f"{hca['name']}/{port['number']}" == name]
+        return found[0] if found else None
+
+    @cached_property
+    def rails(self) -> Dict[int, str]:
+        """Name of the port of each rail, also of one that is down: as planned, else the usable ports in PCI order."""
+        if self.facts is None:
+            return {}
+        every = _links_ports.ports(self.facts)
+        variable = self.values.get(_links_ports.PORTS) or []
+        if variable or _links.asked(self.values) is not None:
+            try:
+                wanted = _addresses.number_of_rails(_addresses.intent(self.values))
+                planned = {rail: str(address.ip) for rail, address in self.addresses().items()}
+                found = _links_ports.rails_of(variable, every, wanted, planned, may_be_away=True)
+                return {rail: port.name for rail, port in found.items()}
+            except PlanError:
+                # Preflight tells what is wrong; what is there can be looked at all the same.
+                pass
+        usable = self.usable
+        return dict(enumerate(port.name for port in every if (port.hca, port.number) in usable))
+
+    def addresses(self) -> Dict[int, _addresses.Interface]:
+        """The address that each rail should have. Raises PlanError."""
+        return _links.addresses(self.host, self.values)
+
+
+def joined(names: List[str], at_most: int = 4) -> str:
+    """Names for a sentence, the last of many left out."""
+    rest = len(names) - at_most
+    return ", ".join(names[:at_most]) + (f" and {rest} more" if rest > 0 else "")

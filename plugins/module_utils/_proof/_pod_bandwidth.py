@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What pods measured between each other, against what their ports can carry."""
+
+from __future__ import annotations
+
+from typing import List, Mapping, Optional, Tuple, Union
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _perftest_parse, _threshold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check, End, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_plan import Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_report import Report
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_verdicts import Facts
+
+TEST = "write_bw"
+_TOO_LITTLE = "Couldn't allocate MR"
+
+
+def _capacity(facts: Facts, end: End) -> Optional[float]:
+    for hca in facts.get("hcas", []):
+        for port in hca["ports"] if hca["name"] == end.hca else []:
+            if port["number"] == end.port:
+                return _threshold.capacity(hca, port)
+    return None
+
+
+def measurements(
+    pod: Pod, report: Report, server: Pod, of_server: Report, facts: Mapping[str, Facts], fraction: float
+) -> List[Union[Check, Measurement]]:
+    """What the pod measured against the server: a measurement for each of its ports, or a check of why there is none.
+
+    Both go through their ports in the same order, so the n-th of one has met the n-th of the other.
+    """
+
+    def against(port: Tuple[str, int], text: str, remedy: str, verdict: str = "fail") -> Check:
+        name = f"{pod.alias} {port[0]}/{port[1]}"
+        return Check("pod", "pod.bandwidth", pod.node, pod.group, name, verdict, text, {}, remedy)
+
+    if not report.has_perftest:
+        text, remedy = "the image has no ib_write_bw", "Use an image with perftest."
+        return [against(port, text, remedy, "impossible") for port in sorted(report.ports) if port[0] in report.devices]
+    found: List[Union[Check, Measurement]] = []
+    for port, other in zip(report.bandwidth, of_server.bandwidth):
+        source, target = End(pod.node, *port), End(server.node, *other)
+        output = report.bandwidth[port]
+        rows = _perftest_parse.of_text(output)
+        if not rows:
+            said = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "nothing")
+            remedy = "Raise the memory lock (site.yml does) and restart the pod." if _TOO_LITTLE in output else _REMEDY
+            found.append(against(port, f"ib_write_bw with {server.node} failed and said last: {said}", remedy))
+            continue
+        capacities = (_capacity(facts.get(pod.node, {}), source), _capacity(facts.get(server.node, {}), target))
+        expected = _threshold.lower(*capacities)
+        value = rows[-1].value
+        threshold, verdict, text = _threshold.bandwidth(value, expected, fraction, None)
+        test = f"{TEST} in pods"
+        found.append(Measurement(pod.group, test, source, target, value, "Gb/s", expected, threshold, verdict, text))
+    return found
+
+
+_REMEDY = "See whether the host ring can measure between the two ports, and their GIDs and MTU."

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What a pod says of itself, out of the log that ``roles/rdma_verify/files/probe.sh`` writes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Dict, List, Tuple
+
+_SECTION = re.compile(r"^==> (.+)$")
+_MEMLOCK = re.compile(r"^Max locked memory\s+(\S+)", re.MULTILINE)
+_ADDRESS = re.compile(r"^\d+:\s+(\S+)\s+inet6?\s+(\S+)", re.MULTILINE)
+
+
+@dataclass
+class Netdev:
+    mac: str
+    mtu: int
+    state: str
+    addresses: List[str] = field(default_factory=list)
+
+
+@dataclass
+class Report:
+    """``memlock`` is ``unlimited`` or bytes, empty where it is not known; ``nodes`` are names in ``/dev/infiniband``.
+
+    ``verbs`` has the RDMA device of each uverbs node that /sys knows, ``ports`` link layer and state by device and
+    port, ``bandwidth`` the output of ib_write_bw by device and port. ``has_addresses`` and ``has_perftest`` are false
+    where the image could not tell. ``complete``: the script came to its end.
+    """
+
+    memlock: str = ""
+    nodes: List[str] = field(default_factory=list)
+    verbs: Dict[str, str] = field(default_factory=dict)
+    ports: Dict[Tuple[str, int], Tuple[str, str]] = field(default_factory=dict)
+    netdevs: Dict[str, Netdev] = field(default_factory=dict)
+    bandwidth: Dict[Tuple[str, int], str] = field(default_factory=dict)
+    has_addresses: bool = False
+    has_perftest: bool = True
+    complete: bool = False
+
+    @property
+    def devices(self) -> List[str]:
+        """The RDMA devices whose uverbs node the pod has."""
+        return sorted(device for node, device in self.verbs.items() if node in self.nodes)
+
+
+def _sections(output: str) -> Dict[str, str]:
+    found: Dict[str, List[str]] = {}
+    current: List[str] = []
+    for line in output.splitlines():
+        match = _SECTION.match(line)
+        if match:
+            current = found.setdefault(match.group(1), [])
+        else:
+            current.append(line)
+    return {name: "\n".join(lines) for name, lines in found.items()}
+
+
+def _rows(text: str, columns: int) -> List[List[str]]:
+    rows = [line.split(None, columns - 1) for line in text.splitlines()]
+    return [row for row in rows if len(row) == columns]
+
+
+def report(output: str) -> Report:
+    """Reads a pod's log. What is missing or damaged is left out."""
+    sections = _sections(output)
+    found = Report(
+        nodes=sections.get("nodes", "").split(),
+        verbs={row[0]: row[1] for row in _rows(sections.get("verbs", ""), 2)},
+        has_addresses="addresses" in sections,
+        has_perftest="no-perftest" not in sections,
+        complete="end" in sections,
+    )
+    limit = _MEMLOCK.search(sections.get("limits", ""))
+    if limit:
+        found.memlock = limit.group(1)
+    for device, port, layer, state in _rows(sections.get("ports", ""), 4):
+        if port.isdigit():
+            found.ports[device, int(port)] = (layer, state.split(": ")[-1])
+    for name, mac, mtu, state in _rows(sections.get("netdevs", ""), 4):
+        if mtu.isdigit():
+            found.netdevs[name] = Netdev(mac, int(mtu), state)
+    for name, address in _ADDRESS.findall(sections.get("addresses", "")):
+        if name in found.netdevs:
+            found.netdevs[name].addresses.append(address)
+    for title, text in sections.items():
+        words = title.split()
+        if words[0] == "write_bw" and len(words) == 3 and words[2].isdigit():
+            found.bandwidth[words[1], int(words[2])] = text
+    return found

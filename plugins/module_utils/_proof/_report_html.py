@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The document as one HTML file that needs nothing else.
+
+What is shown is computed here; how it looks is in the role's templates: ``verify.html.j2`` and ``verify.css``. Every
+value passes through Jinja's escaping, since a report holds whatever the nodes say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import (
+    _report_bandwidth,
+    _report_drawing,
+    _report_findings,
+    _report_fleet,
+    _report_topology,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import (
+    WORDS,
+    clean,
+    count,
+    evidence,
+    figure,
+    names,
+)
+
+TEMPLATES = Path(__file__).resolve().parents[3] / "roles" / "rdma_verify" / "templates"
+# Lower bounds of the shades of a heat map, as fractions of the threshold.
+_SHADES = (0.5, 0.8, 1.0, 1.05)
+_WORST = 12
+
+
+@dataclass
+class Heat:
+    """A cell of a heat map; ``shade`` is 0 (far too slow) to 4, ``None`` where there is no threshold."""
+
+    text: str
+    title: str
+    shade: Optional[int]
+    short: bool
+
+
+@dataclass
+class HeatMap:
+    """A matrix as rows of cells, with a name and what is to be said about it."""
+
+    name: str
+    text: str
+    labels: List[str]
+    rows: List[List[Optional[Heat]]]
+    directed: bool
+
+
+@dataclass
+class Bandwidth:
+    """All measurements of one group: a row of figures for each series, heat maps ``shown`` at once and ``others``."""
+
+    group: str
+    rows: List[Dict[str, Any]] = field(default_factory=list)
+    shown: List[HeatMap] = field(default_factory=list)
+    others: List[HeatMap] = field(default_factory=list)
+
+
+def pair(one: Measurement) -> str:
+    ends = [f"{end.host} {_report_bandwidth.port(end)}" for end in (one.source, one.target)]
+    return f"{ends[0]} \u2192 {ends[1]}"
+
+
+def _heat(cell: _report_bandwidth.Cell) -> Heat:
+    one = cell.worst
+    found = _report_bandwidth.quality(one)
+    shade = None if found is None else sum(found >= bound for bound in _SHADES)
+    short = one.verdict in ("fail", "warn")
+    of_many = f", the worst of {cell.times}" if cell.times > 1 else ""
+    title = f"{pair(one)}: {figure(one.value)} {one.unit}{of_many}"
+    return Heat(figure(one.value), title, shade, short)
+
+
+def _text(series: _report_bandwidth.Series, aggregated: bool) -> str:
+    verdicts = Counter(one.verdict for one in series.measurements)
+    parts = [f"{series.bad} of {len(series.measurements)} miss the threshold"] if series.bad else []
+    if not series.bad and verdicts["pass"]:
+        parts.append(f"{verdicts['pass']} as good as demanded")
+    if verdicts["impossible"]:
+        parts.append(f"{verdicts['impossible']} not judged")
+    if aggregated:
+        parts.append("a cell shows the worst pair of two blocks of hosts")
+    return "; ".join(parts)
+
+
+def _heat_map(series: _report_bandwidth.Series) -> HeatMap:
+    matrix = _report_bandwidth.matrix(series)
+    places = range(len(matrix.blocks))
+    cells = {position: _heat(cell) for position, cell in matrix.cells.items()}
+    return HeatMap(
+        name=f"{series.test}, {series.rail}",
+        text=_text(series, aggregated=any(len(block) > 1 for block in matrix.blocks)),
+        labels=[fold(block) for block in matrix.blocks],
+        rows=[[cells.get((row, column)) for column in places] for row in places],
+        directed=matrix.directed,
+    )
+
+
+def _bandwidth(document: Document) -> List[Bandwidth]:
+    """Heat maps where all is well are among the ``others``, but for one of each test."""
+    found: Dict[str, Bandwidth] = {}
+    seen = set()
+    every = _report_bandwidth.series(document)
+    for series in sorted(every, key=lambda series: series.bad == 0):
+        known = found.setdefault(series.group, Bandwidth(series.group))
+        shown = series.bad or (series.group, series.test) not in seen
+        (known.shown if shown else known.others).append(_heat_map(series))
+        seen.add((series.group, series.test))
+    for series in every:
+        known = found[series.group]
+        known.rows.append(dict(_report_bandwidth.figures(series.measurements), series=series))
+    return [found[group] for group in sorted(found, key=natural_key)]
+
+
+def html(document: Document) -> str:
+    """The whole page."""
+    # Ansible brings it, so the controller has it.
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(figure=figure, evidence=evidence, fold=fold, counted=count, names=names, pair=pair)
+    picture = _report_findings.picture(document)
+    style = (TEMPLATES / "verify.css").read_text("utf-8")
+    return environment.get_template("verify.html.j2").render(
+        document=document,
+        picture=picture,
+        style=style,
+        words=WORDS,
+        groups=_report_fleet.groups(document, picture.hosts),
+        shapes=[
+            (shape, [_report_drawing.draw(node) for node in shape.numa]) for shape in _report_topology.shapes(document)
+        ],
+        bandwidth=_bandwidth(document),
+        worst=_report_bandwidth.worst(document.bandwidth, _WORST),
+    )

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""How values look to a reader, the same in every form of the report."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Iterable, Mapping, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document, document
+
+# What XML 1.0 (section 2.2) has no way to write, and what would move a terminal's cursor. Line breaks are kept.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+WORDS = {"pass": "pass", "impossible": "not possible", "warn": "warning", "fail": "fail"}
+
+
+def read(value: Mapping[str, Any]) -> Document:
+    """The document of what went through Ansible, whose texts are of kinds that some libraries refuse.
+
+    Raises DocumentError.
+    """
+    return document(json.loads(json.dumps(value)))
+
+
+def clean(text: Any) -> str:
+    """The text without control characters, each replaced by U+FFFD."""
+    return _CONTROL.sub("\ufffd", str(text))
+
+
+def figure(value: Optional[float]) -> str:
+    """A measured value in three digits or so; what was not measured is a dash."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def span(values: Iterable[Optional[float]]) -> str:
+    """The one value that all are, or the least and the greatest."""
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return "-"
+    ends = dict.fromkeys([figure(known[0]), figure(known[-1])])
+    return " to ".join(ends)
+
+
+def count(number: int, noun: str) -> str:
+    """``1 host``, ``2 hosts``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def evidence(values: Mapping[str, Any]) -> str:
+    """Plain values as ``mtu=1500, wanted=9000``; anything nested as JSON."""
+    return ", ".join(f"{key}={_plain(value)}" for key, value in values.items())
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def names(many: Sequence[str], limit: int) -> str:
+    """Names folded; a text longer than ``limit`` characters becomes their number and the first of them."""
+    text = clean(fold(many))
+    others = len(set(many)) - 1
+    return text if len(text) <= limit or others < 1 else f"{clean(many[0])} and {others} more"

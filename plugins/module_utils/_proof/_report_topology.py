@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Nodes of one hardware shape as a tree: NUMA nodes, PCIe root complexes, switches, GPUs and HCAs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import count
+from ansible_collections.zerocopy.rdma.plugins.module_utils._topology import PATH_CLASSES
+
+
+@dataclass
+class Device:
+    """A GPU or an HCA (``kind`` ``gpu``, ``hca``); ``near`` are a GPU's nearest HCAs with their path class."""
+
+    kind: str
+    name: str
+    model: str
+    address: str
+    near: str = ""
+
+
+@dataclass
+class Switch:
+    """A PCIe switch by the address of its upstream port."""
+
+    address: str
+    below: List[Union[Switch, Device]] = field(default_factory=list)
+
+
+@dataclass
+class Root:
+    """A root complex. Its root ports are left out: they say nothing that its devices do not."""
+
+    name: str
+    below: List[Union[Switch, Device]] = field(default_factory=list)
+
+
+@dataclass
+class NumaNode:
+    """``number`` is ``None`` for what does not say where it is."""
+
+    number: Optional[int]
+    roots: List[Root] = field(default_factory=list)
+
+
+@dataclass
+class Shape:
+    """Nodes with one signature, drawn after ``example``, whose names and addresses are shown.
+
+    ``paths`` are the path classes of each GPU (rows) to each of ``hcas``; ``unplaced`` are HCAs that are nowhere in
+    PCIe.
+    """
+
+    signature: str
+    groups: List[str]
+    hosts: List[str]
+    example: str
+    numa: List[NumaNode]
+    gpus: List[str]
+    hcas: List[str]
+    paths: List[List[str]]
+    unplaced: List[str]
+
+
+def best(paths: Mapping[str, str]) -> Tuple[str, List[str]]:
+    """The nearest path class of a GPU and all HCAs that have it."""
+    ranked = [path for path in PATH_CLASSES if path in paths.values()]
+    return (ranked[0], [hca for hca in paths if paths[hca] == ranked[0]]) if ranked else ("", [])
+
+
+def _near(paths: Mapping[str, str]) -> str:
+    nearest, hcas = best(paths)
+    if not hcas:
+        return ""
+    folded = fold(hcas)
+    return f"{nearest} {folded if len(folded) <= 16 else f'{len(hcas)} HCAs'}"
+
+
+def _hca_model(hca: Mapping[str, Any]) -> str:
+    layers = dict.fromkeys(port["link_layer"] for port in hca["ports"] if port["link_layer"])
+    sriov = hca["sriov"]
+    role = ["VF"] if sriov["role"] == "vf" else [count(sriov["num_vfs"], "VF")] if sriov["num_vfs"] else []
+    return ", ".join([*layers, *role])
+
+
+def _placed(facts: Mapping[str, Any]) -> List[Mapping[str, Any]]:
+    """HCAs with a place in PCIe. A card may have a hundred VFs, all where it is itself: its PF stands for them."""
+    hcas = [hca for hca in facts.get("hcas", []) if hca["pci"]]
+    there = {hca["pci"]["address"] for hca in hcas}
+    return [hca for hca in hcas if hca["sriov"]["pf_address"] not in there]
+
+
+def _devices(facts: Mapping[str, Any]) -> List[Tuple[Mapping[str, Any], Device]]:
+    hcas = _placed(facts)
+    names = {hca["name"] for hca in hcas}
+    paths = {entry["gpu"]: entry["paths"] for entry in facts.get("affinity", [])}
+    found = []
+    for gpu in facts.get("gpus", []):
+        near = _near({hca: path for hca, path in paths.get(gpu["index"], {}).items() if hca in names})
+        model = (gpu["model"] or f"{gpu['pci']['vendor_id']}:{gpu['pci']['device_id']}").replace("NVIDIA ", "", 1)
+        found.append((gpu["pci"], Device("gpu", f"GPU {gpu['index']}", model, gpu["pci"]["address"], near)))
+    for hca in hcas:
+        found.append((hca["pci"], Device("hca", hca["name"], _hca_model(hca), hca["pci"]["address"])))
+    # Hexadecimal of fixed width, so plain order is the order of the bus.
+    return sorted(found, key=lambda pair: str(pair[0]["address"]))
+
+
+def _numa(facts: Mapping[str, Any]) -> List[NumaNode]:
+    nodes: Dict[Optional[int], NumaNode] = {}
+    roots: Dict[Tuple[Optional[int], str], Root] = {}
+    switches: Dict[Tuple[Optional[int], str], Switch] = {}
+    for pci, device in _devices(facts):
+        number = pci["numa_node"]
+        node = nodes.setdefault(number, NumaNode(number))
+        name = pci["pcie_root"] or "unknown root"
+        if (number, name) not in roots:
+            roots[number, name] = Root(name)
+            node.roots.append(roots[number, name])
+        below = roots[number, name].below
+        # After the root port, a switch is an upstream port and one downstream port on the way to each device.
+        for address in pci["pcie_path"][1:-1:2]:
+            # A device may not say where it is although its neighbour does; each then has the switch in its own drawing.
+            if (number, address) not in switches:
+                switches[number, address] = Switch(address)
+                below.append(switches[number, address])
+            below = switches[number, address].below
+        below.append(device)
+    return sorted(nodes.values(), key=lambda node: (node.number is None, node.number or 0))
+
+
+def _shape(document: Document, signature: str, hosts: Sequence[str]) -> Shape:
+    facts = document.hosts[hosts[0]].facts
+    affinity = facts.get("affinity", [])
+    hcas = sorted((hca["name"] for hca in _placed(facts)), key=natural_key)
+    return Shape(
+        signature=signature,
+        groups=sorted({document.hosts[host].group for host in hosts}, key=natural_key),
+        hosts=list(hosts),
+        example=hosts[0],
+        numa=_numa(facts),
+        gpus=[f"GPU {entry['gpu']}" for entry in affinity],
+        hcas=hcas,
+        paths=[[entry["paths"].get(hca, "") for hca in hcas] for entry in affinity],
+        unplaced=[hca["name"] for hca in facts.get("hcas", []) if not hca["pci"]],
+    )
+
+
+def shapes(document: Document) -> List[Shape]:
+    """Every shape once, the most frequent first. Hosts without facts, or with neither GPU nor HCA, have none."""
+    found: Dict[str, List[str]] = {}
+    for host in sorted(document.hosts, key=natural_key):
+        facts = document.hosts[host].facts
+        if facts.get("gpus") or facts.get("hcas"):
+            found.setdefault(facts["signature"], []).append(host)
+    ranked = sorted(found.items(), key=lambda item: (-len(item[1]), natural_key(item[1][0])))
+    return [_shape(document, signature, hosts) for signature, hosts in ranked]

@@ -1,0 +1,188 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: rdma_bandwidth
+short_description: Measure bandwidth and latency between RDMA ports with perftest
+version_added: 0.1.0
+description:
+  - Runs the programs of perftest (C(ib_write_bw), C(ib_read_lat), ...) on this node, as servers in the background
+    (O(state=server)), as clients of servers on another node (O(state=client)), or as both (O(state=loopback)).
+  - A server ends after its client, and after O(seconds) in any case, so that nothing stays behind. The module returns
+    when all of them listen.
+  - Each process runs on the CPUs that are near its HCA.
+  - Values are read from perftest's JSON output where it has one, else from its table.
+  - What could not be measured is a result with the reason, not a failure of the module.
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+extends_documentation_fragment:
+  - zerocopy.rdma._attributes
+attributes:
+  check_mode:
+    support: none
+    details:
+      - It changes nothing, but would be a load on node and network.
+  diff_mode:
+    support: N/A
+    details:
+      - It changes nothing.
+  platform:
+    support: full
+    platforms: linux
+options:
+  state:
+    description:
+      - V(server) starts servers and leaves them running, V(client) measures, V(loopback) measures from each port to
+        itself.
+    type: str
+    choices: [server, client, loopback]
+    required: true
+  seconds:
+    description: After how many seconds each process is ended if it has not ended by itself.
+    type: int
+    default: 60
+  runs:
+    description:
+      - What to run. Runs of the same test go at the same time, one test after another in the order of first appearance.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description: By which the result is found again.
+        type: str
+        required: true
+      test:
+        description: The program, without C(ib_).
+        type: str
+        choices: [write_bw, read_bw, send_bw, read_lat, write_lat, send_lat]
+        required: true
+      hca:
+        description: RDMA device.
+        type: str
+        required: true
+      port:
+        description: Its port.
+        type: int
+        default: 1
+      gid_index:
+        description: GID index, on Ethernet.
+        type: int
+      tcp_port:
+        description: TCP port on which client and server agree, another one for each run.
+        type: int
+        default: 18515
+      iterations:
+        description: Number of messages. Client and server have to agree, as in O(runs[].size).
+        type: int
+        required: true
+      size:
+        description: Size of a message in bytes, perftest's own if not given.
+        type: int
+      address:
+        description: Address or name of the server, for O(state=client).
+        type: str
+      ipv6:
+        description: Whether that address is one of IPv6. Client and server have to agree. Needs perftest 23.07.
+        type: bool
+        default: false
+"""
+
+EXAMPLES = r"""
+- name: Serve on one node
+  zerocopy.rdma.rdma_bandwidth:
+    state: server
+    runs:
+      - {name: rail0, test: write_bw, hca: mlx5_0, gid_index: 3, iterations: 5000, size: 65536}
+  when: inventory_hostname == 'node1'
+
+- name: Measure on the other
+  zerocopy.rdma.rdma_bandwidth:
+    state: client
+    runs:
+      - {name: rail0, test: write_bw, hca: mlx5_0, gid_index: 3, iterations: 5000, size: 65536, address: 10.0.0.1}
+  when: inventory_hostname == 'node2'
+  register: measured
+"""
+
+RETURN = r"""
+results:
+  description: One result for each of O(runs).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the run.
+      type: str
+    ok:
+      description: Whether the server listens, or a value was measured.
+      type: bool
+    error:
+      description: Why not.
+      type: str
+    value:
+      description: Average bandwidth in Gb/s, or typical latency in microseconds. Of clients only.
+      type: float
+    peak:
+      description: Peak bandwidth in Gb/s, where perftest tells.
+      type: float
+    size:
+      description: Size of a message in bytes.
+      type: int
+    iterations:
+      description: Number of messages.
+      type: int
+    source:
+      description: Where the value was read, V(json) or V(text).
+      type: str
+    command:
+      description: The command.
+      type: list
+      elements: str
+    cpus:
+      description: On how many CPUs it might run.
+      type: int
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _perftest_run
+
+_RUN = {
+    "name": {"type": "str", "required": True},
+    "test": {"type": "str", "required": True, "choices": list(_perftest_run.TESTS)},
+    "hca": {"type": "str", "required": True},
+    "port": {"type": "int", "default": 1},
+    "gid_index": {"type": "int"},
+    "tcp_port": {"type": "int", "default": 18515},
+    "iterations": {"type": "int", "required": True},
+    "size": {"type": "int"},
+    "address": {"type": "str"},
+    "ipv6": {"type": "bool", "default": False},
+}
+_STATES = {"server": _perftest_run.serve, "client": _perftest_run.measure, "loopback": _perftest_run.loopback}
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "required": True, "choices": list(_STATES)},
+            "seconds": {"type": "int", "default": 60},
+            "runs": {"type": "list", "elements": "dict", "required": True, "options": _RUN},
+        },
+    )
+    state, runs = module.params["state"], _perftest_run.runs_of(module.params["runs"])
+    for run in runs:
+        if (run.address is not None) != (state == "client"):
+            module.fail_json(
+                msg=f"runs: {run.name!r} has address {run.address!r}, it must have one with state client only"
+            )
+    module.exit_json(changed=False, results=_STATES[state](runs, _perftest_run.Node(), module.params["seconds"]))
+
+
+if __name__ == "__main__":
+    main()

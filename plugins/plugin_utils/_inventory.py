@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What filters read of the inventory (``hostvars``) and of the variables of a play."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Dict, Mapping, Tuple
+
+from ansible.errors import AnsibleError
+from jinja2 import Undefined, UndefinedError
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
+
+Hostvars = Mapping[str, Mapping[str, Any]]
+
+# In the variables of a play these can only be templates, of which the value of one host says nothing about the others.
+_NOT_OF_PLAY = ("rdma_links_addresses", "rdma_links_host_number", "rdma_links_ports", *_variables.PLAYBOOKS)
+
+
+class _BrokenError(Exception):
+    """A value that cannot be worked out."""
+
+
+def _plain(value: Any) -> Any:
+    """A value with everything in it worked out. Raises _BrokenError."""
+    if isinstance(value, Undefined):
+        # Its text is not to be had without the exception.
+        try:
+            str(value)
+        except (AnsibleError, UndefinedError) as error:
+            raise _BrokenError(str(error)) from error
+    if isinstance(value, str) and "{{" in value:
+        raise _BrokenError(f"something in {value!r} is undefined")
+    if isinstance(value, Mapping):
+        return {key: _plain(value[key]) for key in value}
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def _value(variables: Mapping[str, Any], name: str) -> Any:
+    try:
+        return _plain(variables[name])
+    except (AnsibleError, UndefinedError) as error:
+        raise _BrokenError(" ".join(str(error).split())) from error
+
+
+def of_play(context: Mapping[str, Any], hostvars: Hostvars) -> Dict[str, Any]:
+    """What a play says instead of the inventory, for all hosts. ``context`` is Jinja's."""
+    found: Dict[str, Any] = {}
+    host = str(context.get("inventory_hostname"))
+    options = _variables.options_of()
+    names = [name for name in options if name in context and name not in _NOT_OF_PLAY]
+    known = hostvars[host] if names and host in hostvars else {}
+    for name in names:
+        # What cannot be worked out is told when it is the inventory's, and by the role itself when it is the play's.
+        with contextlib.suppress(_BrokenError):
+            value = _value(context, name)
+            # Where the inventory says nothing of this host, a role's default is no word of the play's either: it would
+            # win over what the inventory says of other hosts.
+            before = _value(known, name) if name in known else options[name].get("default")
+            if value != before:
+                found[name] = value
+    return found
+
+
+def of_host(
+    variables: Mapping[str, Any], play: Mapping[str, Any], wanted: Callable[[str], bool]
+) -> Tuple[Dict[str, Any], Dict[str, str]]:
+    """The wanted variables of one host, those of ``play`` first, and why others of them cannot be worked out."""
+    own: Dict[str, Any] = {}
+    broken: Dict[str, str] = {}
+    for name in map(str, variables):
+        if wanted(name):
+            try:
+                own[name] = _value(variables, name)
+            except _BrokenError as error:
+                broken[name] = str(error)
+    own.update({name: value for name, value in play.items() if wanted(name)})
+    return own, broken

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The hosts of the inventory as the host ring of verify takes them."""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_plan import PREFIX
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+
+_HOST = "ansible_host"
+
+
+def raw(variables: Mapping[str, Any], name: str) -> Any:
+    """A variable as it was set, not looked through for templates: ``None`` where it is not."""
+    return getattr(variables, "_vars", variables).get(name)
+
+
+def _node(host: str, variables: Mapping[str, Any], play: Mapping[str, Any], options: _variables.Options) -> Node:
+    # What playbooks have set is of the whole fleet, and as large as it.
+    wanted = {_HOST, *options} - set(_variables.PLAYBOOKS)
+    own, _broken = _inventory.of_host(variables, play, lambda name: name in wanted)
+    # What is wrong is for preflight to tell.
+    values, _problems = _variables.converted(own, options)
+    defaults = {name: option["default"] for name, option in options.items() if "default" in option}
+    verify = {name: value for name, value in defaults.items() if name.startswith(PREFIX)}
+    return Node(
+        host=host,
+        group=_variables.group_of({**own, "group_names": variables.get("group_names")}),
+        facts=_variables.facts_of(variables),
+        values={**verify, **values},
+        address=str(values.get(PREFIX + "address") or own.get(_HOST) or host),
+        kernel=raw(variables, "__rdma_kernel_modules"),
+        links=raw(variables, "__rdma_links_made"),
+        runtime=raw(variables, "__rdma_runtime_nri"),
+        refused=raw(variables, "__rdma_verify_refused") or {},
+        reached=raw(variables, "__rdma_verify_reached"),
+        loopback=raw(variables, "__rdma_verify_loopback"),
+        rounds=raw(variables, "__rdma_verify_results") or [],
+    )
+
+
+def nodes(context: Mapping[str, Any], hosts: Sequence[str], hostvars: _inventory.Hostvars) -> List[Node]:
+    """These hosts with their variables, facts and what tasks have registered. ``context`` is Jinja's."""
+    options = _variables.options_of()
+    play = _inventory.of_play(context, hostvars)
+    return [_node(host, hostvars[host], play, options) for host in hosts]

@@ -1,0 +1,92 @@
+# shellcheck shell=sh
+# What a pod was given, in its own words, for the filter pod_verdicts; then ib_write_bw with another such pod.
+# POSIX shell; needs /proc, /sys and cat. `ip` tells addresses, `ib_write_bw` measures, where the image has them.
+# ZEROCOPY_SERVER: not empty where a peer will come. ZEROCOPY_PEER: address of the pod that waits for this one.
+
+section() { printf '==> %s\n' "$*"; }
+
+section limits
+cat /proc/self/limits
+
+section nodes
+for node in /dev/infiniband/*; do [ -e "$node" ] && echo "${node##*/}"; done
+
+section verbs
+for verbs in /sys/class/infiniband_verbs/uverbs*; do
+    [ -e "$verbs" ] && echo "${verbs##*/} $(cat "$verbs/ibdev")"
+done
+
+section ports
+for port in /sys/class/infiniband/*/ports/*; do
+    [ -e "$port/state" ] || continue
+    device=${port#/sys/class/infiniband/}
+    echo "${device%%/*} ${port##*/} $(cat "$port/link_layer") $(cat "$port/state")"
+done
+
+section netdevs
+for netdev in /sys/class/net/*; do
+    [ -e "$netdev/address" ] && echo "${netdev##*/} $(cat "$netdev/address") $(cat "$netdev/mtu") $(cat "$netdev/operstate")"
+done
+
+if command -v ip >/dev/null; then
+    section addresses
+    ip -o addr show
+fi
+
+# The RDMA devices of this pod are those whose character device it has; in shared netns mode /sys shows all.
+devices() {
+    for verbs in /dev/infiniband/uverbs*; do
+        [ -e "$verbs" ] && cat "/sys/class/infiniband_verbs/${verbs##*/}/ibdev"
+    done | sort
+}
+
+# The last RoCE v2 GID with an IPv4 address, else the last one: that of the address which came with the pod.
+gid_index() {
+    mapped='' any=''
+    for type in "$1"/gid_attrs/types/*; do
+        [ "$(cat "$type" 2>/dev/null)" = 'RoCE v2' ] || continue
+        index=${type##*/}
+        any="$any$index "
+        case $(cat "$1/gids/$index") in 0000:0000:0000:0000:0000:ffff:*) mapped="$mapped$index " ;; esac
+    done
+    printf '%s' "${mapped:-$any}" | tr ' ' '\n' | sort -n | tail -n 1
+}
+
+# Messages of 8 MiB are more than a pod may lock by default, which smaller ones would not show.
+measure() {
+    device=$1 port=$2 tcp=$3
+    set -- --ib-dev="$device" --ib-port="$port" --port="$tcp" --size=8388608 --duration=3 --report_gbits --CPU-freq
+    if [ "$(cat "/sys/class/infiniband/$device/ports/$port/link_layer")" = Ethernet ]; then
+        set -- "$@" --gid-index="$(gid_index "/sys/class/infiniband/$device/ports/$port")"
+    fi
+    if [ -z "$ZEROCOPY_PEER" ]; then
+        timeout 60 ib_write_bw "$@" 2>&1
+        return
+    fi
+    tries=60
+    while :; do
+        output=$(timeout 60 ib_write_bw "$@" "$ZEROCOPY_PEER" 2>&1) && break
+        tries=$((tries - 1))
+        # Until the other one listens, its port refuses.
+        case $output in *"Couldn't connect"*) [ "$tries" -gt 0 ] && sleep 1 && continue ;; esac
+        break
+    done
+    printf '%s\n' "$output"
+}
+
+if [ -n "$ZEROCOPY_SERVER$ZEROCOPY_PEER" ]; then
+    if command -v ib_write_bw >/dev/null; then
+        tcp=18515
+        for device in $(devices); do
+            for port in /sys/class/infiniband/"$device"/ports/*; do
+                case $(cat "$port/state") in *ACTIVE*) ;; *) continue ;; esac
+                section write_bw "$device" "${port##*/}"
+                measure "$device" "${port##*/}" "$tcp"
+                tcp=$((tcp + 1))
+            done
+        done
+    else
+        section no-perftest
+    fi
+fi
+section end

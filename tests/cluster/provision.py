@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""playbooks/provision.yml as a user runs it, with the example inventory, recorded nodes and a real API server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
+
+import pytest
+from kubernetes import dynamic
+
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import GPU_CLASS, node
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+HOSTS = ["v100-01", "v100-02", "a100-01", "a100-02", "h100-01", "h100-02", "h100-03", "lab-01", "lab-02"]
+
+Results = Dict[str, Object]
+
+Templates = Mapping[str, List[Object]]
+NO_GROUPS: Templates = MappingProxyType({})
+
+
+class Playbook:
+    """Runs the playbook as a user would, and tells what its modules said."""
+
+    def __init__(self, plane: Any, nodes: Path, scratch: Path) -> None:
+        self._nodes, self._scratch = nodes, scratch
+        self._environment = {
+            **os.environ,
+            "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+            "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+            # What discover found in the first run; the facts are no subject here.
+            "ANSIBLE_CACHE_PLUGIN": "ansible.builtin.jsonfile",
+            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(nodes / "facts"),
+            "K8S_AUTH_KUBECONFIG": str(plane.kubeconfig),
+            "LC_ALL": "C.UTF-8",
+        }
+
+    def __call__(self, *options: str, templates: Templates = NO_GROUPS, **variables: Any) -> Results:
+        """The results of the modules by task and of the first host. ``templates`` are those of groups that differ."""
+        done = self._run(options, templates, variables)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return _results(done.stdout)
+
+    def refused(self, **variables: Any) -> str:
+        """What the playbook says when it fails."""
+        done = self._run((), NO_GROUPS, variables)
+        assert done.returncode != 0, done.stdout
+        (said,) = [result["msg"] for result in _results(done.stdout).values() if result.get("failed")]
+        return str(said)
+
+    def _run(
+        self, options: Sequence[str], templates: Templates, variables: Mapping[str, Any]
+    ) -> subprocess.CompletedProcess[str]:
+        layer = self._scratch / "inventory"
+        (layer / "group_vars").mkdir(parents=True, exist_ok=True)
+        (layer / "hosts.yml").write_text(json.dumps({"all": {"children": {group: {} for group in templates}}}))
+        for group, wanted in templates.items():
+            (layer / "group_vars" / f"{group}.yml").write_text(json.dumps({"rdma_claims_templates": wanted}))
+        every = {
+            "rdma_cluster": "kubernetes",
+            "rdma_driver_wait": False,
+            "rdma_discover_root": f"{self._nodes}/{{{{ inventory_hostname }}}}",
+            **variables,
+        }
+        inventories = [CHECKOUT / "inventory", CHECKOUT / "tests" / "fleet" / "inventory.yml"]
+        inventories += [layer / "hosts.yml"] if templates else []
+        command = [
+            str(Path(sys.executable).with_name("ansible-playbook")),
+            str(CHECKOUT / "playbooks" / "provision.yml"),
+        ]
+        return subprocess.run(
+            [*command, "--extra-vars", json.dumps(every), *(f"--inventory={one}" for one in inventories), *options],
+            cwd=CHECKOUT,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def _results(text: str) -> Results:
+    tasks = [task for play in json.loads(text)["plays"] for task in play["tasks"]]
+    return {
+        task["task"]["name"].rpartition(" : ")[2]: next(iter(task["hosts"].values())) for task in tasks if task["hosts"]
+    }
+
+
+@pytest.fixture(scope="session", name="nodes")
+def make_nodes(root_of: Callable[[str], Path]) -> Path:
+    """Directory with a tree for each host."""
+    (found,) = {root_of(name).parent for name in HOSTS}
+    return found
+
+
+@pytest.fixture(name="cluster_set")
+def make_set_of_inventory(
+    control_plane: Any,
+    cluster: dynamic.DynamicClient,
+    namespace: str,
+    run_module: Callable[..., Object],
+) -> Iterator[ClusterSet]:
+    """For a look at a cluster with the nodes of the inventory and the class of GPUs, which is as before at the end."""
+    found = ClusterSet(run_module, control_plane, namespace)
+    items = [GPU_CLASS, *(node(name) for name in HOSTS)]
+    found.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
+    tainted = set(HOSTS)
+    for event in cluster.resources.get(api_version="v1", kind="Node").watch(timeout=60):
+        # Every new node is tainted until a controller has seen that it is ready.
+        if not event["raw_object"]["spec"].get("taints"):
+            tainted.discard(event["raw_object"]["metadata"]["name"])
+        if not tainted:
+            break
+    assert not tainted
+    yield found
+    # No kubelet ends them.
+    found.kubectl("delete", "pods", "-n", namespace, "--all", "--force")
+    for part in ("claims", "driver"):
+        gone = found(name=f"zerocopy-rdma-{part}", namespace="kube-system", state="absent")
+        assert {one["action"] for one in gone["objects"]} <= {"pruned"}
+    found.kubectl("delete", "nodes", *HOSTS)
+    found.kubectl("delete", "deviceclass", GPU_CLASS["metadata"]["name"])
+    found.kubectl("delete", "pods", "-n", "kube-system", "-l", "app.kubernetes.io/name=dranet", "--force")
+
+
+@pytest.fixture(name="playbook")
+def make_playbook(control_plane: Any, nodes: Path, tmp_path: Path) -> Playbook:
+    return Playbook(control_plane, nodes, tmp_path)

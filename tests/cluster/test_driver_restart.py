@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The driver is restarted where the kernel was changed, and nowhere else. Its pods are objects only."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator
+
+import pytest
+from kubernetes import dynamic
+from kubernetes.client.exceptions import ApiException
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _driver, _variables
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+HOSTS = {"restart-a1": "a", "restart-a2": "a", "restart-a3": "a", "restart-b1": "b", "restart-b2": "b"}
+MODULE = {"kind": "module", "name": "ib_umad", "before": "unloaded", "after": "loaded"}
+NETNS = {"kind": "rdma_netns_mode", "name": "rdma", "before": "shared", "after": "exclusive"}
+FILE = {"kind": "file", "name": "/etc/modules-load.d/zerocopy-rdma.conf", "before": "absent", "after": "present"}
+PLAY = [
+    {
+        "hosts": "all",
+        "gather_facts": False,
+        "tasks": [
+            {
+                "ansible.builtin.import_role": {"name": "zerocopy.rdma.rdma_driver", "tasks_from": "restart"},
+                "run_once": True,
+            }
+        ],
+    }
+]
+
+
+class Kubelet(threading.Thread):
+    """Plays the kubelets: starts pods that have a node, and ends those that are deleted."""
+
+    def __init__(self, client: dynamic.DynamicClient, namespace: str) -> None:
+        super().__init__(daemon=True)
+        self._pods = client.resources.get(api_version="v1", kind="Pod")
+        self._namespace = namespace
+        self._watcher = dynamic.client.watch.Watch()
+        self.changed = threading.Condition()
+        self.running: Dict[str, str] = {}
+
+    def run(self) -> None:
+        for event in self._pods.watch(namespace=self._namespace, watcher=self._watcher):
+            one = event["raw_object"]
+            name, meta, placed = one["metadata"]["name"], one["metadata"], one["spec"].get("nodeName")
+            # What was removed or changed meanwhile comes again as another event.
+            with contextlib.suppress(ApiException):
+                if event["type"] == "DELETED":
+                    continue
+                if "deletionTimestamp" in meta:
+                    self._pods.delete(name=name, namespace=self._namespace, body={"gracePeriodSeconds": 0})
+                elif placed and one["status"].get("phase") != "Running":
+                    self._start(name)
+                elif placed:
+                    with self.changed:
+                        self.running[placed] = meta["uid"]
+                        self.changed.notify_all()
+
+    def _start(self, name: str) -> None:
+        container = {"name": "dranet", "ready": True, "restartCount": 0, "image": "i", "imageID": "i"}
+        conditions = [{"type": kind, "status": "True"} for kind in ("Ready", "ContainersReady")]
+        status = {"phase": "Running", "conditions": conditions, "containerStatuses": [container]}
+        self._pods.status.patch(
+            name=name,
+            namespace=self._namespace,
+            body={"status": status},
+            content_type="application/merge-patch+json",
+        )
+
+    def stop(self) -> None:
+        self._watcher.stop()
+
+
+@pytest.fixture
+def kubelet(cluster: dynamic.DynamicClient, namespace: str, create: Callable[..., Any]) -> Iterator[Kubelet]:
+    """With the driver of two groups on all nodes."""
+    for host, group in HOSTS.items():
+        body = node(host)
+        body["metadata"]["labels"]["zerocopy.rdma/group"] = group
+        create(cluster, "Node", body)
+    own = {"rdma_driver_namespace": namespace}
+    plan = _driver.plan([(host, group, own) for host, group in HOSTS.items()], _variables.options_of())
+    assert plan.problems == []
+    for item in plan.objects:
+        if item["kind"] in ("ServiceAccount", "DaemonSet"):
+            resource = cluster.resources.get(api_version=item["apiVersion"], kind=item["kind"])
+            resource.create(body=item, namespace=namespace)
+    played = Kubelet(cluster, namespace)
+    played.start()
+    with played.changed:
+        assert played.changed.wait_for(lambda: set(played.running) == set(HOSTS), timeout=60), played.running
+    yield played
+    sets = cluster.resources.get(api_version="apps/v1", kind="DaemonSet")
+    sets.delete(namespace=namespace, label_selector="app.kubernetes.io/name=dranet")
+    played.stop()
+
+
+@pytest.fixture
+def restart(control_plane: Any, namespace: str, tmp_path: Path) -> Callable[..., Dict[str, bool]]:
+    """Plays the tasks for hosts with these changes, and tells by task whether it changed something."""
+
+    def play(changes: Dict[str, Any], *options: str) -> Dict[str, bool]:
+        hosts = {host: {"__rdma_kernel_modules": changes[host]} if host in changes else {} for host in HOSTS}
+        inventory, playbook = tmp_path / "hosts.yml", tmp_path / "play.yml"
+        inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": {"ansible_connection": "local"}}}))
+        playbook.write_text(json.dumps(PLAY))
+        program = str(Path(sys.executable).with_name("ansible-playbook"))
+        done = subprocess.run(
+            [program, "-i", str(inventory), "-e", f"rdma_driver_namespace={namespace}", *options, str(playbook)],
+            cwd=CHECKOUT,
+            env={
+                **os.environ,
+                "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+                "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+                "K8S_AUTH_KUBECONFIG": str(control_plane.kubeconfig),
+                "LC_ALL": "C.UTF-8",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        tasks = [task for one in json.loads(done.stdout)["plays"] for task in one["tasks"]]
+        results = {task["task"]["name"].rpartition(" : ")[2]: next(iter(task["hosts"].values())) for task in tasks}
+        return {name: result["changed"] for name, result in results.items() if not result.get("skipped")}
+
+    return play
+
+
+def test_only_where_the_kernel_was_changed(kubelet: Kubelet, restart: Callable[..., Dict[str, bool]]) -> None:
+    changes = {
+        "restart-a1": {"changed": True, "changes": [FILE, MODULE]},
+        "restart-a2": {"changed": True, "changes": [FILE]},
+        "restart-b1": {"changed": True, "changes": [NETNS, MODULE]},
+        "restart-b2": {"changed": False, "skipped": True},
+    }
+    before = dict(kubelet.running)
+    look = {"Find the nodes whose kernel was changed in this run": False, "Find the driver there": False}
+
+    predicted = restart(changes, "--check")
+    assert predicted == {**look, "Restart it": True}
+    assert kubelet.running == before
+
+    done = restart(changes)
+    assert done == {**predicted, "Wait until it runs again": False}
+    # The tasks have waited, so the successors are here without any waiting.
+    replaced = {host for host in HOSTS if kubelet.running[host] != before[host]}
+    assert replaced == {"restart-a1", "restart-b1"}
+
+    unchanged = {host: {"changed": False, "changes": []} for host in HOSTS}
+    assert restart(unchanged) == dict(list(look.items())[:1])

@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""pod_probe against a real API server and scheduler. The nodes are objects only, so a thread here plays their kubelets;
+that pods run, and what they say, is tried in molecule scenario cluster.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+from kubernetes import dynamic
+from kubernetes.dynamic.exceptions import NotFoundError
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import DRANET, Device
+from ansible_collections.zerocopy.rdma.plugins.modules import pod_probe
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import API, Fleet, from_template
+
+_PAUSE = 0.2
+_LOOKS = 10
+
+
+class Kubelets:
+    """Says of pods with a node that they ran and ended, and lets go of those that are deleted."""
+
+    def __init__(self, cluster: dynamic.DynamicClient, namespace: str) -> None:
+        self._pods = cluster.resources.get(api_version="v1", kind="Pod")
+        self._namespace = namespace
+        self._end = threading.Event()
+        self.environment: Dict[str, Dict[str, str]] = {}
+        self._looks: Dict[str, int] = {}
+        self.thread = threading.Thread(target=self._run)
+
+    def stop(self) -> None:
+        self._end.set()
+        self.thread.join()
+
+    def _run(self) -> None:
+        while not self._end.wait(_PAUSE):
+            for one in self._pods.get(namespace=self._namespace).to_dict()["items"]:
+                self._one(one)
+
+    def _one(self, one: Dict[str, Any]) -> None:
+        name = one["metadata"]["name"]
+        try:
+            if one["metadata"].get("deletionTimestamp"):
+                self._pods.delete(name=name, namespace=self._namespace, body={"gracePeriodSeconds": 0})
+            elif one["spec"].get("nodeName") and one["status"].get("phase") != "Succeeded":
+                environment = {entry["name"]: entry.get("value", "") for entry in one["spec"]["containers"][0]["env"]}
+                self.environment[name] = environment
+                # A server has to be there when its peer comes, and no container ends at once.
+                self._looks[name] = self._looks.get(name, 0) + 1
+                alone = environment["ZEROCOPY_SERVER"] and len(self.environment) < 2
+                running = alone or self._looks[name] < _LOOKS
+                status = {"podIP": "192.0.2.7", "phase": "Running" if running else "Succeeded"}
+                self._pods.status.patch(
+                    name=name,
+                    namespace=self._namespace,
+                    body={"status": status},
+                    content_type="application/merge-patch+json",
+                )
+        except NotFoundError:
+            return
+
+
+@pytest.fixture
+def kubelets(cluster: dynamic.DynamicClient, namespace: str) -> Iterator[Kubelets]:
+    found = Kubelets(cluster, namespace)
+    found.thread.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def probe(run_module: Callable[..., Any], control_plane: Any) -> Callable[..., Dict[str, Any]]:
+    def run(pods: List[Dict[str, Any]], **options: Any) -> Dict[str, Any]:
+        common = {"image": "example.org/none:v1", "script": "exit 0", "timeout": 5}
+        given = {"kubeconfig": str(control_plane.kubeconfig), "pods": pods, **common, **options}
+        result: Dict[str, Any] = run_module(pod_probe, **given)
+        return result
+
+    return run
+
+
+def one_nic(fleet: Fleet) -> None:
+    """Two nodes with a NIC each, and a template for one."""
+    devices = [Device(DRANET, name, "nic", name, {"dra.net/rdma": True}) for name in ("n1", "n2")]
+    fleet.nodes(
+        [
+            Device(
+                one.driver, f"{fleet.namespace}-{one.pool}", one.name, f"{fleet.namespace}-{one.node}", one.attributes
+            )
+            for one in devices
+        ]
+    )
+    nic = {"name": "nic", "exactly": {"deviceClassName": f"{fleet.namespace}-nic"}}
+    spec = {"spec": {"devices": {"requests": [nic]}}}
+    template = {"apiVersion": API, "kind": "ResourceClaimTemplate", "metadata": {"name": "one-nic"}, "spec": spec}
+    fleet.create([_claims_objects.device_class(f"{fleet.namespace}-nic"), template])
+
+
+def wanted(fleet: Fleet, **options: Any) -> Dict[str, Any]:
+    pod = {"name": "a", "namespace": fleet.namespace, "node": f"{fleet.namespace}-n1", "template": "one-nic"}
+    return {**pod, **options}
+
+
+def names(cluster: dynamic.DynamicClient, namespace: str) -> List[str]:
+    pods = cluster.resources.get(api_version="v1", kind="Pod")
+    return [one["metadata"]["name"] for one in pods.get(namespace=namespace).to_dict()["items"]]
+
+
+def test_a_pair(fleet: Fleet, kubelets: Kubelets, probe: Callable[..., Any], cluster: dynamic.DynamicClient) -> None:
+    one_nic(fleet)
+    pods = [wanted(fleet, server=True), wanted(fleet, name="b", node=f"{fleet.namespace}-n2", peer="a")]
+    found = probe(pods)
+    assert [one["phase"] for one in found["pods"]] == ["Succeeded", "Succeeded"]
+    assert [[device["pool"] for device in one["allocation"]] for one in found["pods"]] == [
+        [f"{fleet.namespace}-n1"],
+        [f"{fleet.namespace}-n2"],
+    ]
+    assert kubelets.environment["b"]["ZEROCOPY_PEER"] == "192.0.2.7"
+    assert names(cluster, fleet.namespace) == []
+
+
+def test_what_cannot_run_says_why_and_leaves_nothing(
+    fleet: Fleet, kubelets: Kubelets, probe: Callable[..., Any], cluster: dynamic.DynamicClient
+) -> None:
+    one_nic(fleet)
+    found = probe([wanted(fleet, template="no-such"), wanted(fleet, name="b", node="no-such-node")])
+    assert [one["phase"] for one in found["pods"]] == ["Pending", "Pending"]
+    assert "no-such" in found["pods"][0]["trouble"]
+    assert "node" in found["pods"][1]["trouble"]
+    assert names(cluster, fleet.namespace) == []
+
+
+def test_a_nic_in_use(fleet: Fleet, probe: Callable[..., Any], kubelets: Kubelets) -> None:
+    one_nic(fleet)
+    user = from_template("user", "one-nic", f"{fleet.namespace}-n1")
+    user["spec"]["containers"][0]["env"] = [{"name": "ZEROCOPY_SERVER", "value": "1"}]
+    fleet.pods([user])
+    found = probe([wanted(fleet)])
+    assert found["in_use"] == {f"{fleet.namespace}-n1": ["dra.net/nic"]}
+    assert "cannot allocate all claims" in found["pods"][0]["trouble"]
+
+
+def test_another_run_is_not_disturbed(fleet: Fleet, probe: Callable[..., Any], cluster: dynamic.DynamicClient) -> None:
+    one_nic(fleet)
+    other = from_template("other", "one-nic", f"{fleet.namespace}-n1")
+    other["metadata"]["labels"] = {"zerocopy.rdma/probe": "pod"}
+    fleet.pods([other])
+    failed = probe([wanted(fleet)])
+    assert "pods of another run are at work" in failed["msg"]
+    assert names(cluster, fleet.namespace) == ["other"]
+
+
+def test_check_mode_makes_no_pod(fleet: Fleet, probe: Callable[..., Any], cluster: dynamic.DynamicClient) -> None:
+    one_nic(fleet)
+    assert probe([wanted(fleet)], _ansible_check_mode=True)["pods"] == []
+    assert names(cluster, fleet.namespace) == []

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The filters of claims: hostvars in, a plan or what is expected of the drivers out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims as claims_filter
+from ansible_collections.zerocopy.rdma.plugins.filter.expected_devices import expected_devices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, template
+
+
+def test_the_filter(facts_of: Facts) -> None:
+    hostvars = {
+        name: {
+            **VERSIONS,
+            "group_names": ["v100"],
+            "ansible_facts": {"rdma": facts_of(name)},
+            "rdma_claims_templates": [template("v100", gpus=1, nics=1)],
+        }
+        for name in ("v100-01", "v100-02")
+    }
+    found = claims_filter({}, list(hostvars), hostvars, kubernetes="v1.36.3")
+    assert sorted(found) == ["names", "objects", "problems", "text", "warnings"]
+    assert found["problems"] == []
+    assert found["text"].splitlines()[0] == "v100 (v100), pcie_root: 1 GPU and 1 NIC on one PCIe root complex"
+    # What the cluster really publishes counts more than what is expected of it.
+    nothing = _slices.resource_slices(Device("dra.net", name, "eth9", name) for name in hostvars)
+    (problem,) = claims_filter({}, list(hostvars), hostvars, slices=nothing)["problems"]
+    assert "can be satisfied on no node. v100-[01-02]: 0 NICs of this kind, 1 are asked for" in problem
+
+
+GPUS, NICS = [template("one", gpus=1, nics=1)], [template("one", nics=1)]
+
+
+@pytest.mark.parametrize(
+    ("templates", "there", "refused"),
+    [
+        (GPUS, None, False),
+        (GPUS, ["gpu.nvidia.com"], False),
+        (GPUS, ["zerocopy-rdma-nic"], True),
+        # What nobody asks for need not be there.
+        (NICS, [], False),
+    ],
+)
+def test_a_gpu_class_that_the_cluster_does_not_have(
+    facts_of: Facts, templates: list[Any], there: list[str] | None, refused: bool
+) -> None:
+    own = {**VERSIONS, "ansible_facts": {"rdma": facts_of("v100-01")}, "rdma_claims_templates": templates}
+    hostvars = {"v100-01": own, "v100-02": own}
+    found = claims_filter({}, list(hostvars), hostvars, device_classes=there)
+    assert bool(found["objects"]) == (not refused)
+    said = "v100-[01-02]: rdma_claims_gpu_class is 'gpu.nvidia.com', which is no DeviceClass of the cluster: "
+    assert [problem[: len(said)] for problem in found["problems"]] == [said] * refused
+
+
+def test_what_is_expected_of_the_drivers(facts_of: Facts) -> None:
+    hostvars: dict[str, dict[str, Any]] = {
+        "v100-01": {"rdma_claims_templates": GPUS, "rdma_driver_wait": False},
+        "a100-01": {"rdma_driver_exclude": ["0000:85:00.0"]},
+        "h100-01": {"rdma_driver_enabled": False},
+        "h100-02": {"rdma_claims_templates": "none"},
+        "lab-01": {},
+    }
+    for name, own in hostvars.items():
+        own.update({**VERSIONS, "ansible_facts": {"rdma": facts_of(name)}})
+    hostvars["login"] = VERSIONS
+    found = expected_devices({}, list(hostvars), hostvars)
+    assert {name: (one["drivers"], one["wait"], len(one["devices"])) for name, one in found.items()} == {
+        "v100-01": (["dra.net", "gpu.nvidia.com"], False, 2 + 4),
+        # Its GPUs are asked for by nobody.
+        "a100-01": (["dra.net"], True, 1),
+        "lab-01": (["dra.net"], True, 1),
+    }
+    assert found["lab-01"]["left_out"] == {}
+    assert found["a100-01"]["left_out"] == {
+        "0000:62:00.0": "it carries the default route",
+        "0000:85:00.0": "it is in rdma_driver_exclude",
+    }

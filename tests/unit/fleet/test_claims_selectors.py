@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Which NICs and GPUs templates select on recorded nodes, and that no selector fails while NICs are in pods."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_hosts import Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
+    CASES,
+    ROOT,
+    Facts,
+    allocated,
+    plan,
+    published,
+    right,
+    selectors,
+    template,
+)
+
+
+def test_the_group_s_own_products_are_selected_unless_told_otherwise(facts_of: Facts) -> None:
+    facts = {"n1": facts_of("v100-01")}
+    product = 'device.attributes["gpu.nvidia.com"].productName == "Tesla V100-SXM2-16GB"'
+    for pick in ({}, {"product": "v100"}, {"product": "Tesla V100-SXM2-16GB"}):
+        (spec,) = right(plan(facts, template(gpus=1, gpu=pick)))
+        assert selectors(spec["requests"][0]["exactly"]) == [product]
+
+
+STATE = '!("state" in device.attributes["dra.net"]) || device.attributes["dra.net"].state == "up"'
+
+
+def test_a_nic_without_cable_is_told_by_its_state(facts_of: Facts) -> None:
+    (spec,) = right(plan({name: facts_of(name) for name in ("a100-01", "a100-02")}, template(nics=1)))
+    assert selectors(spec["requests"][0]["exactly"]) == [STATE]
+
+
+def test_without_a_state_a_nic_without_cable_is_a_warning(facts_of: Facts) -> None:
+    found = plan({"n1": facts_of("a100-01")}, template(nics=1), rdma_driver_move_ib_interfaces=False)
+    assert right(found)
+    address = next(hca["pci"]["address"] for hca in facts_of("a100-01")["hcas"] if hca["name"] == "mlx5_0")
+    (warning,) = found.warnings
+    assert warning.startswith(f"one: a pod may get a NIC without a link: n1: {address} (mlx5_0/1: port state is DOWN")
+
+
+def test_vfs_and_their_physical_function_are_told_apart_by_address(facts_of: Facts) -> None:
+    facts = facts_of("case-vf")
+    address = {hca["name"]: hca["pci"]["address"] for hca in facts["hcas"]}
+    for vf, hca in ((False, "mlx5_0"), (True, "mlx5_1")):
+        (spec,) = right(plan({"n1": facts}, template(nics=1, nic={"vf": vf})))
+        assert allocated(published(facts), spec) == {"nic": ["pci-" + address[hca].replace(":", "-").replace(".", "-")]}
+
+
+def with_another_driver(facts: dict[str, Any], hca: str) -> dict[str, Any]:
+    """Facts in which an HCA is none for workloads."""
+    result = copy.deepcopy(facts)
+    result["usable"] = [one for one in result["usable"] if one["hca"] != hca]
+    reason = {"code": "driver_not_allowed", "text": "driver irdma is not one of mlx5_core"}
+    result["excluded"].append({"hca": hca, "port": 1, "reasons": [reason]})
+    return result
+
+
+def test_a_nic_that_is_none_for_workloads_is_never_handed_out(facts_of: Facts) -> None:
+    one, other = (with_another_driver(facts_of("v100-01"), hca) for hca in ("mlx5_0", "mlx5_1"))
+    (spec,) = right(plan({"n1": one}, template(nics="all")))
+    assert allocated(published(one), spec) == {"nic": ["pci-0000-8a-00-0"]}
+    # The same address is right on one node and wrong on the other, and nothing else is published.
+    (problem,) = plan({"n1": one, "n2": other}, template(nics=1)).problems
+    assert "nothing that is published tells these NICs from those that are meant" in problem
+    assert "driver irdma is not one of mlx5_core" in problem
+    # The way out.
+    excluded = {
+        name: next(hca["pci"]["address"] for hca in one["hcas"] if hca["name"] == name) for name in ("mlx5_0", "mlx5_1")
+    }
+    hosts = [
+        Host(
+            name, "group", {"rdma_driver_exclude": [excluded[hca]], "rdma_claims_templates": [template(nics=1)]}, facts
+        )
+        for name, hca, facts in (("n1", "mlx5_0", one), ("n2", "mlx5_1", other))
+    ]
+    (spec,) = right(_claims.plan(hosts))
+    assert "selectors" not in spec["requests"][0]["exactly"]
+
+
+def without_netdevs(devices: list[Device]) -> list[Device]:
+    """Devices while all NICs are in pods."""
+    kept = ("dra.net/pciAddress", "dra.net/numaNode", "dra.net/rdma", ROOT)
+    return [
+        one
+        if one.is_gpu
+        else Device(
+            one.driver,
+            one.pool,
+            one.name,
+            one.node,
+            {name: one.attributes[name] for name in kept if name in one.attributes},
+        )
+        for one in devices
+    ]
+
+
+@pytest.mark.parametrize(("nodes", "wanted", "align", "names"), CASES)
+def test_no_generated_selector_fails_while_nics_are_in_pods(
+    facts_of: Facts, nodes: list[str], wanted: dict[str, Any], align: str, names: list[str]
+) -> None:
+    specs = right(plan({name: facts_of(name) for name in nodes}, template(**wanted)))
+    for node in nodes:
+        for spec in specs:
+            # It raises what would end the scheduler's attempt.
+            allocated(without_netdevs(published(facts_of(node))), spec)
+
+
+def test_a_selector_that_cannot_be_evaluated_is_said_to_be_so(facts_of: Facts) -> None:
+    odd = "sets.contains([1], [1])"
+    found = plan({"n1": facts_of("v100-01")}, template(nics=1, nic={"selectors": [odd]}))
+    (spec,) = right(found)
+    assert selectors(spec["requests"][0]["exactly"]) == [odd]
+    (warning,) = found.warnings
+    assert "cannot be evaluated here" in warning
+    assert "rdma_claims_templates[0].nic.selectors[0]" in warning
+
+
+def test_a_selector_on_what_is_a_node_s_own_tells_equal_nodes_apart(facts_of: Facts) -> None:
+    facts = {name: facts_of(name) for name in ("h100-01", "h100-02")}
+    for number, of_node in enumerate(copy.deepcopy(list(facts.values()))):
+        of_node["gpus"][0]["uuid"] = f"GPU-{number}"
+        facts[f"h100-0{number + 1}"] = of_node
+    wanted = template(gpus=1, gpu={"selectors": ['device.attributes["gpu.nvidia.com"].uuid == "GPU-1"']})
+    found = plan(facts, wanted)
+    assert found.warnings == ["one does not fit everywhere. h100-01: 0 GPUs of this kind, 1 are asked for"]

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The cluster ring. What the modules return of a real API server is tried in tests/cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _cluster_verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
+
+GROUPS = {"n1": "h100", "n2": "h100", "lab": "login"}
+LABELS = {
+    "n1": {"zerocopy.rdma/group": "h100"},
+    "n2": {"zerocopy.rdma/group": "h100"},
+    "lab": {"zerocopy.rdma/group": None},
+}
+RIGHT = {"exists": True, "drivers": ["dra.net"], "missing": [], "extra": [], "differing": []}
+CLASS = {"kind": "DeviceClass", "namespace": "", "name": "nic", "action": "unchanged"}
+
+
+def pod(node: str, ready: bool = True, waiting: str = "") -> dict[str, Any]:
+    state = {"waiting": {"reason": waiting, "message": "back-off"}} if waiting else {"running": {}}
+    status = {
+        "conditions": [{"type": "Ready", "status": str(ready)}],
+        "containerStatuses": [{"name": "dranet", "restartCount": 3, "state": state}],
+    }
+    return {"metadata": {"name": f"dranet-{node}"}, "spec": {"nodeName": node}, "status": status}
+
+
+def checks(**changed: Any) -> list[Check]:
+    nodes = {name: dict(RIGHT) for name in GROUPS}
+    nodes.update(changed.pop("nodes", {}))
+    given = {"pods": [pod("n1"), pod("n2")], "sets": {"claims": [dict(CLASS)]}, **changed}
+    return _cluster_verdicts.checks(GROUPS, LABELS, nodes, **given)
+
+
+def test_everything_as_it_should_be() -> None:
+    found = checks()
+    assert {check.verdict for check in found} == {"pass"}
+    # A host that is to have no driver is not asked for one.
+    assert [check.host for check in found if check.id == "cluster.driver"] == ["n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "name", "host", "verdict", "said"),
+    [
+        ({"pods": [pod("n2")]}, "cluster.driver", "n1", "fail", "no pod of DRANET"),
+        (
+            {"pods": [pod("n1", ready=False, waiting="CrashLoopBackOff"), pod("n2")]},
+            "cluster.driver",
+            "n1",
+            "fail",
+            "CrashLoopBackOff",
+        ),
+        ({"nodes": {"n1": {**RIGHT, "exists": False}}}, "cluster.slices", "n1", "fail", "no node of this name"),
+        (
+            {
+                "nodes": {
+                    "n1": {
+                        **RIGHT,
+                        "missing": [
+                            {"driver": "dra.net", "name": "a", "pci": "0000:1a:00.0", "reason": "x", "intended": False},
+                            {"driver": "dra.net", "name": "b", "pci": "0000:1b:00.0", "reason": "y", "intended": True},
+                        ],
+                    }
+                }
+            },
+            "cluster.slices",
+            "n1",
+            "fail",
+            "is not published: x",
+        ),
+        (
+            {"sets": {"claims": [{**CLASS, "action": "created"}]}},
+            "cluster.objects",
+            None,
+            "fail",
+            "DeviceClass nic of set claims is missing",
+        ),
+        (
+            {"sets": {"claims": [{**CLASS, "action": "configured"}]}},
+            "cluster.objects",
+            None,
+            "fail",
+            "was changed by hand",
+        ),
+    ],
+)
+def test_what_is_wrong(changed: dict[str, Any], name: str, host: str | None, verdict: str, said: str) -> None:
+    (found,) = [check for check in checks(**changed) if check.verdict != "pass"]
+    assert (found.id, found.host, found.verdict) == (name, host, verdict)
+    assert said in found.text
+    assert found.remedy
+
+
+def test_rdma_false_is_worse_than_another_difference() -> None:
+    def differing(attribute: str) -> dict[str, Any]:
+        one = {"driver": "dra.net", "name": "a", "pci": "0000:1a:00.0", "attribute": attribute, "reason": ""}
+        return {**RIGHT, "differing": [{**one, "expected": True, "published": False}]}
+
+    verdicts = {
+        attribute: [check.verdict for check in checks(nodes={"n1": differing(attribute)}) if check.verdict != "pass"]
+        for attribute in ("dra.net/rdma", "dra.net/numaNode")
+    }
+    assert verdicts == {"dra.net/rdma": ["fail"], "dra.net/numaNode": ["warn"]}

@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import verify_document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import (
+    Check,
+    Document,
+    DocumentError,
+    End,
+    Host,
+    Measurement,
+)
+
+WHOLE = Document(
+    created="2026-11-21T12:00:00Z",
+    collection="0.1.0",
+    hosts={"n1": Host("a100", {"usable": []})},
+    checks=[Check("host", "host.mtu", "n1", "a100", "mlx5_0/1", "fail", "MTU is 1500", {"mtu": 1500}, "Run site.yml.")],
+    bandwidth=[
+        Measurement(
+            "a100",
+            "write_bw",
+            End("n1", "mlx5_0", 1),
+            End("n2", "mlx5_0", 1),
+            94.7,
+            "Gb/s",
+            100.0,
+            90.0,
+            "pass",
+            "94.7",
+        )
+    ],
+)
+
+
+def test_it_goes_through_json() -> None:
+    plain = json.loads(json.dumps(_document.plain(WHOLE)))
+    assert plain["bandwidth"][0]["from"] == {"host": "n1", "hca": "mlx5_0", "port": 1}
+    assert _document.document(plain) == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "version is 2, it must be 1"),
+        ({"extra": 1}, "document has the key 'extra', it must have created, collection"),
+        ({"checks": [{"ring": "host"}]}, "checks[0] lacks id, host"),
+        ({"checks": ["x"]}, "checks[0] is 'x', it must be a map"),
+        ({"hosts": {"n1": {"groups": []}}}, "hosts.n1 has the key 'groups', it must have group, facts"),
+    ],
+)
+def test_what_is_no_document_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DocumentError) as error:
+        _document.document({**_document.plain(WHOLE), **change})
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "message"),
+    [
+        ("checks", "verdict", "checks[0].verdict is 'fine', it must be one of pass, impossible, warn, fail"),
+        ("checks", "ring", "checks[0].ring is 'fine', it must be one of host, cluster, pod"),
+        ("bandwidth", "verdict", "bandwidth[0].verdict is 'fine'"),
+        ("bandwidth", "unit", "bandwidth[0].unit is 'fine', it must be one of Gb/s, us"),
+        ("bandwidth", "to", "bandwidth[0].to is 'fine', it must be a map"),
+    ],
+)
+def test_unknown_words_are_refused(part: str, key: str, message: str) -> None:
+    plain = copy.deepcopy(_document.plain(WHOLE))
+    plain[part][0][key] = "fine"
+    with pytest.raises(DocumentError) as error:
+        _document.document(plain)
+    assert str(error.value).startswith(message)
+
+
+def test_filter_puts_the_rings_together() -> None:
+    plain = _document.plain(WHOLE)
+    hostvars: dict[str, dict[str, Any]] = {
+        "n1": {"group_names": ["a100"], "ansible_facts": {"rdma": {"usable": []}}},
+        "n2": {"rdma_group": "x"},
+    }
+    found = verify_document(
+        ["n1", "n2"], hostvars, [{"checks": plain["checks"]}, {}, {"bandwidth": plain["bandwidth"]}]
+    )
+    assert found["hosts"] == {"n1": {"group": "a100", "facts": {"usable": []}}, "n2": {"group": "x", "facts": {}}}
+    assert (found["checks"], found["bandwidth"]) == (plain["checks"], plain["bandwidth"])
+    assert found["collection"].count(".") == 2
+    with pytest.raises(AnsibleFilterError, match="verify_document: check has the key 'x'"):
+        verify_document(["n1"], hostvars, [{"checks": [{"x": 1}]}])

@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The pod ring: which pods are run, what they say of themselves, and what is made of it.
+
+A pod's log is composed here of the facts of a recorded (synthesised) node, in the form of probe.sh, which runs for real
+on the machine of the tests.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import resource
+import subprocess
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.filter.pod_verdicts import pod_verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
+    _claims,
+    _claims_hosts,
+    _slices,
+    _slices_predict,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _pod_plan, _pod_report
+
+SCRIPT = Path(__file__).resolve().parents[3] / "roles/rdma_verify/files/probe.sh"
+PAIRED = {"name": "h100-2gpu-2nic", "gpus": 2, "nics": 2}
+# Two nodes like this one, where GPUs and NICs share root complexes.
+KIND = "h100-03"
+HOSTS = ("n1", "n2")
+BANDWIDTH = """
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 8388608    17000            0.00               {value}             0.005
+"""
+
+
+def plan(facts_of: Callable[..., Any], entries: list[dict[str, Any]]) -> _claims.Plan:
+    hosts = [_claims_hosts.Host(name, "h100", {"rdma_claims_templates": entries}, facts_of(KIND)) for name in HOSTS]
+    found = _claims.plan(hosts)
+    assert not found.problems
+    return found
+
+
+def waves(found: _claims.Plan, **options: Any) -> list[list[_pod_plan.Pod]]:
+    having = {name: list(HOSTS) for name in found.names}
+    return _pod_plan.waves(found.objects, found.names, having, dict.fromkeys(HOSTS, "h100"), **options)
+
+
+def log(facts: dict[str, Any], hcas: list[str], measured: float | None = None) -> str:
+    """What a pod with these HCAs of the node says."""
+    mine = [hca for hca in facts["hcas"] if hca["name"] in hcas]
+    lines = ["==> limits", "Max locked memory         unlimited            unlimited            bytes", "==> nodes"]
+    lines += ["rdma_cm", *(hca["uverbs"]["name"] for hca in mine)]
+    lines += ["==> verbs", *(f"{hca['uverbs']['name']} {hca['name']}" for hca in facts["hcas"])]
+    lines += ["==> ports"]
+    lines += [f"{hca['name']} {port['number']} {port['link_layer']} 4: ACTIVE" for hca in mine for port in hca["ports"]]
+    netdevs = [port["netdev"] for hca in mine for port in hca["ports"] if port["netdev"]]
+    lines += ["==> netdevs", "eth0 02:00:00:00:00:01 1500 up"]
+    lines += [f"{one['name']} {one['mac']} {one['mtu']} up" for one in netdevs]
+    lines += ["==> addresses", "1: eth0    inet 10.244.0.7/24 brd 10.244.0.255 scope global eth0"]
+    lines += [f"2: {one['name']}    inet {a} scope global x" for one in netdevs for a in one["addresses"]]
+    if measured is not None:
+        for name in hcas:
+            lines += [f"==> write_bw {name} 1", BANDWIDTH.format(value=measured)]
+    return "\n".join([*lines, "==> end", ""])
+
+
+@pytest.fixture
+def pods(facts_of: Callable[..., Any]) -> list[dict[str, Any]]:
+    """Two pods of one template as pod_probe would return them, everything as it should be."""
+    found = plan(facts_of, [PAIRED])
+    result = []
+    for pod in waves(found)[0]:
+        facts = facts_of(KIND)
+        devices = _slices_predict.predicted(pod.node, facts, (1, 4, 0), (1, 0, 4, 1))
+        # A GPU of each of two root complexes, with a NIC of the same.
+        allocation, names = [], []
+        gpus = {str(one.attributes[_slices.PCIE_ROOT]): one for one in devices if one.is_gpu}
+        for index, (root, gpu) in enumerate(list(gpus.items())[:2]):
+            nic = next(one for one in devices if one.is_rdma_nic and one.attributes[_slices.PCIE_ROOT] == root)
+            names.append(next(hca["name"] for hca in facts["hcas"] if hca["pci"]["address"] == nic.pci))
+            for request, device in ((f"gpu-{index}", gpu), (f"nic-{index}", nic)):
+                entry = {"request": request, "driver": device.driver, "pool": pod.node, "device": device.name}
+                allocation.append(entry)
+        output = log(facts, names, 371.5)
+        ran = {"phase": "Succeeded", "trouble": "", "seconds": 7.0, "allocation": allocation, "output": output}
+        result.append({**_pod_plan.plain(pod), "result": {"name": pod.name, **ran}})
+    return result
+
+
+@pytest.fixture
+def judged(facts_of: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
+    def judge(pods: list[dict[str, Any]], **changed: Any) -> dict[str, Any]:
+        found = plan(facts_of, [PAIRED])
+        before = {name: facts_of(KIND) for name in HOSTS}
+        devices = [
+            one for name in HOSTS for one in _slices_predict.predicted(name, before[name], (1, 4, 0), (1, 0, 4, 1))
+        ]
+        plain = {"objects": found.objects, "names": found.names}
+        options = {"before": before, "after": copy.deepcopy(before), **changed}
+        results = [one["result"] for one in pods]
+        return pod_verdicts(pods, results, plain, _slices.resource_slices(devices), **options)
+
+    return judge
+
+
+def failed(found: dict[str, Any]) -> dict[str, str]:
+    return {check["id"]: check["text"] for check in found["checks"] if check["verdict"] not in ("pass",)}
+
+
+def test_a_pod_that_got_everything(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
+    found = judged(pods)
+    assert failed(found) == {}
+    ids = {check["id"] for check in found["checks"]}
+    assert ids >= {"pod.runs", "pod.allocation", "pod.path", "pod.nodes", "pod.port", "pod.netdev", "pod.memlock"}
+    assert "pod.return" in ids
+    assert [one["verdict"] for one in found["bandwidth"]] == ["pass", "pass"]
+    assert {(one["from"]["host"], one["to"]["host"]) for one in found["bandwidth"]} == {("n2", "n1")}
+
+
+def test_a_pod_without_its_netdev(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
+    output = pods[0]["result"]["output"]
+    start, end = output.index("==> netdevs"), output.index("==> addresses")
+    pods[0]["result"]["output"] = output[:start] + "==> netdevs\neth0 02:00:00:00:00:01 1500 up\n" + output[end:]
+    assert "is not in the pod" in failed(judged(pods))["pod.netdev"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "check", "said"),
+    [
+        ("unlimited            unlimited", "8388608              8388608", "pod.memlock", "8192 KiB"),
+        ("4: ACTIVE", "1: DOWN", "pod.port", "is DOWN in the pod"),
+        ("==> nodes\nrdma_cm\nuverbs", "==> nodes\nrdma_cm\nother", "pod.nodes", "lacks uverbs"),
+        ("==> nodes\nrdma_cm", "==> nodes\nrdma_cm\nuverbs99", "pod.nodes", "not of its NICs"),
+        ("==> nodes\nrdma_cm\n", "==> nodes\n", "pod.nodes", "lacks rdma_cm"),
+        ("==> end", "", "pod.runs", "its log is not complete"),
+        (" BW average[Gb/sec]", " BW nothing[Gb/sec]", "pod.bandwidth", "failed and said last"),
+    ],
+)
+def test_what_a_pod_lacks(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], old: str, new: str, check: str, said: str
+) -> None:
+    # The second one, since that is the one which measures.
+    assert old in pods[1]["result"]["output"]
+    pods[1]["result"]["output"] = pods[1]["result"]["output"].replace(old, new)
+    found = failed(judged(pods))
+    assert said in found[check]
+
+
+def test_a_slow_port(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
+    pods[1]["result"]["output"] = pods[1]["result"]["output"].replace("371.5", "97.2")
+    assert [one["verdict"] for one in judged(pods)["bandwidth"]] == ["fail", "fail"]
+
+
+def test_a_pod_that_never_ran_is_the_users_when_others_hold_the_nics(
+    pods: list[dict[str, Any]], judged: Callable[..., Any]
+) -> None:
+    trouble = "0/2 nodes are available: 2 cannot allocate all claims."
+    pods[0]["result"] |= {"phase": "Pending", "trouble": trouble, "seconds": None, "allocation": [], "output": ""}
+    free, busy = judged(pods[:1]), judged(pods[:1], in_use={"n1": ["dra.net/pci-0000-1a-00-0"]})
+    assert [(check["id"], check["verdict"]) for check in free["checks"]] == [
+        ("pod.runs", "fail"),
+        ("pod.allocation", "impossible"),
+    ]
+    assert [check["verdict"] for check in busy["checks"]] == ["impossible", "impossible"]
+
+
+def test_a_nic_that_is_far_from_its_gpu(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any]
+) -> None:
+    devices = _slices_predict.predicted("n1", facts_of(KIND), (1, 4, 0), (1, 0, 4, 1))
+    near_one_gpu = [one.name for one in devices if one.is_rdma_nic][:2]
+    nics = [one for one in pods[0]["result"]["allocation"] if one["driver"] == _slices.DRANET]
+    for one, name in zip(nics, near_one_gpu):
+        one["device"] = name
+    assert "but the claim promises PHB" in failed(judged(pods))["pod.path"]
+
+
+def test_a_nic_that_does_not_come_back(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any]
+) -> None:
+    gone, poor = copy.deepcopy(facts_of(KIND)), copy.deepcopy(facts_of(KIND))
+    gone["hcas"] = []
+    for hca in poor["hcas"]:
+        for port in hca["ports"]:
+            if port["netdev"]:
+                port["netdev"].update(mtu=1500, addresses=[])
+    assert "is not back on the host" in failed(judged(pods[:1], after={"n1": gone}))["pod.return"]
+    assert "came back without" in failed(judged(pods[:1], after={"n1": poor}))["pod.return"]
+
+
+def test_waves_never_put_two_pods_on_a_node(facts_of: Callable[..., Any]) -> None:
+    found = plan(facts_of, [PAIRED, {"name": "h100-1nic", "nics": 1}])
+    planned = waves(found)
+    assert [[pod.node for pod in wave] for wave in planned] == [list(HOSTS), list(HOSTS)]
+    names = {one["metadata"]["name"] for one in found.objects if one["kind"] == "ResourceClaimTemplate"}
+    assert {pod.alias for wave in planned for pod in wave} == names
+    assert all(pod.template.startswith(f"{pod.alias}-") and pod.template != pod.alias for pod in planned[0])
+    server, client = planned[0]
+    assert server.server
+    assert client.peer == server.name
+    assert len({pod.name for wave in planned for pod in wave}) == 4
+    assert [[pod.node for pod in wave] for wave in waves(found, sample=1)] == [["n1"], ["n1"]]
+    assert not any(pod.peer or pod.server for wave in waves(found, bandwidth=False) for pod in wave)
+
+
+def test_the_script_says_what_it_sees() -> None:
+    environment = {"PATH": os.environ["PATH"], "ZEROCOPY_SERVER": "", "ZEROCOPY_PEER": ""}
+    done = subprocess.run(["sh", str(SCRIPT)], env=environment, capture_output=True, text=True, check=True)
+    found = _pod_report.report(done.stdout)
+    assert found.complete
+    soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    assert found.memlock == ("unlimited" if soft == resource.RLIM_INFINITY else str(soft))
+    assert "lo" in found.netdevs

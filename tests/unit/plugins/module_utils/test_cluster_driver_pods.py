@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""States of pods as kubernetes/api documents them."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _driver_pods
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._driver_pods import driver_pods, state
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.test_cluster_request import (
+    Server,
+    client,
+    server,
+    status,
+)
+
+# Fixtures that are defined elsewhere.
+__all__ = ["client", "server"]
+
+
+def waiting(reason: str, **more: Any) -> Dict[str, Any]:
+    return {"containerStatuses": [{"name": "dranet", "state": {"waiting": {"reason": reason, **more}}}]}
+
+
+ENDED = {"lastState": {"terminated": {"exitCode": 255}}, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({"conditions": [{"type": "Ready", "status": "True"}]}, "its pod is ready, but has published nothing yet"),
+        (
+            {"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/2 nodes are available"}]},
+            "its pod is Pending, 0/2 nodes are available",
+        ),
+        (
+            {"phase": "Pending", **waiting("ContainerCreating")},
+            "its pod is being created, for which the node needs /var/run/nri (NRI) and /dev/infiniband",
+        ),
+        ({"containerStatuses": [ENDED]}, "its pod is in CrashLoopBackOff, exit code 255: its log says why"),
+        (waiting("ImagePullBackOff", message="no such image"), "its pod is in ImagePullBackOff, no such image"),
+        (waiting("ErrImageNeverPull"), "its pod is in ErrImageNeverPull, no message"),
+        (
+            {"phase": "Running", "containerStatuses": [{"name": "dranet", "state": {"running": {}}}]},
+            "its pod is Running, and not ready",
+        ),
+        ({"phase": "Pending"}, "its pod is Pending, and not ready"),
+    ],
+)
+def test_what_a_pod_does(status: Dict[str, Any], expected: str) -> None:
+    assert state({"spec": {}, "status": status}) == expected
+
+
+def test_the_node_of_a_pod_that_is_not_scheduled() -> None:
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["h100-01"]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": fields}]}}
+    assert _driver_pods._node({"spec": {"affinity": {"nodeAffinity": required}}}) == "h100-01"
+    assert _driver_pods._node({"spec": {"nodeName": "h100-02"}}) == "h100-02"
+    assert _driver_pods._node({"spec": {}}) == ""
+
+
+def test_pods_that_may_not_be_listed(server: Server, client: Client) -> None:
+    pod = {"spec": {"nodeName": "h100-01"}, "status": {"phase": "Unknown"}}
+    server.replies = [(200, {}, {"items": [pod]}), status(403), status(404)]
+    assert driver_pods(client) == {"h100-01": "its pod is Unknown, and not ready"}
+    assert driver_pods(client) is None
+    with pytest.raises(ApiError):
+        driver_pods(client)
+    assert "labelSelector=app.kubernetes.io%2Fname%3Ddranet%2Czerocopy.rdma%2Fgroup" in server.seen[0][1]

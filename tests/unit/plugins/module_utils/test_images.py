@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Images from archives, with what a containerd really sent (tests/unit/fixtures/runtime)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import platform
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Tuple
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _images
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_flavour import Layout
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runtime"
+ANSWERS = {
+    name: base64.b64decode(text)
+    for name, text in json.loads((FIXTURES / "cri-images-2.4.2.json").read_text(encoding="utf-8")).items()
+}
+NAME = "registry.k8s.io/networking/dranet:v1.4.0"
+ID = "sha256:4c4d0e66d3a4aa06b97b7a84b9247dece5457b3bbb49c6e41a12a65f0244c1ec"
+OTHER = "sha256:" + "0" * 64
+LEDGER = "var/lib/zerocopy-rdma/images/ledger.json"
+
+
+class Tools:
+    """Keeps what was to be run, and says that it worked or did not."""
+
+    def __init__(self, failure: str = "") -> None:
+        self.ran: List[List[str]] = []
+        self._failure = failure
+
+    def __call__(self, argv: Any, timeout: float = 60, stdin: Any = None) -> Completed:
+        self.ran.append(list(argv))
+        return Completed(1 if self._failure else 0, "", self._failure)
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: Callable[..., str]) -> Callable[..., Tuple[Any, Any]]:
+    """Its files and its runtime, which gives the recorded answers of these names in turn."""
+    (tmp_path / "root/var/lib").mkdir(parents=True)
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+
+    def make(*answers: str, **own: Any) -> Tuple[Files, Layout]:
+        layout = Layout("containerd", "containerd.service", "", "", "", served(*map(ANSWERS.get, answers)), (), **own)
+        monkeypatch.setattr(_images, "layout_of", lambda files, runtime: layout)
+        return Files(str(tmp_path / "root")), layout
+
+    return make
+
+
+def request(**own: Any) -> _images.Request:
+    options: Dict[str, Any] = {"name": NAME, "identities": {"amd64": ID}, "archive": "/tmp/image.tar", **own}
+    return _images.Request(**options)
+
+
+def test_imported_once_and_taken_away(node: Callable[..., Tuple[Files, Layout]], tmp_path: Path) -> None:
+    change = {"kind": "image", "name": NAME, "before": None, "after": ID}
+    tools = Tools()
+    for predicting in ({"archive": ""}, {"check": True}):
+        predicted = _images.present(request(**predicting), *node("missing"), tools)
+        assert (predicted["changed"], predicted["changes"], tools.ran) == (True, [change], [])
+
+    files, layout = node("missing", "missing", "missing", "known")
+    done = _images.present(request(), files, layout, tools)
+    assert done == predicted
+    assert tools.ran == [["ctr", "-a", layout.socket, "-n", "k8s.io", "images", "import", "/tmp/image.tar"]]
+    again = _images.present(request(), *node("known"), tools)
+    assert (again["changed"], again["id"], len(tools.ran)) == (False, ID, 1)
+
+    files, layout = node("known")
+    predicted = _images.absent(files, "auto", True)
+    assert predicted["changes"] == [{"kind": "image", "name": NAME, "before": ID, "after": None}]
+    files, layout = node("known", "removed")
+    assert _images.absent(files, "auto", False) == predicted
+    assert not (tmp_path / "root" / LEDGER).exists()
+    assert _images.absent(files, "auto", False)["changed"] is False
+
+
+def test_an_image_of_somebody_else_stays(node: Callable[..., Tuple[Files, Layout]], tmp_path: Path) -> None:
+    # It was there under another name.
+    _images.present(request(), *node("missing", "known", "known"), Tools())
+    assert not (tmp_path / "root" / LEDGER).exists()
+    # It got another name since.
+    _images.present(request(), *node("missing", "missing", "known"), Tools())
+    files, _layout = node("renamed")
+    left = _images.absent(files, "auto", False)
+    assert (left["changed"], left["warnings"]) == (
+        False,
+        [f"{NAME} has other names by now (localhost/mine:1), so it is left as it is"],
+    )
+    # It was replaced or removed since.
+    for answer, identity in (("known", OTHER), ("missing", ID)):
+        path = tmp_path / "root" / LEDGER
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"format": 1, "files": {}, "directories": [], "notes": {NAME: identity}}))
+        files, _layout = node(answer)
+        assert _images.absent(files, "auto", False)["changed"] is False
+        assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("answers", "own", "layout", "said"),
+    [
+        ((), {"identities": {"arm64": ID, "s390x": ID}}, {}, "for arm64 and s390x there, and this node is amd64"),
+        (("missing",), {}, {"ctr": ()}, f"name: {NAME} is missing on this node, and CRI-O imports no archives"),
+        (("known",), {"identities": {"amd64": OTHER}}, {"ctr": ()}, f"name: {NAME} is another image on this node"),
+        (("missing", "missing"), {}, {}, f"{NAME} cannot be imported: ctr: unexpected EOF"),
+    ],
+)
+def test_what_cannot_be(
+    node: Callable[..., Tuple[Files, Layout]], answers: Any, own: Any, layout: Any, said: str
+) -> None:
+    with pytest.raises(HostError) as refused:
+        _images.present(request(**own), *node(*answers, **layout), Tools("ctr: unexpected EOF"))
+    assert said in str(refused.value)
+
+
+def test_what_the_runtime_makes_of_an_archive_is_looked_at(
+    node: Callable[..., Tuple[Files, Layout]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_images, "_DEADLINE", 0.0)
+    for answer, said in (("known", f"the runtime has {ID} under this name"), ("missing", "the runtime does not know")):
+        with pytest.raises(HostError, match=said):
+            _images.present(request(identities={"amd64": OTHER}), *node("missing", "missing", answer), Tools())
