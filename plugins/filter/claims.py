@@ -95,7 +95,7 @@ _value:
 import json
 import re
 from dataclasses import asdict
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
@@ -105,7 +105,8 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inven
 
 
 def _version(text: Optional[str]) -> Optional[Tuple[int, ...]]:
-    if text is None:
+    # Before ansible-core 2.19 a template without a value is empty text.
+    if not text:
         return None
     match = re.match(r"^v?([0-9]+)\.([0-9]+)", str(text))
     if match is None:
@@ -120,13 +121,14 @@ def claims(
     hostvars: Mapping[str, Mapping[str, Any]],
     slices: Optional[List[Dict[str, Any]]] = None,
     kubernetes: Optional[str] = None,
-    device_classes: Optional[List[str]] = None,
+    device_classes: Union[List[str], str, None] = None,
 ) -> Dict[str, Any]:
     found = _claims_inventory.hosts(context, hosts, hostvars)
     # A registered result has texts of Ansible's own kind, of which the CEL library knows nothing.
     published = json.loads(json.dumps(slices or []))
     try:
-        plan = _claims.plan(found, published, _version(kubernetes), device_classes)
+        classes = None if isinstance(device_classes, str) else device_classes
+        plan = _claims.plan(found, published, _version(kubernetes), classes)
     except (_cel.LibraryMissingError, ValueError) as error:
         raise AnsibleFilterError(f"claims: {error}") from error
     return asdict(plan)
