@@ -12,6 +12,7 @@ Formats: perftest, src/perftest_parameters.h (RESULT_FMT*, REPORT_FMT*). Runs on
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
@@ -26,7 +27,8 @@ _CPU_WARNING = re.compile(
 _COLUMN = re.compile(
     r"#?bytes|#?iterations|BW peak\[[^]]*\]|BW average\[[^]]*\]|MsgRate\[[^]]*\]|t_\w+\[\w+\]|\S+% percentile"
 )
-_NUMBER = re.compile(r"^[0-9]+(\.[0-9]+)?$")
+# The deviation of latencies overflows in perftest when some took much longer than most.
+_NUMBER = re.compile(r"^(?:[0-9]+(?:\.[0-9]+)?|-?nan)$")
 # MB/sec of older versions is MiB/sec too (2^20 bytes).
 _TO_GBPS = {"Gb/sec": 1.0, "MB/sec": 2**20 * 8 / 1e9, "MiB/sec": 2**20 * 8 / 1e9}
 
@@ -61,6 +63,14 @@ def _fragments(lines: Sequence[str]) -> Iterator[Tuple[Dict[str, str], List[str]
             yield columns, words
 
 
+def _finite(cell: str) -> float:
+    """:raises ValueError: it is no finite number."""
+    value = float(cell)
+    if not math.isfinite(value):
+        raise ValueError(cell)
+    return value
+
+
 def _of_row(columns: Mapping[str, str], words: Sequence[str]) -> Optional[Value]:
     cells = dict(zip(columns, words))
     try:
@@ -68,8 +78,8 @@ def _of_row(columns: Mapping[str, str], words: Sequence[str]) -> Optional[Value]
         if "BW average" in columns:
             factor = _TO_GBPS[columns["BW average"]]
             peak = float(cells["BW peak"]) * factor
-            return Value(size, count, float(cells["BW average"]) * factor, peak or None)
-        return Value(size, count, float(cells["t_typical"]))
+            return Value(size, count, _finite(cells["BW average"]) * factor, peak if peak > 0 else None)
+        return Value(size, count, _finite(cells["t_typical"]))
     except (KeyError, ValueError):
         return None
 
@@ -92,9 +102,10 @@ def of_text(text: str) -> List[Value]:
 
 
 def of_json(text: str) -> List[Value]:
-    """The row of a JSON file (``--out_json``), nothing when it is none: up to 4.5-0.17 its keys are not quoted.
+    """The row of a JSON file (``--out_json``), nothing when it is none.
 
-    Bandwidths are in Gb/s, since ``--report_gbits`` is always given.
+    Up to 4.5-0.17 its keys are not quoted, and a deviation that overflows is ``-nan``. Bandwidths are in Gb/s, since
+    ``--report_gbits`` is always given.
     """
     try:
         results: Mapping[str, Any] = json.loads(text)["results"]

@@ -66,6 +66,7 @@ def values(found: List[_perftest_parse.Value]) -> List[float]:
         ("write_bw-warning-in-row.txt", [183.61]),
         ("write_bw-two-processes.txt", [94.71, 94.71]),
         ("read_lat.txt", [1.94]),
+        ("read_lat-nan.txt", [4067.57]),
         ("failed.txt", []),
     ],
 )
@@ -93,6 +94,10 @@ def test_the_warning_may_stand_anywhere() -> None:
         assert found == [94.71], place
 
 
+def test_what_is_no_number_is_no_value() -> None:
+    assert _perftest_parse.of_text(text("read_lat-nan.txt").replace("4067.57", "-nan")) == []
+
+
 def test_a_line_that_ends_early_is_no_row() -> None:
     whole = text("write_bw.txt")
     cut = whole[: whole.index("94.71")]
@@ -107,6 +112,7 @@ def test_json(name: str, expected: float) -> None:
 
 def test_json_that_is_none_is_not_used() -> None:
     assert _perftest_parse.of_json(text("write_bw-unquoted.json")) == []
+    assert _perftest_parse.of_json(text("read_lat-nan.json")) == []
     assert _perftest_parse.of_json("") == []
     assert _perftest_parse.of_json("[]") == []
     assert _perftest_parse.of_json('{"results": {"MsgSize": 1}}') == []
