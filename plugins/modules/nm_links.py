@@ -228,7 +228,7 @@ changes:
       description: What it is.
       type: raw
   sample:
-    - {kind: connection, name: rail0, before: disconnected, after: connected}
+    - {kind: connection, name: rail0, before: disconnected, after: connected as configured}
 links:
   description: The links, in the order of O(links).
   returned: success

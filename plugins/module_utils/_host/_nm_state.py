@@ -101,7 +101,9 @@ class Plan:
         found = [entry.change for entry in self.files if entry.before != entry.after]
         found += [entry.change for entry in self.sysctls]
         found += [Change("connection", name, _describe(device), "absent") for name, device in self.down]
-        found += [Change("connection", entry.id, _describe(device), "connected") for entry, device in self.up]
+        found += [
+            Change("connection", entry.id, _describe(device), "connected as configured") for entry, device in self.up
+        ]
         found += [Change("mtu", name, before, after) for name, before, after in self.mtus]
         found += [
             Change("connection", name, "disconnected", f"connected on {dev.name}") for dev, _u, name in self.again

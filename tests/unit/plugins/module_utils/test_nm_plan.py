@@ -192,8 +192,11 @@ def made(tree: NodeTree, *links: Dict[str, Any], **notes: Any) -> None:
     ("there", "change"),
     [
         ({"addresses": ("10.20.0.11/16",), "mtu": 9000}, []),
-        ({"addresses": ("10.20.0.11/16",), "mtu": 1500}, [Change("connection", "rail0", "disconnected", "connected")]),
-        ({"addresses": (), "mtu": 9000}, [Change("connection", "rail0", "disconnected", "connected")]),
+        (
+            {"addresses": ("10.20.0.11/16",), "mtu": 1500},
+            [Change("connection", "rail0", "disconnected", "connected as configured")],
+        ),
+        ({"addresses": (), "mtu": 9000}, [Change("connection", "rail0", "disconnected", "connected as configured")]),
         ({"addresses": (), "mtu": 9000, "carrier": False}, []),
     ],
 )
