@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects im
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import JSON, METADATA_LIST, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._slice_wait import until_published
+from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
     _slices,
     _slices_compare,
@@ -127,7 +128,7 @@ class _Info:
             return
         pods = driver_pods(self._client)
         reasons: Dict[str, List[str]] = {}
-        for name in late:
+        for name in sorted(late, key=natural_key):
             why = _slices_compare.silent(_slices.DRANET, Seen(pod=None if pods is None else pods.get(name, "")))
             reasons.setdefault(why, []).append(name)
         texts = [f"{fold(of_reason)}: {reason}" for reason, of_reason in reasons.items()]
