@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, Iterator
 import pytest
 from kubernetes import dynamic
 from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import ProtocolError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _driver, _variables
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
@@ -48,10 +49,19 @@ class Kubelet(threading.Thread):
         self._pods = client.resources.get(api_version="v1", kind="Pod")
         self._namespace = namespace
         self._watcher = dynamic.client.watch.Watch()
+        self._stopped = False
         self.changed = threading.Condition()
         self.running: Dict[str, str] = {}
 
     def run(self) -> None:
+        try:
+            self._play()
+        except ProtocolError:
+            # The connection that it still has ends with the API server.
+            if not self._stopped:
+                raise
+
+    def _play(self) -> None:
         for event in self._pods.watch(namespace=self._namespace, watcher=self._watcher):
             one = event["raw_object"]
             name, meta, placed = one["metadata"]["name"], one["metadata"], one["spec"].get("nodeName")
@@ -80,6 +90,7 @@ class Kubelet(threading.Thread):
         )
 
     def stop(self) -> None:
+        self._stopped = True
         self._watcher.stop()
 
 
