@@ -27,8 +27,8 @@ options:
     default: true
   recover_sandboxes:
     description:
-      - Whether to remove sandbox records that failed NRI attaches left behind, with the processes that some still have,
-        instead of failing. Pods are not touched.
+      - Whether to remove sandbox records that failed NRI attaches left behind, with the processes that some still have.
+        Otherwise the module warns of them, and fails instead of restarting the runtime. Pods are not touched.
       - If such records already keep containerd from starting, it is started once without its CRI to remove them.
     type: bool
     default: false

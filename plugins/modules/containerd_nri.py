@@ -22,8 +22,8 @@ description:
   - The runtime is restarted only when what is in effect changes, or when an earlier run was stopped before its restart.
     Containers keep running. After a restart the CRI must answer and a connection to the NRI socket be accepted, else
     the files are put back, the runtime is restarted with them and the module fails with the reason.
-  - Before a restart it looks for sandbox records that failed NRI attaches left behind (containerd issue 13609). They
-    would keep containerd from starting, or come back as pods without their NIC.
+  - It looks for sandbox records that failed NRI attaches left behind (containerd issue 13609). They would keep
+    containerd from starting the next time, at a reboot for example, or come back as pods without their NIC.
   - O(state=absent) takes back what this module set, and restarts if that changes what is in effect.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -161,6 +161,13 @@ version:
   returned: when restarted
   type: str
   sample: containerd 2.1.9
+sandbox_records:
+  description:
+    - Sandbox records that failed NRI attaches left behind, with their sandbox's name. They are still there.
+  returned: when there are any and O(recover_sandboxes=false)
+  type: list
+  elements: str
+  sample: [bad_lab_uid-bad_0 (0f38942f46b9)]
 sandbox_records_removed:
   description:
     - Sandbox records that failed NRI attaches had left behind, with their sandbox's name. Those that kept the runtime

@@ -19,7 +19,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nri_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nri_socket, _runtime_records
+from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._report import Change, as_result
@@ -94,9 +95,22 @@ def _settled(request: Request, files: Files, layout: Layout, ledger: Ledger) -> 
     outcome = Outcome(facts={"restarted": False, "restart_pending": False})
     for part in request.parts:
         outcome.facts.update(seen["facts"].get(part, {}))
+    if files.live and not _clean(layout, outcome.facts.get("config_version")):
+        return None
+    for part in request.parts:
         outcome.warnings += seen["warnings"].get(part, [])
     outcome.facts.update(running(request, files))
     return outcome
+
+
+def _clean(layout: Layout, config_version: Optional[int]) -> bool:
+    """Whether no failed attach has left anything behind, as far as can be told at once."""
+    if layout.flavour == "crio":
+        return True
+    try:
+        return not _runtime_records.now(layout.socket, config_version or 0)
+    except HostError:
+        return False
 
 
 def running(request: Request, files: Files) -> Dict[str, Any]:

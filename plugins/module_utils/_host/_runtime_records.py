@@ -40,11 +40,15 @@ class Leak:
         return f"{self.name} ({self.identity[:12]})"
 
 
-def _now(socket: str, effective: Effective) -> List[Leak]:
+def now(socket: str, config_version: int) -> List[Leak]:
+    """Records that no pod belongs to at this moment; an attach on its way looks the same.
+
+    :raises HostError: containerd does not answer.
+    """
     records = _runtime_cri.sandbox_records(socket)
     if not records:
         return []
-    if effective.version > 2:
+    if config_version > 2:
         known = _runtime_cri.stored_sandboxes(socket)
     else:
         # 1.7 has no sandbox store; there only a name held twice would be wrong.
@@ -55,31 +59,28 @@ def _now(socket: str, effective: Effective) -> List[Leak]:
 
 
 def find(layout: Layout, effective: Effective) -> List[Leak]:
-    """Records that no pod belongs to, of a containerd that answers.
-
-    An attach on its way looks the same, so what is found must outlast the time NRI gives a plugin.
+    """Records that no pod belongs to, of a containerd that answers: they outlast the time NRI gives a plugin.
 
     :raises HostError: containerd does not answer.
     """
-    leaks = _now(layout.socket, effective)
+    leaks = now(layout.socket, effective.version)
     grace = (nanoseconds(effective.get("nri", ("plugin_request_timeout",))) or 2 * 10**9) / 1e9 + 1
     deadline = time.monotonic() + grace
     while leaks and time.monotonic() < deadline:
         time.sleep(0.5)
-        again = set(_now(layout.socket, effective))
+        again = set(now(layout.socket, effective.version))
         leaks = [leak for leak in leaks if leak in again]
     return leaks
 
 
-def refuse(leaks: List[Leak], unit: str) -> None:
-    """:raises HostError: there are leaks."""
-    if leaks:
-        raise HostError(
-            f"{unit} is not restarted: {len(leaks)} sandbox record(s) that failed NRI attaches left behind would make"
-            " containerd fail at every start, or come back as pods without their NIC (containerd issue 13609):"
-            f" {', '.join(map(str, leaks))}. Set recover_sandboxes (role: rdma_runtime_recover_sandboxes) to have them"
-            " removed; pods that run are not touched"
-        )
+def danger(leaks: List[Leak]) -> str:
+    """What they will do, and the way out."""
+    return (
+        f"{len(leaks)} sandbox record(s) that failed NRI attaches left behind would make containerd fail at every"
+        " start, or come back as pods without their NIC (containerd issue 13609):"
+        f" {', '.join(map(str, leaks))}. Set"
+        " recover_sandboxes (role: rdma_runtime_recover_sandboxes) to have them removed; pods that run are not touched"
+    )
 
 
 def remove(layout: Layout, leaks: List[Leak], run: Runner) -> None:
@@ -115,7 +116,7 @@ def recover_stopped(files: Files, layout: Layout, effective: Effective, run: Run
     try:
         must(run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
         must(run(["systemctl", "restart", layout.unit], timeout=120), f"{layout.unit} does not start without its CRI")
-        leaks = _now(layout.socket, effective)
+        leaks = now(layout.socket, effective.version)
         remove(layout, leaks, run)
     finally:
         undo(files, layout, run)

@@ -66,17 +66,21 @@ class Run:
             outcome.warnings += plan.warnings.get(part, [])
         needed = self._files.live and self._restart_needed(plan, changes)
         now = needed and self._request.restart
-        leaks = self._leaks(plan, outcome) if now else []
-        if now:
+        leaks = self._leaks(plan, outcome, now) if now or self._daemon else []
+        if self._request.recover:
             outcome.changes += [Change("sandbox_record", str(leak), "left behind", "absent") for leak in leaks]
+        elif leaks:
+            outcome.facts["sandbox_records"] = [str(leak) for leak in leaks]
+            outcome.warnings.append(_runtime_records.danger(leaks))
+        if now:
             outcome.changes.append(Change("service", self._layout.unit, "running", "restarted"))
         outcome.facts.update(restarted=now, restart_pending=needed and not now)
         if not self._request.check:
             self._apply(changes)
+            if leaks and self._request.recover:
+                _runtime_records.remove(self._layout, leaks, self._execute)
+                outcome.facts["sandbox_records_removed"] = [str(leak) for leak in leaks]
             if now:
-                if leaks:
-                    _runtime_records.remove(self._layout, leaks, self._execute)
-                    outcome.facts["sandbox_records_removed"] = [str(leak) for leak in leaks]
                 self._restart(plan, outcome)
             elif not needed:
                 self._ledger.notes.pop("pending", None)
@@ -158,12 +162,18 @@ class Run:
                 continue
         return max(times)
 
-    def _leaks(self, plan: Plan, outcome: Outcome) -> List[_runtime_records.Leak]:
+    def _leaks(self, plan: Plan, outcome: Outcome, restart: bool) -> List[_runtime_records.Leak]:
+        """What would keep the runtime from starting, now or at the next boot.
+
+        :raises HostError: it is to be restarted, and would not start.
+        """
         if self._layout.flavour == "crio":
             return []
         try:
             leaks = _runtime_records.find(self._layout, plan.before)
         except HostError as error:
+            if not restart:
+                return []
             said = self._service.journal()
             if _runtime_records.SYMPTOM in said:
                 self._recover_stopped(plan, outcome)
@@ -171,8 +181,8 @@ class Run:
             if "pending" not in self._ledger.notes:
                 raise HostError(f"{self._layout.unit} is broken before any change ({error}): {said}") from error
             return []
-        if not self._request.recover:
-            _runtime_records.refuse(leaks, self._layout.unit)
+        if restart and leaks and not self._request.recover:
+            raise HostError(f"{self._layout.unit} is not restarted: {_runtime_records.danger(leaks)}")
         return leaks
 
     def _recover_stopped(self, plan: Plan, outcome: Outcome) -> None:

@@ -121,6 +121,11 @@ def _runtime(node: Node, result: Map) -> Iterator[Check]:
     if result.get("restart_pending") and service is None:
         text = f"{unit} was configured and not restarted since"
         yield node.check("runtime", "fail", unit, text, "Run site.yml with rdma_runtime_restart.")
+    records = result.get("sandbox_records") or []
+    if records:
+        text = f"{unit} will fail at its next start, or at a reboot: failed attaches left {joined(records, _SHOWN)}"
+        remedy = "Run site.yml with rdma_runtime_recover_sandboxes=true before anything restarts."
+        yield node.check("sandbox_records", "fail", unit, text, remedy, records=records)
     old = result.get("running_pods_keep_old_limit")
     if old:
         text = f"{old} running pod(s) have a lower limit of locked memory than configured"

@@ -223,6 +223,13 @@ DRIFTS: list[tuple[str, dict[str, Any], str, str, str]] = [
         "fail",
         "sandbox record bad-0 is left behind",
     ),
+    (
+        "runtime",
+        {"changes": [], "sandbox_records": ["bad-0 (0f38942f46b9)"], "unit": "containerd.service"},
+        "host.sandbox_records",
+        "fail",
+        "containerd.service will fail at its next start, or at a reboot: failed attaches left bad-0 (0f38942f46b9)",
+    ),
     ("runtime", {"changes": [], "restart_pending": True}, "host.runtime", "fail", "configured and not restarted since"),
     (
         "runtime",

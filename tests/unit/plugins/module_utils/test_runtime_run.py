@@ -102,6 +102,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
     monkeypatch.setattr(_nri_socket, "listening", lambda files, path: True)
     monkeypatch.setattr(_nri_socket, "connected", lambda files, path: 0)
     monkeypatch.setattr(_runtime_records, "find", lambda layout, effective: made.leaks)
+    monkeypatch.setattr(_runtime_records, "now", lambda socket, version: made.leaks)
     monkeypatch.setattr(_runtime_records, "undo", lambda files, layout, execute: False)
     return made
 
@@ -236,6 +237,23 @@ def test_left_behind_records_stop_a_restart(node: Node, monkeypatch: pytest.Monk
     assert call(node, "nri", recover_sandboxes=True).changes == predicted.changes
     assert kinds(predicted) == ["file", "file", "sandbox_record", "service"]
     assert removed == node.leaks
+
+
+def test_left_behind_records_are_found_without_a_restart(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    removed: List[Leak] = []
+    monkeypatch.setattr(_runtime_records, "remove", lambda layout, leaks, execute: removed.extend(leaks))
+    call(node, "nri")
+    settled = call(node, "nri")
+    assert "sandbox_records" not in settled.facts
+    node.leaks = [Leak("0f38942f46b9aaaa", "bad_lab_uid-bad_0")]
+    for check in (True, False):
+        found = call(node, "nri", check=check)
+        assert (found.changes, found.facts["sandbox_records"]) == ([], ["bad_lab_uid-bad_0 (0f38942f46b9)"])
+        assert "recover_sandboxes" in found.warnings[0]
+    assert kinds(call(node, "nri", check=True, recover_sandboxes=True)) == ["sandbox_record"]
+    assert removed == []
+    assert call(node, "nri", recover_sandboxes=True).facts["sandbox_records_removed"] == [str(node.leaks[0])]
+    assert (removed, len(node.restarts)) == (node.leaks, 1)
 
 
 def test_a_runtime_that_was_broken_before_is_left_alone(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
