@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
     _claims_versions,
     _driver_archive,
     _driver_objects,
+    _prepare_values,
     _slices,
     _variables,
 )
@@ -45,6 +46,7 @@ _OF_THE_GPU_DRIVER = (
 
 # Before it, pods lost their NIC when the driver was restarted (kubernetes-sigs/dranet issue 232).
 _OLDEST = (1, 4, 0)
+_SHORTEST_POLL = 1.0
 _PCI = re.compile(r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]$")
 _DIGEST = re.compile(r"^sha256:[0-9a-f]{64}$")
 _LABEL = re.compile(r"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$")
@@ -129,6 +131,13 @@ def _driver(group: str, values: Values, known: _variables.Options) -> Driver:
             raise PlanError(wrong(f"rdma_driver_feature_gates.{gate}", on, "it must be true or false"))
     if not 0 <= values["rdma_driver_verbosity"] <= 10:
         raise PlanError(wrong("rdma_driver_verbosity", values["rdma_driver_verbosity"], "it must be 0 to 10"))
+    least = _SHORTEST_POLL
+    for name in ("rdma_driver_poll_min_interval", "rdma_driver_poll_max_interval"):
+        seconds = _prepare_values.seconds(values[name]) or 0
+        if seconds < least:
+            right = f"it must be a duration with its unit, like 10s or 1m, at least {least:g} s"
+            raise PlanError(wrong(name, values[name], right))
+        least = seconds
     root = values["rdma_driver_kubelet_root"]
     if not root.startswith("/") or root == "/":
         raise PlanError(wrong("rdma_driver_kubelet_root", root, "it must be an absolute path below /"))
@@ -140,6 +149,8 @@ def _driver(group: str, values: Values, known: _variables.Options) -> Driver:
         move_ib_interfaces=values["rdma_driver_move_ib_interfaces"],
         kubelet_root=root.rstrip("/"),
         verbosity=values["rdma_driver_verbosity"],
+        poll_min_interval=values["rdma_driver_poll_min_interval"],
+        poll_max_interval=values["rdma_driver_poll_max_interval"],
         feature_gates=values["rdma_driver_feature_gates"],
         pull_secrets=tuple(values["rdma_driver_pull_secrets"]),
         max_unavailable=values["rdma_driver_max_unavailable"],

@@ -39,6 +39,8 @@ class Driver:
     move_ib_interfaces: bool = True
     kubelet_root: str = "/var/lib/kubelet"
     verbosity: int = 2
+    poll_min_interval: str = "2s"
+    poll_max_interval: str = "1m"
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     pull_secrets: Sequence[str] = ()
     max_unavailable: str = "1"
@@ -97,6 +99,8 @@ def _arguments(driver: Driver) -> List[str]:
         f"--filter={driver.filter}",
         f"--move-ib-interfaces={str(driver.move_ib_interfaces).lower()}",
         f"--kubelet-root-dir={driver.kubelet_root}",
+        f"--inventory-min-poll-interval={driver.poll_min_interval}",
+        f"--inventory-max-poll-interval={driver.poll_max_interval}",
     ]
     if driver.feature_gates:
         gates = sorted(driver.feature_gates.items())

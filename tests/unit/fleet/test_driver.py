@@ -47,6 +47,7 @@ def test_a_daemon_set_for_each_group() -> None:
         made[name]["spec"]["template"]["spec"]["containers"][0]["args"] for name in ("dranet-h100-new", "dranet-v100")
     )
     assert "--move-ib-interfaces=false" in arguments
+    assert "--inventory-max-poll-interval=1m" in arguments
     assert '"0000:1a:00.0"' in next(text for text in arguments if text.startswith("--filter="))
     assert "--kubelet-root-dir=/data/kubelet" in others
 
@@ -86,6 +87,9 @@ def test_the_image_by_digest_and_by_tag() -> None:
         ({"feature_gates": {"DRAListTypeAttributes": "on"}}, "it must be true or false"),
         ({"kubelet_root": "var/lib/kubelet"}, "it must be an absolute path below /"),
         ({"verbosity": 99}, "it must be 0 to 10"),
+        ({"poll_max_interval": "60"}, "it must be a duration with its unit, like 10s or 1m, at least 2 s"),
+        ({"poll_min_interval": "500ms"}, "it must be a duration with its unit, like 10s or 1m, at least 1 s"),
+        ({"poll_min_interval": "5m"}, "it must be a duration with its unit, like 10s or 1m, at least 300 s"),
         ({"move_ib_interfaces": "maybe"}, "rdma_driver_move_ib_interfaces is 'maybe'"),
         ({"exclude": "0000:1a:00.0"}, "rdma_driver_exclude is '0000:1a:00.0'"),
     ],
