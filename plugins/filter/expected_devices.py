@@ -55,7 +55,8 @@ _value:
       description: PCI addresses of NICs that should not be published, each with the reason.
       type: dict
     may_hide_nics:
-      description: Whether the facts lack NICs that are in pods, which is so in RDMA netns mode V(exclusive).
+      description:
+        - Whether NICs that are in pods are missing in the facts, as in RDMA netns mode V(exclusive) and with Soft-RoCE.
       type: bool
     wait:
       description: Whether it is worth waiting for NICs, which is so where there are some and C(rdma_driver_wait) is on.

@@ -24,7 +24,7 @@ _ENABLED, _WAIT = "rdma_driver_enabled", "rdma_driver_wait"
 
 def _of_member(member: _claims_hosts.Member, facts: Mapping[str, Any], known: _variables.Options) -> Expected:
     wanted, values = member.wanted, member.values
-    found = Expected(may_hide_nics=(facts.get("system") or {}).get("netns_mode") == "exclusive")
+    found = Expected(may_hide_nics=_slices_predict.may_hide_nics(facts))
     if values.get(_ENABLED, known[_ENABLED]["default"]):
         found.drivers.add(_slices.DRANET)
         found.left_out = _slices_predict.left_out(facts, wanted.exclude)

@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices, _slices_predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import NicPick
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
 
@@ -55,7 +55,7 @@ class Verdict:
 class Node:
     """``ports`` and ``numa`` (NUMA nodes of GPUs and NICs) are by PCI address and come from facts, where there are any.
 
-    ``may_hide_nics``: in RDMA netns mode exclusive a NIC in a pod is not in the facts, so there may be more of them.
+    ``may_hide_nics``: a NIC in a pod may be missing in the facts, so there may be more of them.
     Nodes with the same ``key`` are equal in everything but names; ``device_keys`` say the same of their devices.
     """
 
@@ -142,7 +142,7 @@ def node(
 ) -> Node:
     """A node from what its drivers publish and from its facts. ``selectors`` are all that people wrote themselves."""
     found = Node(name, group, list(devices), _ports(facts) if facts else {}, _numa(devices, facts))
-    found.may_hide_nics = bool(facts) and ((facts or {}).get("system") or {}).get("netns_mode") == "exclusive"
+    found.may_hide_nics = _slices_predict.may_hide_nics(facts or {})
     # An attribute that somebody's selector looks at may tell nodes apart.
     left_out = frozenset(one for one in IDENTITIES if not any(one.split("/")[1] in text for text in selectors))
     found.device_keys = [_device_key(device, left_out) for device in found.devices]

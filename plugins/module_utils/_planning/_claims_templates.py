@@ -128,7 +128,7 @@ class _Planner:
         if len(misfits) < len(self.nodes):
             self.result.warnings.append(f"{self.template.name} does not fit everywhere. {text}")
         elif any(node.may_hide_nics for node, _why in misfits) and self.template.nics != 0:
-            why = "In RDMA netns mode exclusive a NIC in a pod is in no facts, so that may be wrong"
+            why = "In RDMA netns mode exclusive, and with Soft-RoCE, a NIC in a pod is not seen, so that may be wrong"
             self.result.warnings.append(f"{self.template.name} can be satisfied on no node. {text}. {why}")
         else:
             self._problem(Problem(self.template.at, f"({self.template.name}) can be satisfied on no node. {text}"))

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices im
 class Expected:
     """``drivers`` are those that should publish something; ``left_out`` are PCI addresses of NICs with the reason.
 
-    ``may_hide_nics``: in RDMA netns mode exclusive a NIC in a pod is not in the facts, so there may be more of them.
+    ``may_hide_nics``: a NIC in a pod may be missing in the facts, so there may be more of them.
     ``wait``: whether it is worth waiting for DRANET to publish something.
     """
 

@@ -20,7 +20,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_versions, _slices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Value
 
-NVIDIA = "10de"
+# PCI vendor whose GPUs another driver publishes (gpu.amd.com).
+AMD = "1002"
 # Of a device attribute (API type DeviceAttribute).
 _LONGEST_STRING = 64
 _UPLINK = "default_route"
@@ -102,6 +103,22 @@ def left_out(facts: Mapping[str, Any], exclude: Sequence[str] = ()) -> Dict[str,
     return {**found, **dict.fromkeys(sorted(_uplinks(facts)), "it carries the default route")}
 
 
+def may_hide_nics(facts: Mapping[str, Any], published: bool = False) -> bool:
+    """Whether a NIC in a pod may be missing: its RDMA device is gone, or its PCI function unknown.
+
+    The latter is Soft-RoCE, which has no PCI function but that of its netdev; DRANET does not know it either.
+    ``published``: what is asked about is what DRANET publishes, not the facts.
+    """
+    placed = {hca["name"]: hca["pci"] for hca in facts.get("hcas", [])}
+    away = [
+        entry["hca"]
+        for entry in facts.get("excluded", [])
+        if any(reason["code"] == "in_pod" for reason in entry["reasons"])
+    ]
+    exclusive: bool = (facts.get("system") or {}).get("netns_mode") == "exclusive"
+    return (exclusive and not published) or any(not placed.get(name) for name in away)
+
+
 def _nics(node: str, facts: Mapping[str, Any], version: _claims_versions.Numbers, move_ib: bool) -> Iterator[Device]:
     found: Dict[str, Device] = {}
     for hca in facts.get("hcas", []):
@@ -150,7 +167,7 @@ def _gpus(node: str, facts: Mapping[str, Any], version: _claims_versions.Numbers
     bus_id = _slices.PCI_BUS_ID if _claims_versions.standard_bus_id(version) else _slices.PCIE_BUS_ID
     for gpu in facts.get("gpus", []):
         pci, product = gpu["pci"], gpu["model"]
-        if pci["vendor_id"] != NVIDIA:
+        if pci["vendor_id"] == AMD:
             continue
         attributes: Dict[str, Any] = {
             f"{_slices.GPU_DRIVER}/type": "gpu",

@@ -221,11 +221,25 @@ def test_in_exclusive_netns_mode_nics_may_be_away_unseen(facts_of: Facts) -> Non
     assert "can be satisfied on no node" in plan({"n1": shared}, template(nics=3)).problems[0]
     found = plan({"n1": exclusive}, template(nics=3))
     assert right(found)
-    assert "a NIC in a pod is in no facts" in found.warnings[0]
+    assert "a NIC in a pod is not seen" in found.warnings[0]
     # What the cluster publishes is all there is.
     slices = _slices.resource_slices(published(exclusive))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=3)]}
     assert _claims.plan([Host("n", "group", own, exclusive)], slices).problems
+
+
+def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> None:
+    facts = copy.deepcopy(facts_of("v100-01"))
+    away = facts["hcas"][0]
+    away["pci"] = None
+    reason = {"code": "in_pod", "text": "netdev ens1 is in another network namespace (a pod's)"}
+    facts["excluded"] = [{"hca": away["name"], "port": 1, "reasons": [reason]}]
+    before = plan({"n1": facts_of("v100-01")}, template(nics=2))
+    own = {**VERSIONS, "rdma_claims_templates": [template(nics=2)]}
+    for slices in ([], _slices.resource_slices(published(facts))):
+        found = _claims.plan([Host("n1", "group", own, facts)], slices)
+        assert right(found) == right(before)
+        assert "Soft-RoCE" in found.warnings[0]
 
 
 def test_work_does_not_grow_with_the_number_of_equal_nodes(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
