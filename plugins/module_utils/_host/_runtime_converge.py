@@ -95,10 +95,9 @@ def _settled(request: Request, files: Files, layout: Layout, ledger: Ledger) -> 
     outcome = Outcome(facts={"restarted": False, "restart_pending": False})
     for part in request.parts:
         outcome.facts.update(seen["facts"].get(part, {}))
+        outcome.warnings += seen["warnings"].get(part, [])
     if files.live and not _clean(layout, outcome.facts.get("config_version")):
         return None
-    for part in request.parts:
-        outcome.warnings += seen["warnings"].get(part, [])
     outcome.facts.update(running(request, files))
     return outcome
 

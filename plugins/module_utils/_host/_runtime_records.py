@@ -78,8 +78,8 @@ def danger(leaks: List[Leak]) -> str:
     return (
         f"{len(leaks)} sandbox record(s) that failed NRI attaches left behind would make containerd fail at every"
         " start, or come back as pods without their NIC (containerd issue 13609):"
-        f" {', '.join(map(str, leaks))}. Set"
-        " recover_sandboxes (role: rdma_runtime_recover_sandboxes) to have them removed; pods that run are not touched"
+        f" {', '.join(map(str, leaks))}. Set recover_sandboxes (role: rdma_runtime_recover_sandboxes) to have them"
+        " removed; pods that run are not touched"
     )
 
 
