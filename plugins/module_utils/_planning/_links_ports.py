@@ -202,12 +202,14 @@ def rails_of(
     there is no mistake.
 
     Rails are numbered in PCI order. Where there are more ports than rails, those that are up are taken. Where there are
-    fewer, a port that has a rail's address already stays this rail: a NIC that died must not move its neighbours.
+    fewer, a port that has a rail's address already stays this rail: a NIC that died must not move its neighbours. The
+    same goes where a port in a pod has lost its place in that order, which Soft-RoCE has from its netdev.
     """
     if variable:
         return dict(enumerate(_named(variable, every, may_be_away)))
     fit = candidates(every)
-    if len(fit) >= rails:
+    displaced = any(port.in_pod and port.pci is None for port in fit)
+    if len(fit) >= rails and not displaced:
         best = sorted(fit, key=_rank)[:rails]
         return dict(enumerate(port for port in fit if port in best))
     found: Dict[int, Port] = {}

@@ -104,6 +104,16 @@ def test_a_nic_that_died_moves_no_other_rail(facts_of: Facts) -> None:
     assert "3 port(s) for 4 rails, so there is none for rail 1" in after.warnings[0]
 
 
+def test_soft_roce_in_a_pod_moves_no_other_rail(facts_of: Facts) -> None:
+    subnets = [f"10.0.{rail}.0/24" for rail in range(4)]
+    before = plan(facts_of("h100-03"), rail_subnets=subnets)
+    gids = [{"index": 1, "gid": "::ffff:10.0.0.3", "type": "RoCE v2", "netdev": None}]
+    facts = changed(with_addresses(facts_of("h100-03"), before), "mlx5_0", ["in_pod"], netdev=None, gids=gids)
+    # Its PCI function is that of the netdev, which is gone.
+    facts["hcas"][0].update(software=True, pci=None)
+    assert rails(plan(facts, rail_subnets=subnets)) == rails(before)
+
+
 def test_more_rails_than_ports_is_a_warning(facts_of: Facts) -> None:
     found = plan(facts_of("lab-01"), subnet="10.0.0.0/24", rails=4)
     assert rails(found) == {"0": "mlx5_0/1"}
