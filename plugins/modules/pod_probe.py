@@ -63,7 +63,7 @@ options:
         description: Name of the pod that this one measures against.
         type: str
   image:
-    description: Image of the pods, with C(/bin/sh).
+    description: Image of the pods, with C(/bin/sh). A node that has it pulls nothing.
     type: str
     required: true
   script:

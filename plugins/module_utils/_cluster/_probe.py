@@ -73,6 +73,8 @@ def manifest(probe: Probe, recipe: Recipe, peer: str = "") -> Object:
     container: Dict[str, Any] = {
         "name": "probe",
         "image": recipe.image,
+        # By default an image with the tag latest is asked for at its registry, though the node has it.
+        "imagePullPolicy": "IfNotPresent",
         "command": ["/bin/sh", "-c", recipe.script],
         "env": [{"name": _SERVER, "value": "1" if probe.server else ""}, {"name": _PEER, "value": peer}],
         "resources": {"claims": [{"name": CLAIM}]},
