@@ -1,7 +1,8 @@
 # shellcheck shell=sh
 # What a pod was given, in its own words, for the filter pod_verdicts; then ib_write_bw with another such pod.
-# POSIX shell; needs /proc, /sys and cat. `ip` tells addresses, `ib_write_bw` measures, where the image has them.
+# POSIX shell; needs /proc, /sys, cat and grep. `ip` tells addresses, `ib_write_bw` measures, where the image has them.
 # ZEROCOPY_SERVER: not empty where a peer will come. ZEROCOPY_PEER: address of the pod that waits for this one.
+# ZEROCOPY_SIZE: bytes of a message, by default more than a pod may lock by default, which smaller ones would not show.
 
 section() { printf '==> %s\n' "$*"; }
 
@@ -43,19 +44,19 @@ devices() {
 # The last RoCE v2 GID with an IPv4 address, else the last one: that of the address which came with the pod.
 gid_index() {
     mapped='' any=''
-    for type in "$1"/gid_attrs/types/*; do
-        [ "$(cat "$type" 2>/dev/null)" = 'RoCE v2' ] || continue
-        index=${type##*/}
+    # One process for a table that may have a thousand entries, most of which cannot be read.
+    for index in $(cd "$1/gid_attrs/types" 2>/dev/null && grep -lx 'RoCE v2' ./* 2>/dev/null); do
+        index=${index#./}
         any="$any$index "
         case $(cat "$1/gids/$index") in 0000:0000:0000:0000:0000:ffff:*) mapped="$mapped$index " ;; esac
     done
     printf '%s' "${mapped:-$any}" | tr ' ' '\n' | sort -n | tail -n 1
 }
 
-# Messages of 8 MiB are more than a pod may lock by default, which smaller ones would not show.
 measure() {
     device=$1 port=$2 tcp=$3
-    set -- --ib-dev="$device" --ib-port="$port" --port="$tcp" --size=8388608 --duration=3 --report_gbits --CPU-freq
+    set -- --ib-dev="$device" --ib-port="$port" --port="$tcp" --duration=3 --report_gbits --CPU-freq
+    set -- "$@" --size="${ZEROCOPY_SIZE:-8388608}"
     if [ "$(cat "/sys/class/infiniband/$device/ports/$port/link_layer")" = Ethernet ]; then
         set -- "$@" --gid-index="$(gid_index "/sys/class/infiniband/$device/ports/$port")"
     fi
