@@ -16,7 +16,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Ansible refuses to start in a locale that is not UTF-8.
 export LC_ALL := C.UTF-8
 
-.PHONY: help demo test report format control-plane lab lab-down bench-facts bench-prepare bench-cluster oldest clean
+.PHONY: help demo test report format control-plane lab cluster lab-down bench-facts bench-prepare bench-cluster oldest clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
@@ -42,8 +42,14 @@ lab: $(VENV)/dev $(COLLECTION) ## the playbooks on QEMU guests with real kernels
 	@rm -f $(RECORD); ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm || \
 	  { [ ! -e $(RECORD) ] || python tests/lab/failed.py $(RECORD); exit 1; }
 
-lab-down: ## stop whatever the lab left running
+# An hour and more in emulated guests, which is why CI does not run it.
+cluster: $(VENV)/dev $(COLLECTION) ## claims and pods on QEMU guests that are nodes of a real cluster (root, Go)
+	@rm -f build/cluster/record.jsonl; ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s cluster || \
+	  { [ ! -e build/cluster/record.jsonl ] || python tests/lab/failed.py build/cluster/record.jsonl; exit 1; }
+
+lab-down: ## stop whatever the labs left running
 	@python3 tests/lab/lab.py down
+	@ZEROCOPY_LAB=zerocopy-cluster python3 tests/lab/cluster down
 
 bench-facts: $(VENV)/dev $(COLLECTION) ## what rdma_facts costs against ping and the usual four tasks, in a guest
 	@trap 'molecule destroy -s vm' EXIT; molecule create -s vm && \

@@ -12,7 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from vmlab import cache, image, lifecycle, prerequisites, tools, topology
+from cluster import node_programs
+from vmlab import cache, image, lifecycle, prerequisites, snapshot, tools, topology
 from vmlab.paths import CACHE, SSH_CONFIG
 from vmlab.progress import LabError, say
 
@@ -28,6 +29,8 @@ def _arguments() -> argparse.Namespace:
     commands.add_parser("down", help="stop and remove everything")
     reboot = commands.add_parser("reboot", help="reboot a node and wait until it has booted again")
     reboot.add_argument("node")
+    commands.add_parser("save", help="keep memory and disks of the guests as they are now")
+    commands.add_parser("restore", help="bring the guests back to where they were saved")
     commands.add_parser("status", help="show what runs")
     ssh = commands.add_parser("ssh", help="open a shell on a node, or run a command there")
     ssh.add_argument("node")
@@ -46,7 +49,7 @@ def _run(options: argparse.Namespace) -> int:
             say(f"{node.name}: {image.guest_image(node.suite)}")
         for program in tools.build_all().values():
             say(f"{program.name}: {program}")
-        keep = image.keys() | {tools.key(tool) for tool in tools.TOOLS}
+        keep = image.keys() | {tools.key(tool) for tool in (*tools.TOOLS, *node_programs.TOOLS)}
         for name in cache.prune(keep, "guest", "qemu", "tool") if options.prune else []:
             say(f"removed {CACHE / name}")
     elif options.command == "up":
@@ -55,6 +58,10 @@ def _run(options: argparse.Namespace) -> int:
         lifecycle.down()
     elif options.command == "reboot":
         lifecycle.reboot(topology.node(options.node))
+    elif options.command == "save":
+        snapshot.save()
+    elif options.command == "restore":
+        snapshot.restore()
     elif options.command == "status":
         return lifecycle.status()
     elif options.command == "ssh":

@@ -32,7 +32,9 @@ def _arguments() -> argparse.Namespace:
     name = argparse.ArgumentParser(add_help=False)
     name.add_argument("--name", default="default", help="of the control plane, for several at once (%(default)s)")
     commands.add_parser("build", parents=[kubernetes], help="build the programs that are not cached")
-    commands.add_parser("up", parents=[kubernetes, instance, name], help="start it and print its kubeconfig's path")
+    started = [kubernetes, instance, name]
+    up = commands.add_parser("up", parents=started, help="start it and print its kubeconfig's path")
+    up.add_argument("--address", help="where real nodes reach it, on port 443 (default: nodes are objects only)")
     down = commands.add_parser("down", parents=[name], help="stop it and remove its data")
     down.add_argument("--all", action="store_true", help="all there are, also what a killed run left")
     run = commands.add_parser("run", parents=[kubernetes, instance], help="run a command with it, then stop it")
@@ -46,7 +48,8 @@ def _run(options: argparse.Namespace) -> int:
         for program, path in programs.build(options.version).items():
             say(f"{program}: {path}")
     elif options.command == "up":
-        plane = lifecycle.up(options.name, version=options.version, api=options.api, audit=options.audit)
+        settings = {"version": options.version, "api": options.api, "audit": options.audit, "address": options.address}
+        plane = lifecycle.up(options.name, **settings)
         say(f"kubectl: {plane.kubectl}")
         print(plane.kubeconfig)
     elif options.command == "down":

@@ -9,7 +9,7 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
 
@@ -18,7 +18,6 @@ from .certificates import Authority, KeyPair
 _LOOPBACK = "127.0.0.1"
 _SERVICE_NETWORK = "10.96.0.0/16"
 _SERVER_NAMES = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost")
-_SERVER_ADDRESSES = (f"IP:{_LOOPBACK}", "IP:10.96.0.1", *(f"DNS:{name}" for name in _SERVER_NAMES))
 
 # Versions of resource.k8s.io that exist somewhere between Kubernetes 1.32 and 1.36; "off" serves none.
 API_VERSIONS = ("v1", "v1beta2", "v1beta1")
@@ -30,6 +29,9 @@ _WITHOUT_DRA = "--emulated-version=1.33"
 
 # Nobody plays the kubelet of nodes that are objects only.
 _GRACE = "8760h"
+# Of the Service `kubernetes`, which has the first address of the service network.
+SERVICE_ADDRESS = "10.96.0.1"
+SERVICE_PORT = 443
 # The client side limits of production would make a hundred nodes full of pods take minutes.
 _CLIENT_RATE = ("--kube-api-qps=2000", "--kube-api-burst=4000")
 
@@ -74,18 +76,25 @@ def free_ports() -> Iterator[Ports]:
 
 
 class Components:
-    """Command lines for one instance, with the certificates and files they name."""
+    """Command lines for one instance, with the certificates and files they name.
 
-    def __init__(self, directory: Path, programs: dict[str, Path], ports: Ports) -> None:
+    With the ``address`` of this machine that nodes use, kubelets reach the API server and it reaches them.
+    """
+
+    def __init__(self, directory: Path, programs: dict[str, Path], ports: Ports, address: Optional[str] = None) -> None:
         self._directory = directory
         self._programs = programs
-        self._ports = ports
+        # The port that pods are told, so that nobody has to translate it.
+        self._ports = replace(ports, apiserver=SERVICE_PORT) if address else ports
+        self._address = address
         self._authority = Authority(directory / "pki")
         self._authority.create()
-        self._server = self._authority.issue("server", "kubernetes", addresses=_SERVER_ADDRESSES)
+        served = [_LOOPBACK, SERVICE_ADDRESS, *([address] if address else [])]
+        names = [*(f"IP:{one}" for one in served), *(f"DNS:{name}" for name in _SERVER_NAMES)]
+        self._server = self._authority.issue("server", "kubernetes", addresses=names)
         self._tokens = self._authority.issue("tokens", "service-account-tokens")
         self.ca = self._authority.ca.certificate
-        self.url = f"https://{_LOOPBACK}:{ports.apiserver}"
+        self.url = f"https://{_LOOPBACK}:{self._ports.apiserver}"
         self.admin = self._authority.issue("admin", "lab-admin", groups=["system:masters"])
 
     def kubeconfig(self, path: Path, user: KeyPair) -> Path:
@@ -126,11 +135,10 @@ class Components:
             f"--etcd-cafile={self.ca}",
             f"--etcd-certfile={self._server.certificate}",
             f"--etcd-keyfile={self._server.key}",
-            *self._serving(self._ports.apiserver),
+            *self._serving(self._ports.apiserver, "0.0.0.0" if self._address else _LOOPBACK),
             f"--client-ca-file={self.ca}",
             f"--service-cluster-ip-range={_SERVICE_NETWORK}",
-            # An endpoint of the Service `kubernetes` may not be on loopback.
-            "--endpoint-reconciler-type=none",
+            *self._nodes(),
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-signing-key-file={self._tokens.key}",
             f"--service-account-key-file={self._tokens.certificate}",
@@ -159,8 +167,7 @@ class Components:
             f"--root-ca-file={self.ca}",
             f"--service-account-private-key-file={self._tokens.key}",
             "--use-service-account-credentials",
-            f"--node-monitor-grace-period={_GRACE}",
-            f"--node-startup-grace-period={_GRACE}",
+            *([] if self._address else [f"--node-{which}-grace-period={_GRACE}" for which in ("monitor", "startup")]),
         ]
 
     def health(self) -> dict[str, list[str]]:
@@ -177,9 +184,21 @@ class Components:
         kubeconfig = self.kubeconfig(self._directory / f"{name}.kubeconfig", user)
         return [f"--kubeconfig={kubeconfig}", "--leader-elect=false", *_CLIENT_RATE, *_emulated(api)]
 
-    def _serving(self, port: int) -> list[str]:
+    def _nodes(self) -> list[str]:
+        if self._address is None:
+            # An endpoint of the Service `kubernetes` may not be on loopback.
+            return ["--endpoint-reconciler-type=none"]
         return [
-            f"--bind-address={_LOOPBACK}",
+            f"--advertise-address={self._address}",
+            "--kubelet-preferred-address-types=InternalIP",
+            f"--kubelet-certificate-authority={self.ca}",
+            f"--kubelet-client-certificate={self.admin.certificate}",
+            f"--kubelet-client-key={self.admin.key}",
+        ]
+
+    def _serving(self, port: int, address: str = _LOOPBACK) -> list[str]:
+        return [
+            f"--bind-address={address}",
             f"--secure-port={port}",
             "--permit-port-sharing",
             f"--tls-cert-file={self._server.certificate}",

@@ -45,13 +45,21 @@ class ControlPlane:
 
 
 def up(
-    name: str, *, version: str = pins.VERSION, api: str = "v1", audit: bool = False, tied: bool = False
+    name: str,
+    *,
+    version: str = pins.VERSION,
+    api: str = "v1",
+    audit: bool = False,
+    tied: bool = False,
+    address: Optional[str] = None,
 ) -> ControlPlane:
     """Start a control plane of that name and wait until it does its work.
 
     :arg version: of Kubernetes, such as ``1.35.4``.
     :arg api: the version of resource.k8s.io that is served, or ``off``. Claims are allocated with ``v1`` only.
     :arg tied: the kernel ends the programs with the thread that called this.
+    :arg address: of this network namespace, where real nodes reach the API server, on port 443. Without it nodes are
+        objects only.
     """
     binaries = programs.build(version)
     directory = _directory(name)
@@ -61,7 +69,7 @@ def up(
     directory.mkdir(mode=0o700, parents=True)
     try:
         with step(f"control plane {name}: Kubernetes {version}, resource.k8s.io {api}"), free_ports() as ports:
-            components = Components(directory, binaries, ports)
+            components = Components(directory, binaries, ports, address)
             log = directory / "audit.log" if audit else None
             _start(directory, components, api, log, tied)
         kubeconfig = components.kubeconfig(directory / "kubeconfig", components.admin)
@@ -74,10 +82,15 @@ def up(
 def kubeconfig_of(name: str, user: str, groups: Sequence[str]) -> Path:
     """Make another user of a running control plane, such as ``system:node:n1`` in ``system:nodes``."""
     directory = _directory(name)
-    authority = Authority(directory / "pki")
+    issuer = authority(name)
     label = user.replace(":", "-")
     server = json.loads((directory / "kubeconfig").read_text())["clusters"][0]["cluster"]["server"]
-    return authority.kubeconfig(directory / f"{label}.kubeconfig", server, authority.issue(label, user, groups))
+    return issuer.kubeconfig(directory / f"{label}.kubeconfig", server, issuer.issue(label, user, groups))
+
+
+def authority(name: str) -> Authority:
+    """Who issues the certificates of a running control plane."""
+    return Authority(_directory(name) / "pki")
 
 
 def down(name: str) -> None:

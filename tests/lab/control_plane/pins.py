@@ -20,6 +20,8 @@ from .paths import CACHE, HERE, LOGS
 ETCD = HERE / "etcd"
 KUBERNETES = HERE / "kubernetes"
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+# What a node runs, for those who have one.
+NODE_PROGRAMS = ("kubelet",)
 
 
 def _pinned_version() -> str:
@@ -40,7 +42,7 @@ _GO_DIRECTORY = "/usr/local/go/bin"
 
 
 def package(program: str) -> str:
-    """Go package of one of ``PROGRAMS``."""
+    """Go package of one of ``PROGRAMS`` or ``NODE_PROGRAMS``."""
     return f"k8s.io/kubernetes/cmd/{program}"
 
 
@@ -58,7 +60,7 @@ def kubernetes(version: str) -> Path:
     """Directory of the module for a version: the committed one, or one made in the cache."""
     if version == VERSION:
         return KUBERNETES
-    key = hashlib.sha256(repr((PROGRAMS, _GO)).encode()).hexdigest()[:12]
+    key = hashlib.sha256(repr((PROGRAMS, NODE_PROGRAMS, _GO)).encode()).hexdigest()[:12]
     return cache.entry(f"pins-{version}-{key}", lambda scratch: write_kubernetes(scratch, version), CACHE)
 
 
@@ -88,7 +90,7 @@ def _go_mod(version: str, upstream: str) -> str:
         [
             "module zerocopy/lab/kubernetes",
             f"go {language[1]}",
-            _block("tool", [package(program) for program in PROGRAMS]),
+            _block("tool", [package(program) for program in sorted([*PROGRAMS, *NODE_PROGRAMS])]),
             f"require k8s.io/kubernetes v{version}",
             _block("replace", [f"{name} => {name} v0.{version.split('.', 1)[1]}" for name in staging]) + "\n",
         ]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vmlab import cache
@@ -19,17 +19,25 @@ _STRIP = "-s -w"
 
 
 def build(version: str = pins.VERSION) -> dict[str, Path]:
-    """Map the name of each program to where it is, built if it is not cached."""
-    source = pins.kubernetes(version)
+    """Map the name of each program of a control plane to where it is, built if it is not cached."""
+    return {
+        **_module("etcd", pins.ETCD, {"etcd": "go.etcd.io/etcd/server/v3"}, _STRIP),
+        **_kubernetes(f"kubernetes-{version}", version, pins.PROGRAMS),
+    }
+
+
+def build_node(version: str = pins.VERSION) -> dict[str, Path]:
+    """Map the name of each program of a node to where it is, built if it is not cached."""
+    return _kubernetes(f"node-{version}", version, pins.NODE_PROGRAMS)
+
+
+def _kubernetes(name: str, version: str, programs: Sequence[str]) -> dict[str, Path]:
     major, minor, _patch = version.split(".")
     # Without these the servers call themselves v0.0.0-master, and clients refuse to work with them.
     stamp = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
-    flags = [_STRIP, *[f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamp.items()]]
-    packages = {program: pins.package(program) for program in pins.PROGRAMS}
-    return {
-        **_module("etcd", pins.ETCD, {"etcd": "go.etcd.io/etcd/server/v3"}, _STRIP),
-        **_module(f"kubernetes-{version}", source, packages, " ".join(flags)),
-    }
+    flags = [_STRIP, *[f"-X k8s.io/component-base/version.{key}={value}" for key, value in stamp.items()]]
+    packages = {program: pins.package(program) for program in programs}
+    return _module(name, pins.kubernetes(version), packages, " ".join(flags))
 
 
 def _module(name: str, source: Path, packages: Mapping[str, str], ldflags: str) -> dict[str, Path]:

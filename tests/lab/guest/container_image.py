@@ -1,32 +1,40 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Runs on a guest: container images without a registry, made of Debian's static busybox.
+"""Runs on a guest: container images without a registry, made of Debian's static busybox and the guest's RDMA tools.
 
     python3 container_image.py load                    what pods need, into the containerd that runs here
     python3 container_image.py archive FILE NAME ...   an OCI archive of the image under these names
 
 ``load`` imports the image as the sandbox image containerd is configured for, and as ``localhost/lab:latest``. Running
 it again changes nothing. Prints "changed" when it did change something.
+
+The lab imports this file as well, for images of single static programs.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import json
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
-from pathlib import Path
-from typing import Any, Dict, List
+from pathlib import Path, PurePosixPath
+from typing import Any, Dict, List, Optional
 
 import tomllib
 
 BUSYBOX = Path("/usr/bin/busybox")
 NAME = "localhost/lab:latest"
-DIRECTORIES = ("bin", "dev", "etc", "proc", "run", "sys", "tmp")
+DIRECTORIES = ("dev", "etc", "proc", "run", "sys", "tmp")
+# What a pod is examined with, and the Soft-RoCE provider of libibverbs, which no program names as a library.
+TOOLS = ("rdma", "ibv_devinfo", "ib_write_bw")
+PROVIDER, PROVIDER_NAME = "/usr/lib/*/libibverbs/librxe-*.so", "/etc/libibverbs.d/rxe.driver"
 # The first process of a PID namespace gets no default signal handlers: a plain sleep would ignore SIGTERM, and whoever
 # stops the pod, or reboots the node, would wait for the kill after the grace period.
 PAUSE = ["/bin/sh", "-c", "trap 'exit 0' TERM INT; while :; do sleep 2147483647 & wait $!; done"]
@@ -39,26 +47,38 @@ def _member(path: str, kind: bytes, mode: int) -> tarfile.TarInfo:
     return entry
 
 
-def layer() -> bytes:
-    """Return the file system as a tar archive, the same for the same busybox."""
-    binary = BUSYBOX.read_bytes()
-    applets = subprocess.run([str(BUSYBOX), "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+def layer(files: Dict[str, bytes], links: Optional[Dict[str, str]] = None) -> bytes:
+    """Return a file system of these files and links as a tar archive, the same for the same content."""
     buffer = io.BytesIO()
+    above = {str(parent) for path in [*files, *(links or {})] for parent in PurePosixPath(path).parents}
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for directory in DIRECTORIES:
+        for directory in sorted({*DIRECTORIES, *above} - {"."}):
             archive.addfile(_member(directory, tarfile.DIRTYPE, 0o1777 if directory == "tmp" else 0o755))
-        entry = _member("bin/busybox", tarfile.REGTYPE, 0o755)
-        entry.size = len(binary)
-        archive.addfile(entry, io.BytesIO(binary))
-        for applet in sorted(set(applets) - {"busybox"}):
-            link = _member(f"bin/{applet}", tarfile.SYMTYPE, 0o777)
-            link.linkname = "busybox"
+        for path, content in sorted(files.items()):
+            entry = _member(path, tarfile.REGTYPE, 0o755)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+        for path, target in sorted((links or {}).items()):
+            link = _member(path, tarfile.SYMTYPE, 0o777)
+            link.linkname = target
             archive.addfile(link)
     return buffer.getvalue()
 
 
-def archive(target: Path, names: List[str]) -> None:
-    """Write an OCI image layout with one image under every name, as a tar archive."""
+def of_guest() -> bytes:
+    """Return the file system of the image for pods: busybox, the RDMA tools and all libraries they need."""
+    applets = run(str(BUSYBOX), "--list").split()
+    links = {f"bin/{applet}": "busybox" for applet in set(applets) - {"busybox"}}
+    tools = [str(shutil.which(name)) for name in TOOLS]
+    provider = glob.glob(PROVIDER)
+    libraries = re.findall(r"(/\S+) \(0x", run("ldd", *tools, *provider))
+    files = {path.lstrip("/"): Path(path).read_bytes() for path in [PROVIDER_NAME, *provider, *libraries]}
+    files.update({f"bin/{Path(path).name}": Path(path).read_bytes() for path in (str(BUSYBOX), *tools)})
+    return layer(files, {path: target for path, target in links.items() if path not in files})
+
+
+def archive(target: Path, names: List[str], content: bytes, command: List[str]) -> None:
+    """Write an OCI image layout with one image of one layer under every name, as a tar archive."""
     blobs: Dict[str, bytes] = {}
 
     def add(kind: str, content: bytes) -> Dict[str, Any]:
@@ -67,12 +87,12 @@ def archive(target: Path, names: List[str]) -> None:
         media_type = f"application/vnd.oci.image.{kind}"
         return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(content)}
 
-    rootfs = add("layer.v1.tar", layer())
+    rootfs = add("layer.v1.tar", content)
     # No ENTRYPOINT: a pod's args would come after it instead of replacing it.
     config = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Cmd": PAUSE, "Env": ["PATH=/bin"], "WorkingDir": "/"},
+        "config": {"Cmd": command, "Env": ["PATH=/bin"], "WorkingDir": "/"},
         "rootfs": {"type": "layers", "diff_ids": [rootfs["digest"]]},
     }
     manifest = {
@@ -120,7 +140,7 @@ def load() -> bool:
         return False
     with tempfile.TemporaryDirectory() as scratch:
         target = Path(scratch, "image.tar")
-        archive(target, wanted)
+        archive(target, wanted, of_guest(), PAUSE)
         run("ctr", "--namespace", "k8s.io", "images", "import", str(target))
     return True
 
@@ -128,7 +148,7 @@ def load() -> bool:
 def main() -> None:
     """Do what the command line asks for."""
     if sys.argv[1] == "archive":
-        archive(Path(sys.argv[2]), sys.argv[3:])
+        archive(Path(sys.argv[2]), sys.argv[3:], of_guest(), PAUSE)
     elif sys.argv[1] == "load":
         print("changed" if load() else "unchanged")
     else:

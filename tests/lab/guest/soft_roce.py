@@ -4,15 +4,16 @@
 """Runs on a guest: brings its NICs to what a node with Soft-RoCE looks like, then tries the links to the peer.
 
     python3 soft_roce.py prepare    addresses (NetworkManager), VFs, a bond, a VLAN, rxe devices
-    python3 soft_roce.py restore    VFs and rxe devices of the netdevs that are there
+    python3 soft_roce.py prepare HCA ...    only these rxe devices
+    python3 soft_roce.py restore    VFs and rxe devices of the netdevs that are there, and rxe devices of those in pods
     python3 soft_roce.py ready      waits until all of them are there and active
     python3 soft_roce.py ping       every lab address of the other node answers
 
 Running it again changes nothing. Prints "changed" when it did change something.
 
-An HCA is there by itself when the node boots or a pod gives its netdev back; Soft-RoCE is not. "prepare" therefore
-leaves a copy of this file, a udev rule and units behind: whenever a netdev appears, "restore" runs. It loads no module
-but rdma_rxe, so what the collection does for a boot can be seen after one.
+An HCA is there by itself when the node boots, goes with its netdev into a pod and comes back; Soft-RoCE does not.
+"prepare" therefore leaves a copy of this file, a udev rule and units behind: whenever a netdev appears or leaves,
+"restore" runs. It loads no module but rdma_rxe, so what the collection does for a boot can be seen after one.
 """
 
 from __future__ import annotations
@@ -45,18 +46,23 @@ HCAS = {
     "rxe_mgmt": "management",
 }
 INSTALLED = Path("/usr/local/lib/zerocopy-lab/soft_roce.py")
+# Those that "prepare" was asked for.
+WANTED = INSTALLED.with_name("hcas.json")
 RULE = Path("/etc/udev/rules.d/90-zerocopy-lab.rules")
 UNITS = Path("/etc/systemd/system")
 UNMANAGED = Path("/etc/NetworkManager/conf.d/lab-unmanaged.conf")
 APPEARED = Path("/run/zerocopy-lab-netdev-appeared")
+# What each device had when it was last seen, so that it gets it again: a pod was given that number.
+NUMBERS = Path("/run/zerocopy-lab-uverbs.json")
+NAMESPACES = Path("/run/netns")
 RULE_TEXT = f"""\
-ACTION=="add", SUBSYSTEM=="net", KERNEL!="lo|veth*", RUN+="/usr/bin/touch {APPEARED}"
+ACTION=="add|remove", SUBSYSTEM=="net", KERNEL!="lo|veth*", RUN+="/usr/bin/touch {APPEARED}"
 """
 # Many netdevs appear at once at boot. A path unit starts its service again only when that has ended and the file is
 # there once more, so one run does for many of them and none is missed.
 PATH_TEXT = f"""\
 [Unit]
-Description=Netdevs of the lab that appear
+Description=Netdevs of the lab that appear or leave
 [Path]
 PathExists={APPEARED}
 [Install]
@@ -64,7 +70,7 @@ WantedBy=paths.target
 """
 SERVICE_TEXT = f"""\
 [Unit]
-Description=Soft-RoCE of the lab on netdevs that appeared
+Description=Soft-RoCE of the lab on netdevs that appeared or left
 StartLimitIntervalSec=0
 [Service]
 Type=oneshot
@@ -193,8 +199,38 @@ def software_hcas(rail: Dict[str, str], vfs: List[str]) -> Dict[str, str]:
     """Map each Soft-RoCE device to its netdev, of the netdevs that are there."""
     there = {**rail, "bond0": "bond0", "management": netdevs()[mac(0)]}
     there.update((f"vf{number}", name) for number, name in enumerate(vfs))
-    wanted = {name: there.get(role, "") for name, role in HCAS.items()}
+    wanted = {name: there.get(role, "") for name, role in hcas().items()}
     return {name: netdev for name, netdev in wanted.items() if netdev and Path("/sys/class/net", netdev).exists()}
+
+
+def in_pods() -> Dict[str, List[str]]:
+    """Map each Soft-RoCE device whose netdev is in another network namespace to that namespace and the netdev."""
+    roles = {mac(nic): f"rail{nic - 1}" for nic in range(1, NICS + 1)}
+    devices = {role: name for name, role in hcas().items()}
+    found = {}
+    for namespace in sorted(path.name for path in NAMESPACES.glob("*")):
+        # A pod may end at any moment, and its namespace with it.
+        done = subprocess.run(["ip", "-n", namespace, "-j", "link"], capture_output=True, text=True, check=False)
+        for link in json.loads(done.stdout or "[]"):
+            name = devices.get(roles.get(link.get("address", ""), ""))
+            if name:
+                found[name] = [namespace, link["ifname"]]
+    return found
+
+
+def numbers() -> Dict[str, int]:
+    """Map each RDMA device to the number of its uverbs device; of one that is away, to the last it had."""
+    found: Dict[str, int] = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
+    for entry in Path("/sys/class/infiniband_verbs").glob("uverbs*"):
+        found[(entry / "ibdev").read_text().strip()] = int(entry.name[len("uverbs") :])
+    NUMBERS.write_text(json.dumps(found))
+    return found
+
+
+def hcas() -> Dict[str, str]:
+    """Map the Soft-RoCE devices that this node is to have to the roles of their netdevs."""
+    wanted = json.loads(WANTED.read_text()) if WANTED.exists() else list(HCAS)
+    return {name: role for name, role in HCAS.items() if name in wanted}
 
 
 def restore() -> None:
@@ -206,13 +242,31 @@ def restore() -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         load("rdma_rxe")
         present = rails()
-        vfs = make_vfs(present["rail0"], 2) if "rail0" in present else []
+        with_vfs = "rail0" in present and "vf0" in hcas().values()
+        vfs = make_vfs(present["rail0"], 2) if with_vfs else []
+        links = rdma_links()
         # A netdev can have one; under another name somebody else has made it.
-        taken = {link.get("netdev") for link in rdma_links()}
-        for name, netdev in software_hcas(present, vfs).items():
-            if netdev not in taken:
-                run("rdma", "link", "add", name, "type", "rxe", "netdev", netdev)
+        taken = {link.get("netdev") for link in links}
+        missing = {
+            name: ["rdma", "link", "add", name, "type", "rxe", "netdev", netdev]
+            for name, netdev in software_hcas(present, vfs).items()
+            if netdev not in taken
+        }
+        there = {link["ifname"] for link in links}
+        for name, (namespace, netdev) in in_pods().items():
+            if name not in there:
+                add = ["rdma", "link", "add", name, "type", "rxe", "netdev", netdev]
+                missing[name] = ["ip", "netns", "exec", namespace, *add]
+        # The lowest free number is given, so in this order each gets its own.
+        known = numbers()
+        for name in sorted(missing, key=lambda name: known.get(name, len(known))):
+            done = subprocess.run(missing[name], capture_output=True, text=True, check=False)
+            if done.returncode and not APPEARED.exists():
+                sys.exit(f"{' '.join(missing[name])}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+            # What has moved on in the meantime has started this again.
+            if not done.returncode:
                 changes.append(name)
+        numbers()
 
 
 def ready() -> None:
@@ -220,15 +274,17 @@ def ready() -> None:
 
     def active() -> bool:
         states = {link["ifname"]: link["state"] for link in rdma_links()}
-        return all(states.get(name) == "ACTIVE" for name in HCAS if name != "rxe_down")
+        return all(states.get(name) == "ACTIVE" for name in wanted)
 
-    await_condition(f"all of {', '.join(HCAS)} ACTIVE but rxe_down", active, seconds=600)
+    wanted = set(hcas()) - {"rxe_down"}
+    await_condition(f"all of {', '.join(sorted(wanted))} ACTIVE", active, seconds=600)
     run("udevadm", "settle")
 
 
-def install(down: str) -> None:
+def install(wanted: List[str]) -> None:
     """Leave behind what makes the lab's part of the node survive a reboot."""
     write(INSTALLED, Path(__file__).read_text())
+    write(WANTED, json.dumps(wanted))
     texts = {
         RULE: RULE_TEXT,
         UNITS / "zerocopy-lab-rdma.path": PATH_TEXT,
@@ -238,20 +294,25 @@ def install(down: str) -> None:
         run("systemctl", "daemon-reload")
         run("systemctl", "enable", "--now", "zerocopy-lab-rdma.path")
         run("udevadm", "control", "--reload")
-    # A downed NIC gives a port that is not active; NetworkManager would bring it up.
+
+
+def keep_down(down: str) -> None:
+    """Take a NIC from NetworkManager, which would bring it up: a downed NIC gives a port that is not active."""
     if write(UNMANAGED, f"[keyfile]\nunmanaged-devices=interface-name:{down}\n"):
         run("nmcli", "general", "reload", "conf")
         run("nmcli", "device", "set", down, "managed", "no")
         run("ip", "link", "set", down, "down")
 
 
-def prepare() -> None:
+def prepare(*wanted: str) -> None:
     """Bring the node to its prepared state and wait until every port that should be active is."""
     load(*MODULES)
-    rail = rails()
-    vfs = make_vfs(rail["rail0"], 2)
-    install(vfs[1])
-    activate(write_profiles(rail, vfs[0]))
+    install(list(wanted or HCAS))
+    if not wanted:
+        rail = rails()
+        vfs = make_vfs(rail["rail0"], 2)
+        keep_down(vfs[1])
+        activate(write_profiles(rail, vfs[0]))
     restore()
     ready()
 
@@ -269,5 +330,5 @@ def ping() -> None:
 
 
 if __name__ == "__main__":
-    {"prepare": prepare, "restore": restore, "ready": ready, "ping": ping}[sys.argv[1]]()
+    {"prepare": prepare, "restore": restore, "ready": ready, "ping": ping}[sys.argv[1]](*sys.argv[2:])
     print("changed: " + ", ".join(changes) if changes else "unchanged")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any, Callable, Dict, List
@@ -20,6 +21,8 @@ TREES = ("/etc", "/usr/lib/modules-load.d", "/usr/lib/modprobe.d", "/usr/lib/sys
 IGNORED = ("/etc/resolv.conf", "/etc/adjtime", "/etc/mtab", "/etc/.pwd.lock")
 SYSCTLS = ("arp_ignore", "arp_announce", "rp_filter")
 UNITS = ("containerd", "NetworkManager")
+# A bridge, and the host's ends of what the pods' network plugin makes.
+OF_PODS = re.compile(r"\b(cni0|veth[0-9a-f]{8})\b")
 
 
 def files() -> Dict[str, str]:
@@ -84,14 +87,25 @@ def containerd() -> List[str]:
     return [line for line in output("containerd", "config", "dump").splitlines() if not line.startswith("imports")]
 
 
+def network() -> Dict[str, Any]:
+    """What pods give back, unlike kernel modules, which a driver in a pod may make the kernel load."""
+    return {
+        "links": {name: link for name, link in links().items() if not OF_PODS.search(name)},
+        "routes": _not_of_pods(routes()),
+        "rules": output("ip", "rule").splitlines(),
+        "connections": _not_of_pods(connections()),
+        "devices": _not_of_pods(sorted(output("nmcli", "-t", "-f", "DEVICE,STATE", "device").splitlines())),
+    }
+
+
+def _not_of_pods(lines: List[str]) -> List[str]:
+    return [line for line in lines if not OF_PODS.search(line)]
+
+
 def live() -> Dict[str, Any]:
     return {
+        **network(),
         "modules": modules(),
-        "links": links(),
-        "routes": routes(),
-        "rules": output("ip", "rule").splitlines(),
-        "connections": connections(),
-        "devices": sorted(output("nmcli", "-t", "-f", "DEVICE,STATE", "device").splitlines()),
         "netns_mode": output("rdma", "system").split(" copy")[0].strip(),
         "containerd": containerd(),
         "limits": {unit: output("systemctl", "show", "-p", "LimitMEMLOCK", unit).strip() for unit in UNITS},
@@ -108,5 +122,6 @@ def started() -> Dict[str, Any]:
 
 
 if __name__ == "__main__":
-    wanted: Dict[str, Callable[[], Dict[str, Any]]] = {"files": files, "live": live, "started": started}
-    print(json.dumps({name: wanted[name]() for name in sys.argv[1:] or wanted}, indent=1, sort_keys=True))
+    known: Dict[str, Callable[[], Dict[str, Any]]]
+    known = {"files": files, "live": live, "network": network, "started": started}
+    print(json.dumps({name: known[name]() for name in sys.argv[1:]}, indent=1, sort_keys=True))

@@ -12,7 +12,7 @@ from pathlib import Path
 from . import cache, recipe
 from .paths import LOGS, SSH_KEY
 from .progress import run, step
-from .topology import NODES
+from .topology import CLUSTER_NODES, NODES
 
 
 def public_key() -> str:
@@ -50,9 +50,12 @@ def guest_image(suite: str) -> Path:
         overlay = scratch / "overlay.tar"
         overlay.write_bytes(recipe.overlay(key))
         hooks = [f"--customize-hook={hook}" for hook in recipe.HOOKS]
+        hooks += [f"--setup-hook={hook}" for hook in recipe.setup_hooks(suite)]
         log = LOGS / f"guest-{suite}.log"
-        with step(f"guest image: Debian {suite} with {len(recipe.PACKAGES)} packages (mmdebstrap)"):
-            _bootstrap(suite, root, recipe.PACKAGES, log, f"--essential-hook=tar-in {overlay} /", *hooks)
+        packages = recipe.packages(suite)
+        with step(f"guest image: Debian {suite} with {len(packages)} packages (mmdebstrap)"):
+            release = recipe.release(suite)
+            _bootstrap(release, root, packages, log, f"--essential-hook=tar-in {overlay} /", *hooks)
         with step(f"guest image: Debian {suite}, file system"):
             shutil.copy(next(root.glob("boot/vmlinuz-*")), scratch / "vmlinuz")
             shutil.copy(next(root.glob("boot/initrd.img-*")), scratch / "initrd")
@@ -77,4 +80,4 @@ def qemu_root() -> Path:
 def keys() -> set[str]:
     """Return the names under which current recipes are cached."""
     key = public_key()
-    return {recipe.qemu_key(), *(recipe.guest_key(node.suite, key) for node in NODES)}
+    return {recipe.qemu_key(), *(recipe.guest_key(node.suite, key) for node in (*NODES, *CLUSTER_NODES))}

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import fcntl
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from . import image, network, prerequisites, qemu, tools
 from .paths import CACHE, LOGS, NAME, RUN, SSH_CONFIG, pid_file, serial_log
 from .progress import LabError, await_condition, step, tail
-from .topology import NODES, Node
+from .topology import NICS, NODES, Nic, Node
 
 # Half a minute with KVM; ten with TCG on a machine that does something else too.
 _BOOT_SECONDS = 900
@@ -37,22 +37,22 @@ def running(node: Node) -> bool:
     return text.isdigit() and int(text) in network.pids()
 
 
-def up() -> None:
-    """Start what is not running and wait until every guest answers over ssh."""
+def up(nodes: Sequence[Node] = NODES, nics: Sequence[Nic] = NICS) -> None:
+    """Start what is not running, with these NICs, and wait until every guest answers over ssh."""
     prerequisites.check()
     with _locked():
-        images = {node: image.guest_image(node.suite) for node in NODES}
+        images = {node: image.guest_image(node.suite) for node in nodes}
         tools.build_all()
         RUN.mkdir(mode=0o755, exist_ok=True)
         network.up()
         network.write_ssh_config({node: (path / "host_key.pub").read_text() for node, path in images.items()})
-        to_start = [node for node in NODES if not running(node)]
+        to_start = [node for node in nodes if not running(node)]
         if to_start:
             accel = qemu.accelerator(images[to_start[0]])
             for node in to_start:
                 with step(f"{node.name} (Debian {node.suite}): starting QEMU"):
-                    qemu.start(node, accel, images[node])
-        for node in NODES:
+                    qemu.start(node, accel, images[node], nics)
+        for node in nodes:
             with step(f"{node.name}: until it has booted and answers over ssh"):
                 _await_boot(node)
             tools.install(node)

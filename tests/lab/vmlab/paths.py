@@ -32,3 +32,8 @@ def serial_log(node: str) -> Path:
 def pid_file(node: str) -> Path:
     """File QEMU writes its process id to."""
     return node_dir(node) / "pid"
+
+
+def qmp_socket(node: str) -> Path:
+    """Socket on which QEMU is told to save and restore."""
+    return node_dir(node) / "qmp.sock"

@@ -9,12 +9,13 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from . import image, topology
-from .paths import NAMESPACE, RUN, node_dir, pid_file, serial_log
+from .paths import NAMESPACE, RUN, node_dir, pid_file, qmp_socket, serial_log
 from .progress import holds_within, run, say
-from .topology import Node
+from .topology import Nic, Node
 
 _BINARY = "qemu-system-x86_64"
 # An emulated CPU has no time to lose. With two sockets the kernel does not trust the TSC, though here all CPUs read the
@@ -91,7 +92,7 @@ def _kvm_boots(kvm: list[str], guest_image: Path) -> bool:
                 process.wait()
 
 
-def start(node: Node, accel: list[str], guest_image: Path) -> None:
+def start(node: Node, accel: list[str], guest_image: Path, nics: Sequence[Nic]) -> None:
     """Start one guest in the background; QEMU's own complaints come back as the error."""
     node_dir(node.name).mkdir(parents=True, exist_ok=True)
     serial_log(node.name).write_text("")
@@ -107,6 +108,7 @@ def start(node: Node, accel: list[str], guest_image: Path) -> None:
             *("-name", node.name, "-machine", "q35", *accel, "-m", "2G"),
             *("-smp", "2,sockets=2,cores=1,threads=1", *numa),
             *("-nodefaults", "-display", "none", "-daemonize", "-pidfile", str(pid_file(node.name))),
+            *("-qmp", f"unix:{qmp_socket(node.name)},server=on,wait=off"),
             *("-serial", f"file:{serial_log(node.name)}", "-kernel", f"{guest_image}/vmlinuz"),
             *("-initrd", f"{guest_image}/initrd", "-append", kernel),
             # snapshot=on: writes go to an unlinked temporary file, so the cached image stays pristine.
@@ -115,6 +117,6 @@ def start(node: Node, accel: list[str], guest_image: Path) -> None:
             *("-netdev", f"tap,id=management,ifname={node.tap},script=no,downscript=no"),
             *("-device", f"virtio-net-pci,netdev=management,mac={node.mac()},bus=pcie.0,romfile="),
             *topology.pcie_arguments(),
-            *topology.fabric_arguments(node, str(RUN)),
+            *topology.fabric_arguments(node, str(RUN), nics),
         ]
     )

@@ -128,6 +128,23 @@ HOOKS = (
 )
 
 
+def release(suite: str) -> str:
+    """The release of a suite, which for one of backports is what they are for."""
+    return suite.split("-")[0]
+
+
+def packages(suite: str) -> list[str]:
+    """What is installed; from backports it is the kernel alone."""
+    kernel = PACKAGES[0]
+    return PACKAGES if suite == release(suite) else [f"{kernel}/{suite}", *PACKAGES[1:]]
+
+
+def setup_hooks(suite: str) -> list[str]:
+    """What a suite needs before packages are looked for."""
+    line = f"deb http://deb.debian.org/debian {suite} main"
+    return [] if suite == release(suite) else [f'echo "{line}" > "$1/etc/apt/sources.list.d/{suite}.list"']
+
+
 def overlay(public_key: str) -> bytes:
     """Return the files as a tar archive, byte for byte the same for the same recipe."""
     buffer = io.BytesIO()
@@ -148,7 +165,7 @@ def overlay(public_key: str) -> bytes:
 def guest_key(suite: str, public_key: str) -> str:
     """Name under which the finished image is cached."""
     digest = hashlib.sha256(overlay(public_key))
-    digest.update(repr((suite, DISK_SIZE, PACKAGES, HOOKS)).encode())
+    digest.update(repr((suite, DISK_SIZE, packages(suite), HOOKS)).encode())
     return f"guest-{suite}-{digest.hexdigest()[:12]}"
 
 

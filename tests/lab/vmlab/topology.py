@@ -22,6 +22,7 @@ The lab gives rail5 and rail6 Soft-RoCE and nothing else: no address, no profile
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .progress import LabError
@@ -65,6 +66,8 @@ class Node:
 
 # Two distributions: what a node's configuration looks like, and what its software can do, differs on real fleets too.
 NODES = (Node("node1", 1, "trixie"), Node("node2", 2, "forky"))
+# As nodes of a cluster: with Linux 6.12 Soft-RoCE reaches nobody from another network namespace than the first.
+CLUSTER_NODES = (Node("node1", 1, "trixie-backports"), Node("node2", 2, "forky"))
 
 # Ports are (id, parent bus); a switch is an upstream port with downstream ports below it.
 EXPANDERS = ((0x20, 0), (0x40, 0), (0x60, 1))
@@ -112,14 +115,14 @@ def pcie_arguments() -> list[str]:
     return argv
 
 
-def fabric_arguments(guest: Node, sockets: str) -> list[str]:
+def fabric_arguments(guest: Node, sockets: str, nics: Sequence[Nic]) -> list[str]:
     """QEMU arguments of the fabric NICs, each linked to the same NIC of the other guest.
 
     The NIC hangs on a hub, not on the stream itself: a stream without its peer takes the link down, a hub never does.
     """
     first = guest.number == 1
     argv: list[str] = []
-    for nic in NICS:
+    for nic in nics:
         role = "server=on" if first else "server=off,reconnect-ms=1000"
         n = nic.number
         argv += ["-netdev", f"stream,id=wire{n},{role},addr.type=unix,addr.path={sockets}/link{n}.sock"]
