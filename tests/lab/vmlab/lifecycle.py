@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import fcntl
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from . import image, network, prerequisites, qemu, tools
-from .paths import CACHE, LOGS, NAME, RUN, SSH_CONFIG, pid_file, serial_log
-from .progress import LabError, await_condition, step, tail
+from .paths import CACHE, LOGS, NAME, RUN, SSH_CONFIG, pid_file, qemu_log, serial_log
+from .progress import LabError, await_condition, say, step, tail
 from .topology import NICS, NODES, Nic, Node
 
 # Half a minute with KVM; ten with TCG on a machine that does something else too.
 _BOOT_SECONDS = 900
+# QEMU itself may die under a guest that boots. That says nothing about what is tried afterwards.
+_STARTS = 3
 # Where guest/soft_roce.py leaves its copy.
 _SOFT_ROCE = "/usr/local/lib/zerocopy-lab/soft_roce.py"
 
@@ -46,24 +49,42 @@ def up(nodes: Sequence[Node] = NODES, nics: Sequence[Nic] = NICS) -> None:
         RUN.mkdir(mode=0o755, exist_ok=True)
         network.up()
         network.write_ssh_config({node: (path / "host_key.pub").read_text() for node, path in images.items()})
-        to_start = [node for node in nodes if not running(node)]
-        if to_start:
-            accel = qemu.accelerator(images[to_start[0]])
-            for node in to_start:
-                with step(f"{node.name} (Debian {node.suite}): starting QEMU"):
-                    qemu.start(node, accel, images[node], nics)
+        for starts in range(1, _STARTS + 1):
+            _start(nodes, images, nics)
+            try:
+                for node in nodes:
+                    with step(f"{node.name}: until it has booted and answers over ssh"):
+                        _await_boot(node)
+                break
+            except _QemuEndedError as failure:
+                if starts == _STARTS:
+                    raise
+                say(str(failure))
         for node in nodes:
-            with step(f"{node.name}: until it has booted and answers over ssh"):
-                _await_boot(node)
             tools.install(node)
 
 
+class _QemuEndedError(LabError):
+    """The QEMU of a guest that boots is no more."""
+
+
+def _start(nodes: Sequence[Node], images: Mapping[Node, Path], nics: Sequence[Nic]) -> None:
+    to_start = [node for node in nodes if not running(node)]
+    if not to_start:
+        return
+    accel = qemu.accelerator(images[to_start[0]])
+    for node in to_start:
+        with step(f"{node.name} (Debian {node.suite}): starting QEMU"):
+            qemu.start(node, accel, images[node], nics)
+
+
 def _await_boot(node: Node) -> None:
-    console = serial_log(node.name)
+    console, messages = serial_log(node.name), qemu_log(node.name)
 
     def booted() -> bool:
         if not running(node):
-            raise LabError(f"{node.name}: QEMU ended; the end of {console}:\n{tail(console)}")
+            said = f"{messages}: {tail(messages) or '(empty)'}\nthe end of {console}:\n{tail(console) or '(empty)'}"
+            raise _QemuEndedError(f"{node.name}: QEMU ended\n{said}")
         # A running systemd job queue means units are still starting: NetworkManager may not have seen every NIC.
         answer = network.ssh(node.name, "systemctl is-system-running --wait")
         if answer.stdout.strip() == "degraded":

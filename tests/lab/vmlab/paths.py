@@ -34,6 +34,11 @@ def pid_file(node: str) -> Path:
     return node_dir(node) / "pid"
 
 
+def qemu_log(node: str) -> Path:
+    """What the guest's QEMU complained about."""
+    return node_dir(node) / "qemu.log"
+
+
 def qmp_socket(node: str) -> Path:
     """Socket on which QEMU is told to save and restore."""
     return node_dir(node) / "qmp.sock"

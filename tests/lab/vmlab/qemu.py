@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import image, topology
-from .paths import NAMESPACE, RUN, node_dir, pid_file, qmp_socket, serial_log
+from .paths import NAMESPACE, RUN, node_dir, pid_file, qemu_log, qmp_socket, serial_log
 from .progress import holds_within, run, say
 from .topology import Nic, Node
 
@@ -108,6 +108,8 @@ def start(node: Node, accel: list[str], guest_image: Path, nics: Sequence[Nic]) 
             *("-name", node.name, "-machine", "q35", *accel, "-m", "2G"),
             *("-smp", "2,sockets=2,cores=1,threads=1", *numa),
             *("-nodefaults", "-display", "none", "-daemonize", "-pidfile", str(pid_file(node.name))),
+            # With it, messages of the daemon are kept as well.
+            *("-D", str(qemu_log(node.name))),
             *("-qmp", f"unix:{qmp_socket(node.name)},server=on,wait=off"),
             *("-serial", f"file:{serial_log(node.name)}", "-kernel", f"{guest_image}/vmlinuz"),
             *("-initrd", f"{guest_image}/initrd", "-append", kernel),
