@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""playbooks/provision.yml as a user runs it, with the example inventory, recorded nodes and a real API server."""
+"""The playbooks as a user runs them, with the example inventory, recorded nodes and a real API server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import pytest
 from kubernetes import dynamic
@@ -29,7 +29,7 @@ NO_GROUPS: Templates = MappingProxyType({})
 
 
 class Playbook:
-    """Runs the playbook as a user would, and tells what its modules said."""
+    """Runs provision.yml as a user would, and tells what its modules said."""
 
     def __init__(self, plane: Any, nodes: Path, scratch: Path) -> None:
         self._nodes, self._scratch = nodes, scratch
@@ -57,8 +57,17 @@ class Playbook:
         (said,) = [result["msg"] for result in _results(done.stdout).values() if result.get("failed")]
         return str(said)
 
+    def verified(self, *options: str, **variables: Any) -> Tuple[str, Object]:
+        """What verify.yml says at its end, where it fails, and its report."""
+        report = self._scratch / "report"
+        done = self._run(options, NO_GROUPS, {"rdma_verify_directory": str(report), **variables}, "verify.yml")
+        assert done.returncode in (0, 2), done.stdout + done.stderr
+        last = list(_results(done.stdout).values())[-1]
+        document: Object = json.loads((report / "verify.json").read_text())
+        return str(last["msg"]) if last.get("failed") else "", document
+
     def _run(
-        self, options: Sequence[str], templates: Templates, variables: Mapping[str, Any]
+        self, options: Sequence[str], templates: Templates, variables: Mapping[str, Any], name: str = "provision.yml"
     ) -> subprocess.CompletedProcess[str]:
         layer = self._scratch / "inventory"
         (layer / "group_vars").mkdir(parents=True, exist_ok=True)
@@ -75,7 +84,7 @@ class Playbook:
         inventories += [layer / "hosts.yml"] if templates else []
         command = [
             str(Path(sys.executable).with_name("ansible-playbook")),
-            str(CHECKOUT / "playbooks" / "provision.yml"),
+            str(CHECKOUT / "playbooks" / name),
         ]
         return subprocess.run(
             [*command, "--extra-vars", json.dumps(every), *(f"--inventory={one}" for one in inventories), *options],

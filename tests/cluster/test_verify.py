@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What playbooks/verify.yml finds on a real API server whose nodes are objects only."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Set
+
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
+from ansible_collections.zerocopy.rdma.tests.cluster.provision import HOSTS, Playbook, make_set_of_inventory
+
+# A fixture that is defined elsewhere.
+__all__ = ["make_set_of_inventory"]
+
+
+def failed(report: Object, kind: str) -> List[Object]:
+    return [check for check in report["checks"] if check["id"] == kind and check["verdict"] == "fail"]
+
+
+def hosts(checks: List[Object]) -> Set[str]:
+    return {check["host"] for check in checks}
+
+
+def test_each_fault_of_a_cluster_is_named(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    playbook(**own)
+    cluster_set.kubectl("delete", "deviceclass", "zerocopy-rdma-nic")
+    said, report = playbook.verified("--tags=cluster", **own)
+    # This ring alone, which needs the facts of the host.
+    assert {check["ring"] for check in report["checks"]} == {"cluster"}
+    assert report["bandwidth"] == []
+    # No kubelet starts the pods of the DaemonSets.
+    assert hosts(failed(report, "cluster.driver")) == set(HOSTS)
+    (gone,) = failed(report, "cluster.objects")
+    assert "DeviceClass zerocopy-rdma-nic" in gone["text"]
+    assert gone["remedy"]
+    every = [check for check in report["checks"] if check["verdict"] == "fail"]
+    assert said.startswith(f"{len(every)} of {len(report['checks'])} checks and measurements failed")
+    assert "the first is cluster.driver of v100-01: DRANET's pod dranet-v100-" in said
+
+
+def test_claims_that_cannot_be_are_a_check_that_failed(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    too_many = [{"name": "too-many", "nics": 99}]
+    said, report = playbook.verified("--tags=cluster", rdma_claims_templates=too_many, **own)
+    (check,) = report["checks"]
+    assert (check["id"], check["host"], check["verdict"]) == ("cluster.provision", None, "fail")
+    assert "asks for 0 gpus and 99 nics" in check["text"]
+    first = "1 of 1 checks and measurements failed, the first is cluster.provision of the cluster: provision stops"
+    assert said.startswith(first)
