@@ -59,6 +59,11 @@ class Fit:
         self._known: Dict[Tuple[str, bool, int, Tuple[str, ...]], FrozenSet[int]] = {}
         self._true: Dict[Tuple[str, str], bool] = {}
 
+    def whatever_the_links(self) -> Fit:
+        """The same without the expression that leaves out NICs while they have no link."""
+        nic = [[one for one in expressions if one != _claims_selectors.LINKED] for expressions in self.nic]
+        return Fit(self.template, self.gpu, nic, self.unknown)
+
     def _is_true(self, expression: str, node: Node, place: int) -> bool:
         key = (expression, node.device_keys[place])
         if key not in self._true:

@@ -123,13 +123,17 @@ def _lasting(wanted: _Unfit, unfit: _Unfit) -> Optional[str]:
     return None
 
 
+# What follows the link; one that is down in this moment may be up in the next.
+LINKED = f'!("state" in {_NIC}) || {_NIC}.state == "up"'
+
+
 def _linked(wanted: _Unfit, down: _Unfit) -> Optional[str]:
     """Tells NICs without a link from the others, by what follows the link."""
     states = [device.attributes.get(_slices.STATE, "up") for _node, device, _why in wanted]
     if all(device.attributes.get(_slices.STATE, "up") != "up" for _node, device, _why in down) and set(states) <= {
         "up"
     }:
-        return f'!("state" in {_NIC}) || {_NIC}.state == "up"'
+        return LINKED
     return None
 
 

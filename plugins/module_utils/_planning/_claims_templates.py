@@ -117,16 +117,23 @@ class _Planner:
         guard = 'ask first whether it is there ("ifName" in device.attributes["dra.net"] && ...)'
         self._problem(wrong(at or self.template.at, error.expression, f"which fails on {where} ({error}): {guard}"))
 
+    @staticmethod
+    def _fits(fit: Fit, node: Node, choice: _claims_align.Choice) -> bool:
+        return any(fit.fits(node, layout) for layout in choice.layouts)
+
     def _check_fit(self, fit: Fit, choice: _claims_align.Choice) -> None:
         misfits = []
         for node in self.nodes:
-            if not any(fit.fits(node, layout) for layout in choice.layouts):
+            if not self._fits(fit, node, choice):
                 misfits.append((node, fit.why_not(node, choice.layouts[0])))
         if not misfits:
             return
         text = _claims_text.misfits(misfits, self.hosts)
         if len(misfits) < len(self.nodes):
             self.result.warnings.append(f"{self.template.name} does not fit everywhere. {text}")
+        elif any(self._fits(fit.whatever_the_links(), node, choice) for node in self.nodes):
+            why = f"can be satisfied on no node while NICs have no link. {text}"
+            self.result.warnings.append(f"{self.template.name} {why}")
         elif any(node.may_hide_nics for node, _why in misfits) and self.template.nics != 0:
             why = "In RDMA netns mode exclusive, and with Soft-RoCE, a NIC in a pod is not seen, so that may be wrong"
             self.result.warnings.append(f"{self.template.name} can be satisfied on no node. {text}. {why}")
@@ -160,7 +167,7 @@ class _Planner:
         for node in others:
             # A selector that fails there keeps pods away just as well.
             with contextlib.suppress(FailedSelectorError):
-                if any(fit.fits(node, layout) for layout in choice.layouts):
+                if self._fits(fit, node, choice):
                     found += hosts[node.key]
         if found:
             self.result.lines.append(f"  also fits on {fold(found)} of other groups: pods need a nodeSelector")

@@ -42,6 +42,19 @@ def test_a_nic_without_cable_is_told_by_its_state(facts_of: Facts) -> None:
     assert selectors(spec["requests"][0]["exactly"]) == [STATE]
 
 
+def test_a_cable_that_is_out_stops_no_run(facts_of: Facts) -> None:
+    facts = facts_of("a100-01")
+    found = plan({"n1": facts}, template(nics=2))
+    (spec,) = right(found)
+    assert selectors(spec["requests"][0]["exactly"]) == [STATE]
+    (warning,) = found.warnings
+    why = "n1: 1 NICs of this kind, 2 are asked for"
+    assert warning == f"one can be satisfied on no node while NICs have no link. {why}"
+    # More than there are stays a mistake.
+    (problem,) = plan({"n1": facts}, template(nics=3)).problems
+    assert "can be satisfied on no node" in problem
+
+
 def test_without_a_state_a_nic_without_cable_is_a_warning(facts_of: Facts) -> None:
     found = plan({"n1": facts_of("a100-01")}, template(nics=1), rdma_driver_move_ib_interfaces=False)
     assert right(found)
