@@ -22,8 +22,9 @@ description:
   - The runtime is restarted only when what is in effect changes, or when an earlier run was stopped before its restart.
     Containers keep running. After a restart the CRI must answer and a connection to the NRI socket be accepted, else
     the files are put back, the runtime is restarted with them and the module fails with the reason.
-  - It looks for sandbox records that failed NRI attaches left behind (containerd issue 13609). They would keep
-    containerd from starting the next time, at a reboot for example, or come back as pods without their NIC.
+  - It looks for sandbox records that failed NRI attaches left behind (containerd issue 13609, solved in 2.2.6, 2.3.3
+    and 2.4.0). They would keep containerd from starting the next time, at a reboot for example, or come back as pods
+    without their NIC.
   - O(state=absent) takes back what this module set, and restarts if that changes what is in effect.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
