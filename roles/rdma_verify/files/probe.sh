@@ -6,6 +6,22 @@
 
 section() { printf '==> %s\n' "$*"; }
 
+# Whether each RDMA device of this pod, as its character device tells, has a port that is up.
+ready() {
+    for verbs in /dev/infiniband/uverbs*; do
+        [ -e "$verbs" ] || continue
+        device=$(cat "/sys/class/infiniband_verbs/${verbs##*/}/ibdev" 2>/dev/null)
+        grep -q ACTIVE "/sys/class/infiniband/$device"/ports/*/state 2>/dev/null || return 1
+    done
+}
+
+# The netdev was down for its way into the pod, and a link may need seconds to come up.
+tries=30
+until ready || [ "$tries" -eq 0 ]; do
+    tries=$((tries - 1))
+    sleep 1
+done
+
 section limits
 cat /proc/self/limits
 
