@@ -216,3 +216,22 @@ def test_the_script_says_what_it_sees() -> None:
     soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     assert found.memlock == ("unlimited" if soft == resource.RLIM_INFINITY else str(soft))
     assert "lo" in found.netdevs
+
+
+def test_the_script_waits_for_a_link(tmp_path: Path) -> None:
+    """A tree stands in for /dev and /sys, and the link comes up while the script sleeps."""
+    device, verbs = tmp_path / "class/infiniband/mlx5_0", tmp_path / "class/infiniband_verbs/uverbs0"
+    port = device / "ports/1"
+    for directory in (port, verbs, tmp_path / "infiniband", tmp_path / "bin"):
+        directory.mkdir(parents=True)
+    (tmp_path / "infiniband/uverbs0").touch()
+    (verbs / "ibdev").write_text("mlx5_0\n")
+    (port / "link_layer").write_text("InfiniBand\n")
+    (port / "state").write_text("1: DOWN\n")
+    sleep = tmp_path / "bin/sleep"
+    sleep.write_text(f"#!/bin/sh\necho '4: ACTIVE' > {port}/state\n")
+    sleep.chmod(0o755)
+    script = SCRIPT.read_text().replace("/dev/infiniband", f"{tmp_path}/infiniband").replace("/sys/", f"{tmp_path}/")
+    environment = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "ZEROCOPY_SERVER": "", "ZEROCOPY_PEER": ""}
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert "mlx5_0 1 InfiniBand 4: ACTIVE" in done.stdout
