@@ -129,9 +129,10 @@ class _Planner:
         if not misfits:
             return
         text = _claims_text.misfits(misfits, self.hosts)
+        linked = fit.whatever_the_links()
         if len(misfits) < len(self.nodes):
             self.result.warnings.append(f"{self.template.name} does not fit everywhere. {text}")
-        elif any(self._fits(fit.whatever_the_links(), node, choice) for node in self.nodes):
+        elif any(self._fits(linked, node, choice) for node in self.nodes):
             why = f"can be satisfied on no node while NICs have no link. {text}"
             self.result.warnings.append(f"{self.template.name} {why}")
         elif any(node.may_hide_nics for node, _why in misfits) and self.template.nics != 0:
