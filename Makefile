@@ -42,7 +42,7 @@ lab: $(VENV)/dev $(COLLECTION) ## the playbooks on QEMU guests with real kernels
 	@rm -f $(RECORD); ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm || \
 	  { [ ! -e $(RECORD) ] || python tests/lab/failed.py $(RECORD); exit 1; }
 
-# An hour and more in emulated guests, which is why CI does not run it.
+# Half an hour and more in emulated guests, which is why CI does not run it.
 cluster: $(VENV)/dev $(COLLECTION) ## claims and pods on QEMU guests that are nodes of a real cluster (root, Go)
 	@rm -f build/cluster/record.jsonl; ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s cluster || \
 	  { [ ! -e build/cluster/record.jsonl ] || python tests/lab/failed.py build/cluster/record.jsonl; exit 1; }
