@@ -123,18 +123,12 @@ def _lasting(wanted: _Unfit, unfit: _Unfit) -> Optional[str]:
     return None
 
 
-# What follows the link; one that is down in this moment may be up in the next.
+# DRANET publishes the state with the netdev, and hands out a NIC without a link like any other.
 LINKED = f'!("state" in {_NIC}) || {_NIC}.state == "up"'
 
 
-def _linked(wanted: _Unfit, down: _Unfit) -> Optional[str]:
-    """Tells NICs without a link from the others, by what follows the link."""
-    states = [device.attributes.get(_slices.STATE, "up") for _node, device, _why in wanted]
-    if all(device.attributes.get(_slices.STATE, "up") != "up" for _node, device, _why in down) and set(states) <= {
-        "up"
-    }:
-        return LINKED
-    return None
+def _looks_linked(device: Device) -> bool:
+    return device.attributes.get(_slices.STATE, "up") == "up"
 
 
 def _told(found: _Unfit, hosts: Dict[str, List[str]]) -> str:
@@ -169,11 +163,13 @@ def of_nics(pick: NicPick, nodes: Sequence[Node], hosts: Dict[str, List[str]]) -
             result.problems.append(f"{text}: {_told(unfit, hosts)}")
         else:
             result.expressions.append(expression)
-    if down and wanted:
-        expression = _linked(wanted, down)
-        if expression is None:
-            result.warnings.append(f"a pod may get a NIC without a link: {_told(down, hosts)}")
-        else:
-            result.expressions.append(expression)
+    # An InfiniBand port works while its netdev is down.
+    told = all(_looks_linked(device) for _node, device, _why in wanted)
+    if told:
+        # Also while every link is up, or the objects would change whenever one goes or comes back.
+        result.expressions.append(LINKED)
+    untold = [one for one in down if not told or _looks_linked(one[1])]
+    if untold:
+        result.warnings.append(f"a pod may get a NIC without a link: {_told(untold, hosts)}")
     result.expressions += pick.selectors
     return result

@@ -121,6 +121,15 @@ class _Planner:
     def _fits(fit: Fit, node: Node, choice: _claims_align.Choice) -> bool:
         return any(fit.fits(node, layout) for layout in choice.layouts)
 
+    def _choice(self, fit: Fit) -> _claims_align.Choice:
+        """By what the nodes have, unless it takes the links there are now to fit anywhere."""
+        lasting, now = (
+            _claims_align.choose(one, self.nodes, self.hosts, self.wanted.gpu)
+            for one in (fit.whatever_the_links(), fit)
+        )
+        fitting = [any(self._fits(fit, node, choice) for node in self.nodes) for choice in (lasting, now)]
+        return now if fitting == [False, True] else lasting
+
     def _check_fit(self, fit: Fit, choice: _claims_align.Choice) -> None:
         misfits = []
         for node in self.nodes:
@@ -181,7 +190,7 @@ class _Planner:
             return self.result
         fit = Fit(self.template, gpu, nic, frozenset(self.unknown))
         try:
-            choice = _claims_align.choose(fit, self.nodes, self.hosts, self.wanted.gpu)
+            choice = self._choice(fit)
             self._lines(fit, choice)
             self._check_fit(fit, choice)
             self._elsewhere(fit, choice, others, hosts_of_others)

@@ -191,6 +191,14 @@ def test_objects(facts_of: Facts) -> None:
                             "name": "nic",
                             "exactly": {
                                 "deviceClassName": "zerocopy-rdma-nic",
+                                "selectors": [
+                                    {
+                                        "cel": {
+                                            "expression": '!("state" in device.attributes["dra.net"])'
+                                            ' || device.attributes["dra.net"].state == "up"'
+                                        }
+                                    }
+                                ],
                                 "allocationMode": "ExactCount",
                                 "count": 1,
                             },

@@ -55,6 +55,50 @@ def test_a_cable_that_is_out_stops_no_run(facts_of: Facts) -> None:
     assert "can be satisfied on no node" in problem
 
 
+def with_link_down(facts: dict[str, Any], *hcas: str) -> dict[str, Any]:
+    """Facts while these HCAs have no link."""
+    result = copy.deepcopy(facts)
+    result["usable"] = [one for one in result["usable"] if one["hca"] not in hcas]
+    reason = {"code": "port_down", "text": "port state is DOWN"}
+    result["excluded"] += [
+        {"hca": one["hca"], "port": 1, "reasons": [reason]} for one in facts["usable"] if one["hca"] in hcas
+    ]
+    for port in (port for hca in result["hcas"] if hca["name"] in hcas for port in hca["ports"]):
+        port["state"] = "DOWN"
+        if port["netdev"]:
+            port["netdev"]["state"] = "down"
+    return result
+
+
+@pytest.mark.parametrize(("nodes", "wanted", "align", "names"), CASES)
+def test_a_link_that_goes_changes_no_object(
+    facts_of: Facts, nodes: list[str], wanted: dict[str, Any], align: str, names: list[str]
+) -> None:
+    facts = {name: facts_of(name) for name in nodes}
+    linked = plan(facts, template(**wanted))
+    assert linked.problems == []
+    every = {name: [one["hca"] for one in of_node["usable"]] for name, of_node in facts.items()}
+    down = [(name, [hca]) for name, hcas in every.items() for hca in hcas] + list(every.items())
+    for name, hcas in down:
+        found = plan({**facts, name: with_link_down(facts[name], *hcas)}, template(**wanted))
+        assert (found.objects, found.problems) == (linked.objects, [])
+    # As before the first run has brought them up.
+    found = plan({name: with_link_down(facts[name], *every[name]) for name in nodes}, template(**wanted))
+    assert (found.objects, found.problems) == (linked.objects, [])
+
+
+def test_ports_that_nobody_cables_stand_in_no_claim_s_way(facts_of: Facts) -> None:
+    facts = facts_of("h100-03")
+    wanted = template(gpus=8, nics=2)
+    assert plan({"n1": facts}, wanted).text.startswith("one (group), pcie_root: ")
+    half = with_link_down(facts, *(hca["name"] for hca in facts["hcas"] if hca["pci"]["numa_node"] == 0))
+    found = plan({"n1": half}, wanted)
+    (spec,) = right(found)
+    assert found.warnings == []
+    assert found.text.startswith("one (group), none: counts only")
+    assert allocated(published(half), spec) is not None
+
+
 def test_without_a_state_a_nic_without_cable_is_a_warning(facts_of: Facts) -> None:
     found = plan({"n1": facts_of("a100-01")}, template(nics=1), rdma_driver_move_ib_interfaces=False)
     assert right(found)
@@ -99,7 +143,7 @@ def test_a_nic_that_is_none_for_workloads_is_never_handed_out(facts_of: Facts) -
         for name, hca, facts in (("n1", "mlx5_0", one), ("n2", "mlx5_1", other))
     ]
     (spec,) = right(_claims.plan(hosts))
-    assert "selectors" not in spec["requests"][0]["exactly"]
+    assert selectors(spec["requests"][0]["exactly"]) == [STATE]
 
 
 def without_netdevs(devices: list[Device]) -> list[Device]:
@@ -134,7 +178,7 @@ def test_a_selector_that_cannot_be_evaluated_is_said_to_be_so(facts_of: Facts) -
     odd = "sets.contains([1], [1])"
     found = plan({"n1": facts_of("v100-01")}, template(nics=1, nic={"selectors": [odd]}))
     (spec,) = right(found)
-    assert selectors(spec["requests"][0]["exactly"]) == [odd]
+    assert selectors(spec["requests"][0]["exactly"]) == [STATE, odd]
     (warning,) = found.warnings
     assert "cannot be evaluated here" in warning
     assert "rdma_claims_templates[0].nic.selectors[0]" in warning
