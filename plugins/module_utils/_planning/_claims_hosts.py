@@ -103,7 +103,7 @@ def nodes(members: Sequence[Member], published: Sequence[_slices.Device]) -> Dic
             )
             devices = devices + [device for device in expected if device.driver not in drivers]
         if devices or host.facts is not None:
-            node = _claims_node.node(host.name, host.group, devices, host.facts, selectors)
-            node.may_hide_nics = _slices_predict.may_hide_nics(host.facts or {}, _slices.DRANET in drivers)
-            found[host.name] = node
+            found[host.name] = _claims_node.node(
+                host.name, host.group, devices, host.facts, selectors, _slices.DRANET in drivers
+            )
     return found

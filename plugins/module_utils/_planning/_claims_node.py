@@ -138,11 +138,20 @@ def _key(node: Node) -> str:
 
 
 def node(
-    name: str, group: str, devices: Sequence[Device], facts: Optional[Mapping[str, Any]], selectors: Sequence[str] = ()
+    name: str,
+    group: str,
+    devices: Sequence[Device],
+    facts: Optional[Mapping[str, Any]],
+    selectors: Sequence[str],
+    published: bool,
 ) -> Node:
-    """A node from what its drivers publish and from its facts. ``selectors`` are all that people wrote themselves."""
+    """A node from its devices and from its facts.
+
+    ``selectors`` are all that people wrote themselves, ``published`` is whether the NICs are those that DRANET
+    publishes and not those it is expected to.
+    """
     found = Node(name, group, list(devices), _ports(facts) if facts else {}, _numa(devices, facts))
-    found.may_hide_nics = _slices_predict.may_hide_nics(facts or {})
+    found.may_hide_nics = _slices_predict.may_hide_nics(facts or {}, published)
     # An attribute that somebody's selector looks at may tell nodes apart.
     left_out = frozenset(one for one in IDENTITIES if not any(one.split("/")[1] in text for text in selectors))
     found.device_keys = [_device_key(device, left_out) for device in found.devices]
