@@ -44,8 +44,8 @@ def _some(places: Sequence[str]) -> str:
 class Fit:
     """A template with its expressions; ``gpu`` and ``nic`` have one list for each of their alternatives.
 
-    Expressions in ``unknown`` cannot be evaluated here and count as true. All methods that look at a node raise
-    FailedSelectorError.
+    Expressions in ``unknown`` cannot be evaluated here and count as true, and without ``links`` so do those that fail
+    on a NIC without a link. All methods that look at a node raise FailedSelectorError.
     """
 
     def __init__(
@@ -54,23 +54,27 @@ class Fit:
         gpu: Sequence[Sequence[str]],
         nic: Sequence[Sequence[str]],
         unknown: FrozenSet[str] = frozenset(),
+        links: bool = True,
     ) -> None:
-        self.template, self.gpu, self.nic, self.unknown = template, gpu, nic, unknown
+        self.template, self.gpu, self.nic, self.unknown, self.links = template, gpu, nic, unknown, links
         self._known: Dict[Tuple[str, bool, int, Tuple[str, ...]], FrozenSet[int]] = {}
         self._true: Dict[Tuple[str, str], bool] = {}
 
     def whatever_the_links(self) -> Fit:
         """The same without the expression that leaves out NICs while they have no link."""
         nic = [[one for one in expressions if one != _claims_selectors.LINKED] for expressions in self.nic]
-        return Fit(self.template, self.gpu, nic, self.unknown)
+        return Fit(self.template, self.gpu, nic, self.unknown, links=False)
 
     def _is_true(self, expression: str, node: Node, place: int) -> bool:
-        key = (expression, node.device_keys[place])
+        key, device = (expression, node.device_keys[place]), node.devices[place]
         if key not in self._true:
             try:
-                self._true[key] = expression in self.unknown or _cel.matches(expression, node.devices[place])
+                self._true[key] = expression in self.unknown or _cel.matches(expression, device)
             except _cel.SelectorError as error:
-                raise FailedSelectorError(expression, node, node.devices[place], str(error)) from error
+                # What it asks for may come with the link.
+                if self.links or _claims_selectors.looks_linked(device):
+                    raise FailedSelectorError(expression, node, device, str(error)) from error
+                self._true[key] = True
         return self._true[key]
 
     def _matching(self, node: Node, is_gpu: bool, number: int, further: Tuple[str, ...]) -> FrozenSet[int]:

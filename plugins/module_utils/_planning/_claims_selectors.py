@@ -127,7 +127,8 @@ def _lasting(wanted: _Unfit, unfit: _Unfit) -> Optional[str]:
 LINKED = f'!("state" in {_NIC}) || {_NIC}.state == "up"'
 
 
-def _looks_linked(device: Device) -> bool:
+def looks_linked(device: Device) -> bool:
+    """What the expression above says of a NIC."""
     return device.attributes.get(_slices.STATE, "up") == "up"
 
 
@@ -164,11 +165,11 @@ def of_nics(pick: NicPick, nodes: Sequence[Node], hosts: Dict[str, List[str]]) -
         else:
             result.expressions.append(expression)
     # An InfiniBand port works while its netdev is down.
-    told = all(_looks_linked(device) for _node, device, _why in wanted)
+    told = all(looks_linked(device) for _node, device, _why in wanted)
     if told:
         # Also while every link is up, or the objects would change whenever one goes or comes back.
         result.expressions.append(LINKED)
-    untold = [one for one in down if not told or _looks_linked(one[1])]
+    untold = [one for one in down if not told or looks_linked(one[1])]
     if untold:
         result.warnings.append(f"a pod may get a NIC without a link: {_told(untold, hosts)}")
     result.expressions += pick.selectors

@@ -99,6 +99,23 @@ def test_ports_that_nobody_cables_stand_in_no_claim_s_way(facts_of: Facts) -> No
     assert allocated(published(half), spec) is not None
 
 
+def test_a_selector_that_needs_a_link_is_not_tried_without_one(facts_of: Facts) -> None:
+    facts = facts_of("v100-01")
+    for hca in facts["hcas"]:
+        hca["ports"][0]["netdev"]["addresses"] = [f"10.0.0.{hca['ports'][0]['number']}/24"]
+    # No scheduler gets to it where the expressions before it are false.
+    own = 'device.attributes["dra.net"].ipv4.startsWith("10.")'
+    for wanted in (template(gpus=1, nics=1, nic={"selectors": [own]}), template(nics=2, nic={"selectors": [own]})):
+        linked = plan({"n1": facts}, wanted)
+        right(linked)
+        for hcas in (["mlx5_0"], ["mlx5_0", "mlx5_1"]):
+            down = with_link_down(facts, *hcas)
+            for hca in (one for one in down["hcas"] if one["name"] in hcas):
+                hca["ports"][0]["netdev"]["addresses"] = []
+            found = plan({"n1": down}, wanted)
+            assert (found.objects, found.problems) == (linked.objects, [])
+
+
 def test_without_a_state_a_nic_without_cable_is_a_warning(facts_of: Facts) -> None:
     found = plan({"n1": facts_of("a100-01")}, template(nics=1), rdma_driver_move_ib_interfaces=False)
     assert right(found)
