@@ -104,6 +104,6 @@ def nodes(members: Sequence[Member], published: Sequence[_slices.Device]) -> Dic
             devices = devices + [device for device in expected if device.driver not in drivers]
         if devices or host.facts is not None:
             found[host.name] = _claims_node.node(
-                host.name, host.group, devices, host.facts, selectors, _slices.DRANET in drivers
+                host.name, host.group, devices, host.facts, selectors, published=_slices.DRANET in drivers
             )
     return found

@@ -121,16 +121,18 @@ class _Planner:
     def _fits(fit: Fit, node: Node, choice: _claims_align.Choice) -> bool:
         return any(fit.fits(node, layout) for layout in choice.layouts)
 
-    def _choice(self, fit: Fit) -> _claims_align.Choice:
-        """By what the nodes have, unless it takes the links there are now to fit anywhere."""
-        lasting, now = (
-            _claims_align.choose(one, self.nodes, self.hosts, self.wanted.gpu)
-            for one in (fit.whatever_the_links(), fit)
-        )
-        fitting = [any(self._fits(fit, node, choice) for node in self.nodes) for choice in (lasting, now)]
-        return now if fitting == [False, True] else lasting
+    def _fits_somewhere(self, fit: Fit, choice: _claims_align.Choice) -> bool:
+        return any(self._fits(fit, node, choice) for node in self.nodes)
 
-    def _check_fit(self, fit: Fit, choice: _claims_align.Choice) -> None:
+    def _choice(self, fit: Fit, linked: Fit) -> _claims_align.Choice:
+        """By what the nodes have, unless it takes the links there are now to fit anywhere."""
+        lasting = _claims_align.choose(linked, self.nodes, self.hosts, self.wanted.gpu)
+        if self._fits_somewhere(fit, lasting):
+            return lasting
+        now = _claims_align.choose(fit, self.nodes, self.hosts, self.wanted.gpu)
+        return now if self._fits_somewhere(fit, now) else lasting
+
+    def _check_fit(self, fit: Fit, linked: Fit, choice: _claims_align.Choice) -> None:
         misfits = []
         for node in self.nodes:
             if not self._fits(fit, node, choice):
@@ -138,10 +140,9 @@ class _Planner:
         if not misfits:
             return
         text = _claims_text.misfits(misfits, self.hosts)
-        linked = fit.whatever_the_links()
         if len(misfits) < len(self.nodes):
             self.result.warnings.append(f"{self.template.name} does not fit everywhere. {text}")
-        elif any(self._fits(linked, node, choice) for node in self.nodes):
+        elif self._fits_somewhere(linked, choice):
             why = f"can be satisfied on no node while NICs have no link. {text}"
             self.result.warnings.append(f"{self.template.name} {why}")
         elif any(node.may_hide_nics for node, _why in misfits) and self.template.nics != 0:
@@ -189,10 +190,11 @@ class _Planner:
         if self.result.problems:
             return self.result
         fit = Fit(self.template, gpu, nic, frozenset(self.unknown))
+        linked = fit.whatever_the_links()
         try:
-            choice = self._choice(fit)
+            choice = self._choice(fit, linked)
             self._lines(fit, choice)
-            self._check_fit(fit, choice)
+            self._check_fit(fit, linked, choice)
             self._elsewhere(fit, choice, others, hosts_of_others)
             self._objects(fit, choice)
         except FailedSelectorError as error:
