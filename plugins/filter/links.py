@@ -63,7 +63,7 @@ from ansible.vars.hostvars import HostVarsVars
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _links, _variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 _PARTS = ("links", "unmanaged", "warnings")
 

@@ -60,7 +60,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _prepare, _variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 _ALSO = ("ansible_host",)

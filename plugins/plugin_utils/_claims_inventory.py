@@ -12,7 +12,7 @@ from typing import Any, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_hosts import Host
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 _PREFIXES = ("rdma_claims", "rdma_driver_", "rdma_links_", "rdma_discover_expect_")

@@ -68,7 +68,7 @@ def variables(inventory: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
 
 def complaint(inventory: dict[str, Any], case: Case, lines: list[str]) -> str:
     """Why these messages are not the ones that the case wants, or nothing."""
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
     variable = case.variable or next(iter(case.set))
     expected = re.compile(f"^{re.escape(fold(hosts_of(inventory, case)))}: {re.escape(variable)} .*(?:{case.message})")

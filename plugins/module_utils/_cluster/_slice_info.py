@@ -23,16 +23,16 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects im
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import JSON, METADATA_LIST, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._slice_wait import until_published
-from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
     _slices,
     _slices_compare,
     _slices_expected,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._driver_objects import GROUP_LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices_compare import Compared, Seen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices_expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 SUBSETS = ("slices", "devices")
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils import _topology
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, GpuAffinity, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import (
     _gpu,
     _infiniband,
@@ -23,7 +24,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import (
     _system,
     _warnings,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Gpu, GpuAffinity, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
 
 SUBSETS = ("hcas", "counters", "gpus", "affinity", "system")
@@ -64,7 +64,7 @@ def _acs(
     for gpu, entry in zip(gpus, entries):
         for name in entry.nearest:
             if entry.paths[name] in ("PIX", "PXB"):
-                left, right, _shared = _topology.bridges_between(gpu.pci, places[name])
+                left, right, _shared = topology.bridges_between(gpu.pci, places[name])
                 for address in left + right:
                     if address not in found:
                         found[address] = _pci.acs_redirects(tree, address)
@@ -107,7 +107,7 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
         _add_max_rates(hcas)
 
     numa_nodes = _system.numa_nodes(tree)
-    affinity = _topology.affinity(gpus, hcas, _selection.assignable(usable, excluded), len(numa_nodes))
+    affinity = topology.affinity(gpus, hcas, _selection.assignable(usable, excluded), len(numa_nodes))
     system = _system.System(numa_nodes=numa_nodes, netns_mode=nldev.netns_mode if nldev else _system.netns_mode(tree))
     if "affinity" in options.subsets:
         system.acs = _acs(tree, gpus, hcas, affinity)
@@ -124,7 +124,7 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
     warnings = _warnings.warnings(hcas, gpus, nics, usable, excluded, options.drivers, system)
     warnings += _warnings.unreadable(tree.unreadable)
     facts: Dict[str, Any] = {
-        "signature": _topology.signature(gpus, hcas, len(numa_nodes)),
+        "signature": topology.signature(gpus, hcas, len(numa_nodes)),
         "sources": sources,
         "unreadable": sorted(path for path, reason in tree.unreadable.items() if reason == "permission"),
         "warnings": [asdict(warning) for warning in warnings],

@@ -15,8 +15,8 @@ from __future__ import annotations
 import re
 from typing import List, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Gpu, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
 
 DEFAULT_VENDORS = ("10de", "1002")

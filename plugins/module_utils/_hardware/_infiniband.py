@@ -12,10 +12,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import CharDevice, Gid, Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import CharDevice, Gid, Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree, is_number, text_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 CLASS = "sys/class/infiniband"
 

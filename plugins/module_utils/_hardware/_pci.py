@@ -16,7 +16,7 @@ import re
 import struct
 from typing import List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import PcieLink, PciFunction, Sriov
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import PcieLink, PciFunction, Sriov
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
 
 DEVICES = "sys/bus/pci/devices"

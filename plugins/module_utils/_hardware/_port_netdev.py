@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Netdev, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _infiniband, _netdev, _pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Hca, Netdev, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import List, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netdev
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     Excluded,
     Hca,
     Netdev,
@@ -19,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model imp
     Reason,
     Usable,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
 
 # PCI drivers of the NICs that GPU clusters use for RDMA. Drivers of server LAN ports that happen to offer RDMA

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import CharDevice, Gpu, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _infiniband, _pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import CharDevice, Gpu, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree, is_number
 
 _RDMA_MODULES = ("ib_core", "ib_uverbs", "ib_umad", "rdma_cm", "rdma_ucm")

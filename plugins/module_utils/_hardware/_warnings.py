@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     Excluded,
     Gpu,
     Hca,

@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_state impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._report import as_result
 
 if TYPE_CHECKING:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Hca
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca
     from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_bus import Snapshot
 
 CONCERN = "nm_links"

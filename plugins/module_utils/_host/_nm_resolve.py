@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_interfaces
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_request import Selector
 
 if TYPE_CHECKING:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Hca, Port
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Port
 
 # The first 12 of an IPoIB address's 20 octets (flags, queue pair, subnet prefix) change when the interface is made anew
 # or the subnet manager says so. NetworkManager compares the port GUID alone, the last 8 (nm_utils_hwaddr_matches), so

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._host._report import
 
 if TYPE_CHECKING:
     # Needed only where something has to change, and loading is what the module's steady state costs.
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Hca
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca
     from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_bus import Device, Snapshot
 
 

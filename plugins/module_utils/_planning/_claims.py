@@ -15,7 +15,6 @@ import contextlib
 from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
     _claims_hosts,
     _claims_intent,
@@ -30,13 +29,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_hosts import Found, Host, Member
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Claim, Intent, Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
-    PlanError,
-    Problem,
-    messages,
-    wrong,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages, wrong
 
 # firstAvailable (DRAPrioritizedList) is on by default from here on.
 _FIRST_AVAILABLE = (1, 34)

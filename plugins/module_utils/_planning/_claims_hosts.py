@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Intent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
 Found = List[Tuple[str, Problem]]
 

@@ -13,9 +13,7 @@ import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _addresses,
     _allocate,
-    _claims_quantity,
     _claims_versions,
     _dranet_parameters,
 )
@@ -26,11 +24,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_mo
     NicPick,
     Template,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
-    PlanError,
-    Problem,
-    wrong,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses, quantity
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 NAMESPACES, TEMPLATES, CLAIMS = "rdma_claims_namespaces", "rdma_claims_templates", "rdma_claims_claims"
 NIC_CLASS, GPU_CLASS = "rdma_claims_nic_class", "rdma_claims_gpu_class"
@@ -86,7 +81,7 @@ def _picks(at: str, given: Mapping[str, Any], make: Any) -> Tuple[Tuple[Any, ...
         for place, text in enumerate(values["selectors"]):
             problems += _of_selector(f"{where}.selectors[{place}]", text)
         size = values.get("min_memory")
-        if size is not None and (_claims_quantity.quantity(size) or 0) <= 0:
+        if size is not None and (quantity.quantity(size) or 0) <= 0:
             problems.append(wrong(f"{where}.min_memory", size, "it must be a quantity like 80G or 40Gi"))
         rate = values.get("min_rate")
         if rate is not None and rate <= 0:
@@ -207,7 +202,7 @@ def _claim(at: str, entry: Mapping[str, Any], dranet: _claims_versions.Numbers) 
     problems += wrong_parameters
     for text in claim.addresses:
         try:
-            _addresses.interface(claim.address_at, text)
+            addresses.interface(claim.address_at, text)
         except PlanError as error:
             problems.append(error.problem)
     return claim, problems

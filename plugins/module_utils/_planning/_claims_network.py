@@ -12,15 +12,15 @@ import ipaddress
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _addresses,
     _claims_versions,
     _dranet_parameters,
     _slices,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Claim
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, ports_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem, shown, wrong
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
 
 def of_nics(at: str, parameters: Mapping[str, Any], node: Node, nics: Sequence[Device]) -> Iterator[Problem]:
@@ -44,7 +44,7 @@ def _ips(texts: Sequence[str]) -> Set[str]:
 
 
 def of_host(
-    claim: Claim, current: Sequence[str], planned: Optional[_addresses.Interface], dranet: _claims_versions.Numbers
+    claim: Claim, current: Sequence[str], planned: Optional[addresses.Interface], dranet: _claims_versions.Numbers
 ) -> Iterator[Problem]:
     """What does not go with the addresses of the host on this NIC.
 
@@ -75,7 +75,7 @@ def _rail(host: str, rail: int) -> str:
 
 
 def taken(
-    claims: Sequence[Tuple[Claim, str, int]], planned: Mapping[str, Mapping[int, _addresses.Interface]]
+    claims: Sequence[Tuple[Claim, str, int]], planned: Mapping[str, Mapping[int, addresses.Interface]]
 ) -> List[Tuple[str, Problem]]:
     """Addresses of claims, each with its host and rail, that another claim or a host has.
 

@@ -19,8 +19,8 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_versions, _slices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import GpuPick, NicPick
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, verdict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 _NIC, _GPU = f'device.attributes["{_slices.DRANET}"]', f'device.attributes["{_slices.GPU_DRIVER}"]'
 _GPU_CAPACITY = f'device.capacity["{_slices.GPU_DRIVER}"]'

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _addresses,
     _claims_network,
     _claims_objects,
     _claims_selectors,
@@ -25,12 +24,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import Ask, Layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Claim, Intent, NicPick
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, verdict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
-    PlanError,
-    Problem,
-    wrong,
-)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 _LAYOUT = Layout((Ask("nic", False, 1),))
 
@@ -44,17 +40,17 @@ class Bound:
     device: Device
     rail: int = -1
     current: List[str] = field(default_factory=list)
-    planned: Optional[_addresses.Interface] = None
+    planned: Optional[addresses.Interface] = None
 
 
 def _rails(
     host: str, values: Mapping[str, Any], facts: Mapping[str, Any], at_least: int
-) -> Tuple[Dict[int, _links_ports.Port], Dict[int, _addresses.Interface]]:
+) -> Tuple[Dict[int, _links_ports.Port], Dict[int, addresses.Interface]]:
     """The port and the planned address of each rail, as far as the variables of the role ``rdma_links`` are right."""
-    planned: Dict[int, _addresses.Interface] = {}
+    planned: Dict[int, addresses.Interface] = {}
     rails = at_least
     with contextlib.suppress(PlanError):
-        rails = max(rails, _addresses.number_of_rails(_addresses.intent(values)))
+        rails = max(rails, addresses.number_of_rails(addresses.intent(values)))
         planned = _links.addresses(host, values)
     texts = {rail: str(address.ip) for rail, address in planned.items()}
     named = values.get(_links_ports.PORTS) or []

@@ -26,8 +26,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_la
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Intent, Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, verdict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_text import Hosts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem, shown, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
 
 @dataclass

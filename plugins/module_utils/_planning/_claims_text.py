@@ -12,7 +12,7 @@ from typing import Dict, List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_fit import Fit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 Hosts = Dict[str, List[str]]
 

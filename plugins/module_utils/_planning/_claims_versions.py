@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import Any, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import PlanError, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, wrong
 
 DRANET_VERSION, GPU_VERSION = "rdma_driver_dranet_version", "rdma_driver_gpu_version"
 

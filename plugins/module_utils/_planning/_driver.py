@@ -22,8 +22,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
     _variables,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._driver_objects import GROUP_LABEL, Driver
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
     Problem,
     messages,

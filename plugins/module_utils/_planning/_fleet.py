@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Counter, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import ranges
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 COLUMNS = ("host", "group", "hca", "port", "link_layer", "state", "rate", "netdev", "numa", "gpus", "note")
 

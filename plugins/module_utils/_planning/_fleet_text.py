@@ -13,7 +13,7 @@ import io
 from typing import Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._fleet import COLUMNS, Fleet, Group, alike
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 DETAILS = ("auto", "full", "summary")
 # Beyond this many hosts a terminal page no longer holds the table and only what differs is worth reading.

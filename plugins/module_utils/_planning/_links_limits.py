@@ -15,11 +15,7 @@ from __future__ import annotations
 import re
 from typing import Any, Iterator, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
-    PlanError,
-    Problem,
-    wrong,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 MTU, MODE, PKEYS, VLAN = "rdma_links_mtu", "rdma_links_transport_mode", "rdma_links_pkeys", "rdma_links_vlan"
 

@@ -17,19 +17,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _addresses,
-    _links,
-    _prepare_values,
-    _variables,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
-    PlanError,
-    Problem,
-    messages,
-    wrong,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _links, _prepare_values, _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages, wrong
 
 Found = Iterator[Tuple[str, Problem]]
 
@@ -57,23 +48,23 @@ class _Checked:
     host: Host
     values: Dict[str, Any]
     problems: List[Problem]
-    planned: Dict[int, _addresses.Interface] = field(default_factory=dict)
+    planned: Dict[int, addresses.Interface] = field(default_factory=dict)
 
 
 def _reserved(values: Mapping[str, Any]) -> Iterator[Problem]:
-    own: List[Tuple[str, _addresses.Network]] = []
+    own: List[Tuple[str, addresses.Network]] = []
     try:
-        networks = _addresses.rail_networks(_addresses.intent(values))
+        networks = addresses.rail_networks(addresses.intent(values))
     except PlanError:
         return
     for rail, one in enumerate(networks):
-        name = _addresses.SUBNET if values.get(_addresses.SUBNET) else f"{_addresses.RAIL_SUBNETS}[{rail}]"
+        name = addresses.SUBNET if values.get(addresses.SUBNET) else f"{addresses.RAIL_SUBNETS}[{rail}]"
         if one is not None and (name, one) not in own:
             own.append((name, one))
-    for position, text in enumerate(values.get(_addresses.RESERVED) or []):
-        at = f"{_addresses.RESERVED}[{position}]"
+    for position, text in enumerate(values.get(addresses.RESERVED) or []):
+        at = f"{addresses.RESERVED}[{position}]"
         try:
-            reserved = _addresses.network(at, text)
+            reserved = addresses.network(at, text)
         except PlanError as error:
             yield error.problem
             continue
@@ -104,42 +95,42 @@ def _check(host: Host, known: _variables.Options) -> _Checked:
 
 def _name_of(checked: _Checked, rail: int) -> str:
     values = checked.values
-    if str(rail) in map(str, values.get(_addresses.ADDRESSES) or {}):
-        return f"{_addresses.ADDRESSES}[{rail}]"
-    return _addresses.SUBNET if values.get(_addresses.SUBNET) else f"{_addresses.RAIL_SUBNETS}[{rail}]"
+    if str(rail) in map(str, values.get(addresses.ADDRESSES) or {}):
+        return f"{addresses.ADDRESSES}[{rail}]"
+    return addresses.SUBNET if values.get(addresses.SUBNET) else f"{addresses.RAIL_SUBNETS}[{rail}]"
 
 
 def _duplicates(every: Sequence[_Checked]) -> Found:
     """Addresses that several hosts would get; for planned ones one problem per network, however many there are."""
-    owners: DefaultDict[Tuple[_addresses.Network, int], List[Tuple[_Checked, int]]] = defaultdict(list)
+    owners: DefaultDict[Tuple[addresses.Network, int], List[Tuple[_Checked, int]]] = defaultdict(list)
     for checked in every:
         for rail, address in checked.planned.items():
             owners[address.network, int(address.ip)].append((checked, rail))
-    told: Dict[_addresses.Network, Problem] = {}
+    told: Dict[addresses.Network, Problem] = {}
     for (network, _number), several in owners.items():
         names = [checked.host.name for checked, _rail in several]
         if len(several) < 2 or not any(checked.host.chosen for checked, _rail in several):
             continue
-        explicit = [one for one in several if _name_of(*one).startswith(_addresses.ADDRESSES)]
+        explicit = [one for one in several if _name_of(*one).startswith(addresses.ADDRESSES)]
         checked, rail = explicit[0] if explicit else several[0]
         variable, address = _name_of(checked, rail), checked.planned[rail]
         if explicit:
             problem = Problem(variable, f"is '{address}', but {fold(names)} would all have it: addresses must differ")
         else:
             text = f"is not unique, {fold(names)} would all get {address} from {variable}: set free numbers"
-            problem = told.setdefault(network, Problem(_addresses.HOST_NUMBER, text))
+            problem = told.setdefault(network, Problem(addresses.HOST_NUMBER, text))
         for name in names:
             yield name, problem
 
 
 def _overlaps(every: Sequence[_Checked]) -> Found:
     """Networks that overlap without being the same: then hosts disagree on who is a neighbour."""
-    users: DefaultDict[_addresses.Network, List[Tuple[_Checked, int]]] = defaultdict(list)
+    users: DefaultDict[addresses.Network, List[Tuple[_Checked, int]]] = defaultdict(list)
     for checked in every:
         for rail, address in checked.planned.items():
             users[address.network].append((checked, rail))
-    around: List[_addresses.Network] = []
-    folded: Dict[_addresses.Network, str] = {}
+    around: List[addresses.Network] = []
+    folded: Dict[addresses.Network, str] = {}
     ordered = sorted(users, key=lambda one: (one.version, int(one.network_address), one.prefixlen))
     for inner in ordered:
         # Networks are nested or apart, so those around this one are what is left of the stack.
@@ -159,14 +150,14 @@ def _overlaps(every: Sequence[_Checked]) -> Found:
 
 def _management(every: Sequence[_Checked]) -> Found:
     """Networks of RDMA links in which Ansible reaches hosts."""
-    users: DefaultDict[_addresses.Network, Dict[str, Tuple[_Checked, int]]] = defaultdict(dict)
+    users: DefaultDict[addresses.Network, Dict[str, Tuple[_Checked, int]]] = defaultdict(dict)
     for checked in every:
         for rail, address in checked.planned.items():
             users[address.network].setdefault(checked.host.name, (checked, rail))
-    by_size: DefaultDict[Tuple[int, int], Dict[int, _addresses.Network]] = defaultdict(dict)
+    by_size: DefaultDict[Tuple[int, int], Dict[int, addresses.Network]] = defaultdict(dict)
     for one in users:
         by_size[one.version, one.prefixlen][int(one.network_address)] = one
-    reached: DefaultDict[_addresses.Network, List[str]] = defaultdict(list)
+    reached: DefaultDict[addresses.Network, List[str]] = defaultdict(list)
     for checked in every:
         try:
             at = ipaddress.ip_address(str(checked.host.variables.get("ansible_host") or checked.host.name))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any, Iterator, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
 
 NETNS_MODE = "rdma_kernel_netns_mode"
 MODULES, OPTIONS, BLACKLIST = "rdma_kernel_modules", "rdma_kernel_options", "rdma_kernel_blacklist"

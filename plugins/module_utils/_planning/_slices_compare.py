@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import Problem, messages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Value
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices_expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
 
 # Any of them, being true, brings the pod of NVIDIA's driver to a node (node affinity of its Helm chart).
 GPU_LABELS = (

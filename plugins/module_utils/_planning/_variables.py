@@ -19,12 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
-    PlanError,
-    Problem,
-    shown,
-    wrong,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, shown, wrong
 
 Options = Mapping[str, Mapping[str, Any]]
 

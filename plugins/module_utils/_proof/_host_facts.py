@@ -13,10 +13,10 @@ from collections import Counter
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _fleet
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import PlanError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Node, joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 EXPECT = "rdma_discover_expect_"
 _INTENT = "Look for what is missing or in another mode, or correct {} in the inventory."

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _addresses, _links, _links_ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _links, _links_ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses as values_addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 RING = "host"
 
@@ -87,7 +88,7 @@ class Node:
         variable = self.values.get(_links_ports.PORTS) or []
         if variable or _links.asked(self.values) is not None:
             try:
-                wanted = _addresses.number_of_rails(_addresses.intent(self.values))
+                wanted = values_addresses.number_of_rails(values_addresses.intent(self.values))
                 planned = {rail: str(address.ip) for rail, address in self.addresses().items()}
                 found = _links_ports.rails_of(variable, every, wanted, planned, may_be_away=True)
                 return {rail: port.name for rail, port in found.items()}
@@ -97,7 +98,7 @@ class Node:
         usable = self.usable
         return dict(enumerate(port.name for port in every if (port.hca, port.number) in usable))
 
-    def addresses(self) -> Dict[int, _addresses.Interface]:
+    def addresses(self) -> Dict[int, values_addresses.Interface]:
         """The address that each rail should have. Raises PlanError."""
         return _links.addresses(self.host, self.values)
 

@@ -14,10 +14,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _perftest_parse, _rounds, _threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Map, Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses as values_addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 PREFIX = "rdma_verify_"
 # Seconds from the end of one client to the start of the next, at most.
@@ -56,7 +56,7 @@ def _set(node: Node, name: str) -> Any:
     return node.values[PREFIX + name]
 
 
-def _interfaces(port: Map) -> List[_addresses.Interface]:
+def _interfaces(port: Map) -> List[values_addresses.Interface]:
     """Addresses of a port's netdev that others can reach, IPv4 first."""
     netdev = port.get("netdev") or {}
     found = [ipaddress.ip_interface(text) for text in netdev.get("addresses") or []]

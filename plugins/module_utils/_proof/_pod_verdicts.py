@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_plan import Pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_report import Report
-from ansible_collections.zerocopy.rdma.plugins.module_utils._topology import PATH_CLASSES
 
 Facts = Mapping[str, Any]
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _report_bandwidth
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import RINGS, VERDICTS, Check, Document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import count
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 BANDWIDTH = "bandwidth"
 # The rings and, in a row of its own, what was measured.

@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import VERDICTS, Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 
 @dataclass

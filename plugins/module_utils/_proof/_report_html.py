@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import (
     _report_bandwidth,
     _report_drawing,
@@ -35,6 +33,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text 
     figure,
     names,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "roles" / "rdma_verify" / "templates"
 # Lower bounds of the shades of a heat map, as fractions of the threshold.

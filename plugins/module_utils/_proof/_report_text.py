@@ -12,8 +12,8 @@ import json
 import re
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document, document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 # What XML 1.0 (section 2.2) has no way to write, and what would move a terminal's cursor. Line breaks are kept.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import count
-from ansible_collections.zerocopy.rdma.plugins.module_utils._topology import PATH_CLASSES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 
 @dataclass

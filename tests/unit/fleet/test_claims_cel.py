@@ -14,8 +14,8 @@ from fractions import Fraction
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _cel
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_quantity import quantity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 DEVICE = Device(
     "gpu.nvidia.com",

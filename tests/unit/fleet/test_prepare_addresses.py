@@ -12,15 +12,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._addresses import Intent
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.addresses import Intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 PROFILE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 
 
 def planned(host: str, **wanted: Any) -> dict[int, str]:
-    return {rail: str(address) for rail, address in _addresses.addresses(host, Intent(**wanted)).items()}
+    return {rail: str(address) for rail, address in addresses.addresses(host, Intent(**wanted)).items()}
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_addresses_are_unique_usable_and_in_their_subnet(fleet: tuple[Intent, li
     wanted, numbers = fleet
     seen: dict[Any, tuple[int, int]] = {}
     for number in numbers:
-        found = _addresses.addresses(f"n{number}", wanted)
-        assert list(found) == list(range(_addresses.number_of_rails(wanted)))
+        found = addresses.addresses(f"n{number}", wanted)
+        assert list(found) == list(range(addresses.number_of_rails(wanted)))
         for rail, address in found.items():
             whole = ipaddress.ip_network(wanted.subnet or wanted.rail_subnets[rail])
             assert address.network == whole
@@ -137,10 +137,10 @@ def test_addresses_are_unique_usable_and_in_their_subnet(fleet: tuple[Intent, li
 def test_rails_up_to_a_power_of_two_move_no_address(fleet: tuple[Intent, list[int]], data: st.DataObject) -> None:
     wanted, numbers = fleet
     assume(wanted.subnet is not None)
-    rails = _addresses.number_of_rails(wanted)
+    rails = addresses.number_of_rails(wanted)
     more = data.draw(st.integers(rails, 1 << (rails - 1).bit_length()))
-    before = _addresses.addresses(f"n{numbers[0]}", wanted)
-    after = _addresses.addresses(f"n{numbers[0]}", Intent(subnet=wanted.subnet, rails=more))
+    before = addresses.addresses(f"n{numbers[0]}", wanted)
+    after = addresses.addresses(f"n{numbers[0]}", Intent(subnet=wanted.subnet, rails=more))
     assert {rail: after[rail] for rail in before} == before
 
 
@@ -153,7 +153,7 @@ def test_rails_up_to_a_power_of_two_move_no_address(fleet: tuple[Intent, list[in
 def test_a_number_without_room_is_told_a_network_that_has_it(subnet: str, rails: int, number: int) -> None:
     wanted = Intent(subnet=subnet, rails=rails, host_number=number)
     try:
-        _addresses.addresses("n", wanted)
+        addresses.addresses("n", wanted)
     except PlanError as error:
         prefix = int(str(error).split("a /")[1].split(" ")[0])
         assume(prefix >= 8)

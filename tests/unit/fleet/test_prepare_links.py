@@ -16,7 +16,7 @@ from ansible.vars.hostvars import HostVarsVars
 from ansible_collections.zerocopy.rdma.plugins.filter.links import links as links_filter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nm_request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _links
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 Facts = Callable[..., dict[str, Any]]
 

@@ -22,7 +22,8 @@ from damage import ERRORS, GARBAGE, KINDS, LOSSES, NUMBERS, Change, Node
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather, _model, _system
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather, _system
 
 # Between them: bond, IPoIB, VFs, VLAN, bridge, several ports on a function, software devices, IOMMU, built-in modules.
 HOSTS = ("a100-01", "case-in-pod", "case-vf", "case-two-ports", "case-default-route", "case-soft-roce")
@@ -33,12 +34,12 @@ SHAPE: dict[str, Any] = {
     "signature": str,
     "sources": dict[str, str],
     "unreadable": list[str],
-    "warnings": list[_model.Warn],
-    "usable": list[_model.Usable],
-    "excluded": list[_model.Excluded],
-    "hcas": list[_model.Hca],
-    "gpus": list[_model.Gpu],
-    "affinity": list[_model.GpuAffinity],
+    "warnings": list[model.Warn],
+    "usable": list[model.Usable],
+    "excluded": list[model.Excluded],
+    "hcas": list[model.Hca],
+    "gpus": list[model.Gpu],
+    "affinity": list[model.GpuAffinity],
     "system": _system.System,
 }
 

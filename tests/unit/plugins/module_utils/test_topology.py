@@ -8,8 +8,8 @@ from typing import List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils import _topology
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._model import Gpu, Hca, PciFunction, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, Hca, PciFunction, Port
 
 
 def function(path: str, numa: Optional[int] = 0, root: Optional[str] = "pci0000:00") -> PciFunction:
@@ -66,13 +66,13 @@ def gpus(*functions: PciFunction) -> List[Gpu]:
     ],
 )
 def test_path_class_follows_the_nvidia_legend(one: PciFunction, other: PciFunction, expected: str) -> None:
-    assert _topology.path_class(one, other, numa_nodes=2) == expected
-    assert _topology.path_class(other, one, numa_nodes=2) == expected
+    assert topology.path_class(one, other, numa_nodes=2) == expected
+    assert topology.path_class(other, one, numa_nodes=2) == expected
 
 
 def test_without_numa_every_root_complex_is_on_the_one_node() -> None:
     one, other = function("00:01.0 01:00.0", None), function("40:01.0 41:00.0", None, "pci0000:40")
-    assert _topology.path_class(one, other, numa_nodes=1) == "NODE"
+    assert topology.path_class(one, other, numa_nodes=1) == "NODE"
 
 
 def reference_node() -> tuple:
@@ -91,7 +91,7 @@ def reference_node() -> tuple:
 
 def nearest(*, usable: List[str]) -> List[List[str]]:
     cards, nics = reference_node()
-    return [entry.nearest for entry in _topology.affinity(cards, nics, usable, numa_nodes=2)]
+    return [entry.nearest for entry in topology.affinity(cards, nics, usable, numa_nodes=2)]
 
 
 def test_eight_gpus_share_four_hcas_in_pairs() -> None:
@@ -106,13 +106,13 @@ def test_gpus_without_an_hca_on_their_side_share_the_far_ones_evenly() -> None:
 
 def test_more_hcas_than_gpus_are_all_used() -> None:
     cards, nics = reference_node()
-    entries = _topology.affinity(cards[:1], nics[:2], ["mlx5_0", "mlx5_1"], numa_nodes=2)
+    entries = topology.affinity(cards[:1], nics[:2], ["mlx5_0", "mlx5_1"], numa_nodes=2)
     assert entries[0].nearest == ["mlx5_0", "mlx5_1"]
 
 
 def test_no_usable_hca_leaves_gpus_without_one_but_keeps_the_paths() -> None:
     cards, nics = reference_node()
-    entry = _topology.affinity(cards, nics, [], numa_nodes=2)[7]
+    entry = topology.affinity(cards, nics, [], numa_nodes=2)[7]
     assert entry.nearest == []
     assert entry.paths == {"mlx5_0": "SYS", "mlx5_1": "SYS", "mlx5_2": "PHB", "mlx5_3": "PHB"}
 
@@ -120,10 +120,10 @@ def test_no_usable_hca_leaves_gpus_without_one_but_keeps_the_paths() -> None:
 def signature_after(change) -> bool:
     """Whether a change to one node leaves its signature as it was."""
     cards, nics = reference_node()
-    before = _topology.signature(cards, nics, 2)
+    before = topology.signature(cards, nics, 2)
     cards, nics = copy.deepcopy((cards, nics))
     change(cards, nics)
-    return _topology.signature(cards, nics, 2) == before
+    return topology.signature(cards, nics, 2) == before
 
 
 def test_signature_ignores_what_differs_between_equal_nodes() -> None:

@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 _SHOWN = 80
 

@@ -17,11 +17,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_problem import (
-    PlanError,
-    Problem,
-    wrong,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 Interface = Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]

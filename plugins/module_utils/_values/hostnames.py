@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterable, List, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 _NUMBERED = re.compile(r"^(.*?)([0-9]{1,18})([^0-9]*)$")
 
