@@ -275,7 +275,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather, _gpu, _selection
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather, gpu, selection
 
 
 def main() -> None:
@@ -283,21 +283,21 @@ def main() -> None:
         argument_spec={
             "root": {"type": "path", "default": "/"},
             "gather_subset": {"type": "list", "elements": "str", "default": ["all"]},
-            "gpu_vendors": {"type": "list", "elements": "str", "default": list(_gpu.DEFAULT_VENDORS)},
-            "gpu_classes": {"type": "list", "elements": "str", "default": list(_gpu.DEFAULT_CLASSES)},
-            "drivers": {"type": "list", "elements": "str", "default": list(_selection.DEFAULT_DRIVERS)},
+            "gpu_vendors": {"type": "list", "elements": "str", "default": list(gpu.DEFAULT_VENDORS)},
+            "gpu_classes": {"type": "list", "elements": "str", "default": list(gpu.DEFAULT_CLASSES)},
+            "drivers": {"type": "list", "elements": "str", "default": list(selection.DEFAULT_DRIVERS)},
             "allow_software": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     params = module.params
     try:
-        options = _gather.Options(
-            gpu_vendors=_gpu.identifiers("gpu_vendors", params["gpu_vendors"]),
-            gpu_classes=_gpu.identifiers("gpu_classes", params["gpu_classes"]),
+        options = gather.Options(
+            gpu_vendors=gpu.identifiers("gpu_vendors", params["gpu_vendors"]),
+            gpu_classes=gpu.identifiers("gpu_classes", params["gpu_classes"]),
             drivers=params["drivers"],
             allow_software=params["allow_software"],
-            subsets=_gather.subsets(params["gather_subset"]),
+            subsets=gather.subsets(params["gather_subset"]),
         )
     except ValueError as error:
         module.fail_json(msg=str(error))
@@ -305,7 +305,7 @@ def main() -> None:
         module.fail_json(
             msg="root: {!r} has no directory 'sys', so it is not the root of a node".format(params["root"])
         )
-    module.exit_json(changed=False, ansible_facts={"rdma": _gather.gather(params["root"], options)})
+    module.exit_json(changed=False, ansible_facts={"rdma": gather.gather(params["root"], options)})
 
 
 if __name__ == "__main__":

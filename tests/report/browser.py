@@ -24,7 +24,7 @@ sys.path[:0] = [str(CHECKOUT / "build" / "collections"), str(CHECKOUT / "tests" 
 
 import expand
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_html import html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import read
 from ansible_collections.zerocopy.rdma.tests.report.chromium import Browser, BrowserError, browser
@@ -86,7 +86,7 @@ def _documents(output: Path) -> dict[str, Any]:
     for name in sorted({name for names in RECORDED.values() for name in names}):
         root = output / "nodes" / name
         expand.write(expand.load(expand.NODES / f"{name}.yml"), root)
-        facts[name] = _gather.gather(str(root))
+        facts[name] = gather.gather(str(root))
     return {"small": example(facts.__getitem__, SMALL), "large": example(facts.__getitem__, LARGE)}
 
 

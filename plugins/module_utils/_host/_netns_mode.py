@@ -14,7 +14,7 @@ import os
 import struct
 from typing import Dict, List
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netlink
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
 
 # include/uapi/rdma/rdma_netlink.h
 _NETLINK_RDMA = 20
@@ -31,9 +31,9 @@ def change(mode: str) -> None:
     network namespace exists (rdma_compatdev_set in drivers/infiniband/core/device.c).
     """
     attribute = struct.pack("=HHB3x", 5, _ATTR_NETNS_MODE, _MODES[mode])
-    message = _netlink.request((_RDMA_NL_NLDEV << 10) | _CMD_SYS_SET, _netlink.NLM_F_ACK, attribute)
-    with _netlink.open_socket(_NETLINK_RDMA) as sock:
-        _netlink.ask(sock, message)
+    message = netlink.request((_RDMA_NL_NLDEV << 10) | _CMD_SYS_SET, netlink.NLM_F_ACK, attribute)
+    with netlink.open_socket(_NETLINK_RDMA) as sock:
+        netlink.ask(sock, message)
 
 
 def _link(path: str) -> str:

@@ -14,8 +14,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Dict, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netdev
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_request import Link
@@ -59,7 +59,7 @@ def _below(tree: Tree, name: str) -> Dict[str, str]:
         current = pending.pop()
         if current not in found:
             found[current] = name
-            pending += _netdev.lower_netdevs(tree, current)
+            pending += netdev.lower_netdevs(tree, current)
     return found
 
 
@@ -78,7 +78,7 @@ def session(tree: Tree, interfaces: Mapping[str, Interface], text: Optional[str]
 
 
 def problem(
-    tree: Tree, name: str, routes: _netdev.DefaultRoutes, ours: Optional[Session], physical: bool
+    tree: Tree, name: str, routes: netdev.DefaultRoutes, ours: Optional[Session], physical: bool
 ) -> Optional[str]:
     """Why the netdev ``name`` must be left alone, or ``None``."""
     if ours and name in ours.netdevs:
@@ -89,11 +89,11 @@ def problem(
         return "{} carries the default route{}".format(name, "" if holder == name else f" (through {holder})")
     if not routes.complete:
         return f"the routing tables cannot be read, so {name} may carry the default route"
-    if _netdev.is_bond(tree, name):
+    if netdev.is_bond(tree, name):
         return f"{name} is a bond"
-    master = tree.target_name(f"{_netdev.CLASS}/{name}/master")
+    master = tree.target_name(f"{netdev.CLASS}/{name}/master")
     if master:
-        kind = "bond" if _netdev.is_bond(tree, master) else "bridge" if _netdev.is_bridge(tree, master) else "device"
+        kind = "bond" if netdev.is_bond(tree, master) else "bridge" if netdev.is_bridge(tree, master) else "device"
         return f"{name} belongs to {kind} {master}"
     if not physical:
         return f"{name} is a virtual netdev, not the port of a NIC"

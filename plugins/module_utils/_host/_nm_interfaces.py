@@ -17,8 +17,8 @@ import struct
 from dataclasses import dataclass, replace
 from typing import Dict, Iterator, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netlink
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
 
 _CLASS = "sys/class/net"
@@ -104,11 +104,11 @@ def interpret_address(raw: bytes) -> Optional[Tuple[int, str]]:
 
 def _live() -> Dict[str, Interface]:
     try:
-        with _netlink.open_socket(_NETLINK_ROUTE) as sock:
+        with netlink.open_socket(_NETLINK_ROUTE) as sock:
             links = struct.pack("=BxHiII", 0, 0, 0, 0, 0) + _SKIP_STATS
-            links_raw = _netlink.ask(sock, _netlink.request(_RTM_GETLINK, _netlink.NLM_F_DUMP, links))
+            links_raw = netlink.ask(sock, netlink.request(_RTM_GETLINK, netlink.NLM_F_DUMP, links))
             addresses = struct.pack("=BBBBI", 0, 0, 0, 0, 0)
-            addresses_raw = _netlink.ask(sock, _netlink.request(_RTM_GETADDR, _netlink.NLM_F_DUMP, addresses))
+            addresses_raw = netlink.ask(sock, netlink.request(_RTM_GETADDR, netlink.NLM_F_DUMP, addresses))
     except OSError as error:
         raise HostError(f"the kernel does not tell its network interfaces (rtnetlink): {error}") from error
     by_index = {link.index: link for link in map(interpret_link, links_raw)}

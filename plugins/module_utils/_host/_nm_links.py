@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, NamedTuple, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netdev
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nm_guard, _nm_interfaces, _nm_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
@@ -53,10 +53,10 @@ class _Asked:
 
 
 def _hcas(tree: Tree) -> Sequence[Hca]:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _infiniband, _port_netdev
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, port_netdev
 
-    found = _infiniband.hcas(tree, counters=False)
-    _port_netdev.attach(tree, found, None, None)
+    found = infiniband.hcas(tree, counters=False)
+    port_netdev.attach(tree, found, None, None)
     return found
 
 
@@ -68,7 +68,7 @@ def _node(ledger: Ledger, request: Request, run: Runner) -> Node:
         ledger=ledger,
         interfaces=interfaces,
         hcas=_hcas(tree) if any(link.selector.kind == "hca" for link in request.links) else (),
-        routes=_netdev.default_routes(tree),
+        routes=netdev.default_routes(tree),
         session=_nm_guard.session(tree, interfaces, _nm_guard.ssh_connection(tree)) if tree.live else None,
         snapshot=_Asked(run) if tree.live else None,
     )

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netdev, _pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev as discover_netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_request import Selector
@@ -52,8 +53,8 @@ def _same(left: Optional[str], right: str) -> bool:
 
 def is_physical(tree: Tree, name: str) -> bool:
     """Whether a device is below the netdev: no VLAN, bond, bridge or veth, and no IPoIB partition."""
-    real = tree.resolve(f"{_netdev.CLASS}/{name}") or ""
-    return "devices/virtual/" not in real + "/" and not tree.exists(f"{_netdev.CLASS}/{name}/parent")
+    real = tree.resolve(f"{discover_netdev.CLASS}/{name}") or ""
+    return "devices/virtual/" not in real + "/" and not tree.exists(f"{discover_netdev.CLASS}/{name}/parent")
 
 
 def with_mac(tree: Tree, interfaces: Mapping[str, Interface], mac: str) -> Optional[Interface]:
@@ -125,10 +126,10 @@ def _by_hca(
 def _nics(tree: Tree) -> Dict[str, List[str]]:
     """PCI address of every network function and HCA that has a driver, with the netdevs it has on the host."""
     found = {}
-    for address in tree.names(_pci.DEVICES):
-        directory = f"{_pci.DEVICES}/{address}"
+    for address in tree.names(pci.DEVICES):
+        directory = f"{pci.DEVICES}/{address}"
         if (tree.text(directory + "/class") or "")[:4] == "0x02" or tree.exists(directory + "/infiniband"):
-            found[address] = _netdev.pci_netdevs(tree, directory) or _netdevs_below(tree, directory)
+            found[address] = discover_netdev.pci_netdevs(tree, directory) or _netdevs_below(tree, directory)
     return found
 
 
@@ -147,7 +148,7 @@ def _by_pci(
 ) -> Target:
     nics = _nics(tree)
     if selector.value not in nics:
-        what = "is no NIC" if tree.exists(f"{_pci.DEVICES}/{selector.value}") else "does not exist"
+        what = "is no NIC" if tree.exists(f"{pci.DEVICES}/{selector.value}") else "does not exist"
         raise HostError(f"{where}: pci: {selector.value} {what} on this node; NICs are: {_listed(sorted(nics))}")
     names = [name for name in nics[selector.value] if name in interfaces]
     if len(names) > 1:
@@ -156,7 +157,7 @@ def _by_pci(
         )
     if names:
         return _of(interfaces[names[0]])
-    if tree.target_name(f"{_pci.DEVICES}/{selector.value}/driver") is None:
+    if tree.target_name(f"{pci.DEVICES}/{selector.value}/driver") is None:
         raise HostError(f"{where}: pci: no driver is bound to {selector.value}, so it has no netdev")
     return _away(None, None, remembered, None)
 
@@ -169,7 +170,7 @@ def _by_mac(
         return _of(found)
     kind = "infiniband" if len(selector.value) > _GUID else "ethernet"
     elsewhere = any(
-        not names and tree.target_name(f"{_pci.DEVICES}/{address}/driver") for address, names in _nics(tree).items()
+        not names and tree.target_name(f"{pci.DEVICES}/{address}/driver") for address, names in _nics(tree).items()
     )
     if remembered.get("mac") or elsewhere:
         return _away(kind, profile_mac(selector.value), remembered, None)

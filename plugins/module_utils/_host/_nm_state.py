@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._netdev import DefaultRoutes
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.netdev import DefaultRoutes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_guard import Session
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_interfaces import Interface

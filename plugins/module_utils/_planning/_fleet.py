@@ -6,7 +6,7 @@
 
 """The fleet as one picture: a row per port, whether a group's nodes are alike, and what differs from the intent.
 
-Pure functions of the nodes' facts (``_hardware._gather``) and the inventory's intent.
+Pure functions of the nodes' facts (``_discover.gather``) and the inventory's intent.
 """
 
 from __future__ import annotations

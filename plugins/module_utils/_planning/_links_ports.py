@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 PORTS = "rdma_links_ports"
 
-# Reasons that pass by themselves. All others (_hardware._selection) say that a port is no RDMA link of the host's own.
+# Reasons that pass by themselves. All others (_discover.selection) say that a port is no RDMA link of the host's own.
 _DOWN, _IN_POD = "port_down", "in_pod"
 _PASSING = (_DOWN, _IN_POD)
 

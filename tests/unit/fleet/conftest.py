@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
 
 FLEET = Path(__file__).resolve().parents[2] / "fleet"
 sys.path.insert(0, str(FLEET))
@@ -40,9 +40,9 @@ def facts_of(root_of: Callable[[str], Path]) -> Callable[..., dict[str, Any]]:
 
     def facts(name: str, **options: Any) -> dict[str, Any]:
         if options:
-            return _gather.gather(str(root_of(name)), _gather.Options(**options))
+            return gather.gather(str(root_of(name)), gather.Options(**options))
         if name not in known:
-            known[name] = _gather.gather(str(root_of(name)))
+            known[name] = gather.gather(str(root_of(name)))
         return known[name]
 
     return facts

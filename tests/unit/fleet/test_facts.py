@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
 
 NODES = sorted(path.stem for path in (Path(__file__).resolve().parents[2] / "fleet" / "nodes").glob("*.yml"))
 
@@ -119,7 +119,7 @@ def test_a_pods_name_for_its_nic_is_not_taken_for_the_hosts_netdev_of_that_name(
     netdevs = root / "sys/class/net"
     management = next(path for path in netdevs.iterdir() if "pci" in os.readlink(path))
     (netdevs / "ens1np0").symlink_to(os.readlink(management))
-    facts = _gather.gather(str(root))
+    facts = gather.gather(str(root))
     assert reasons(facts, "mlx5_0") == ["in_pod"]
     assert port(facts, "mlx5_0")["netdev"]["addresses"] == []
 
@@ -141,7 +141,7 @@ def test_management_nic_is_never_usable_for_want_of_a_routing_table(root_of, tmp
         shutil.rmtree(victim)
     else:
         victim.unlink()
-    facts = _gather.gather(str(root))
+    facts = gather.gather(str(root))
     assert usable(facts) == []
     assert reasons(facts, "mlx5_0")[0] in ("default_route", "default_route_unknown")
 
@@ -221,7 +221,7 @@ def test_gpudirect_depends_on_the_driver_flavour(facts_of) -> None:
 
 
 def test_subsets_leave_parts_out(facts_of) -> None:
-    facts = facts_of("v100-01", subsets=_gather.subsets(["hcas"]))
+    facts = facts_of("v100-01", subsets=gather.subsets(["hcas"]))
     assert not {"gpus", "affinity", "system"} & set(facts)
     assert facts["hcas"][0]["ports"][0]["error_counters"] == {}
     assert usable(facts) == ["mlx5_0/1", "mlx5_1/1"]
@@ -230,17 +230,17 @@ def test_subsets_leave_parts_out(facts_of) -> None:
 @pytest.mark.parametrize(
     ("requested", "expected"),
     [
-        (["all"], list(_gather.SUBSETS)),
+        (["all"], list(gather.SUBSETS)),
         (["!counters"], ["hcas", "gpus", "affinity", "system"]),
         (["all", "!system", "!counters"], ["hcas", "gpus", "affinity"]),
         (["gpus", "hcas"], ["hcas", "gpus"]),
-        ([], list(_gather.SUBSETS)),
+        ([], list(gather.SUBSETS)),
     ],
 )
 def test_subset_resolution(requested: list[str], expected: list[str]) -> None:
-    assert _gather.subsets(requested) == expected
+    assert gather.subsets(requested) == expected
 
 
 def test_unknown_subset_is_named() -> None:
     with pytest.raises(ValueError, match="'network' is not one of all, hcas"):
-        _gather.subsets(["network"])
+        gather.subsets(["network"])

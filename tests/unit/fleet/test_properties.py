@@ -22,8 +22,9 @@ from damage import ERRORS, GARBAGE, KINDS, LOSSES, NUMBERS, Change, Node
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather as discover_gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import system
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather, _system
 
 # Between them: bond, IPoIB, VFs, VLAN, bridge, several ports on a function, software devices, IOMMU, built-in modules.
 HOSTS = ("a100-01", "case-in-pod", "case-vf", "case-two-ports", "case-default-route", "case-soft-roce")
@@ -40,7 +41,7 @@ SHAPE: dict[str, Any] = {
     "hcas": list[model.Hca],
     "gpus": list[model.Gpu],
     "affinity": list[model.GpuAffinity],
-    "system": _system.System,
+    "system": system.System,
 }
 
 
@@ -50,7 +51,7 @@ def nodes(root_of: Callable[[str], Path]) -> dict[str, Node]:
 
 
 def gather(root: Path) -> dict[str, Any]:
-    return _gather.gather(str(root))
+    return discover_gather.gather(str(root))
 
 
 @functools.cache

@@ -11,22 +11,23 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _gather, _netlink, _nldev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather, nldev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink as discover_netlink
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
 
 def messages(name: str) -> List[bytes]:
     """Messages of a recorded answer, without the end marks."""
-    return [raw for kind, raw in _netlink.split((FIXTURES / "nldev" / name).read_bytes()) if kind > 3]
+    return [raw for kind, raw in discover_netlink.split((FIXTURES / "nldev" / name).read_bytes()) if kind > 3]
 
 
 @pytest.fixture(scope="module")
-def netlink() -> _nldev.Nldev:
+def netlink() -> nldev.Nldev:
     ports: List[bytes] = []
     for path in sorted((FIXTURES / "nldev").glob("port_get-*.bin")):
         ports += messages(path.name)
-    return _nldev.interpret(ports, messages("sys_get.bin"))
+    return nldev.interpret(ports, messages("sys_get.bin"))
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Any]:
     root = tmp_path_factory.mktemp("guest")
     with tarfile.open(FIXTURES / "guest-sysfs.tar.gz") as archive:
         archive.extractall(root)
-    return _gather.gather(str(root), _gather.Options(allow_software=True, gpu_vendors=["1234"]))
+    return gather.gather(str(root), gather.Options(allow_software=True, gpu_vendors=["1234"]))
 
 
 def reasons(facts: Dict[str, Any], hca: str) -> List[str]:
@@ -42,7 +43,7 @@ def reasons(facts: Dict[str, Any], hca: str) -> List[str]:
 
 
 def test_devices_are_decoded() -> None:
-    devices = [_nldev.attributes(raw) for raw in messages("dev_get.bin")]
+    devices = [nldev.attributes(raw) for raw in messages("dev_get.bin")]
     assert devices[0]["RDMA_NLDEV_ATTR_DEV_NAME"] == "rxe0"
     assert {device["RDMA_NLDEV_ATTR_DEV_PROTOCOL"] for device in devices} == {"roce"}
     assert [device["RDMA_NLDEV_ATTR_DEV_INDEX"] for device in devices] == list(range(len(devices)))
@@ -50,29 +51,29 @@ def test_devices_are_decoded() -> None:
 
 def test_node_guid_is_the_one_of_sysfs(facts: Dict[str, Any]) -> None:
     guids = {hca["name"]: int(hca["node_guid"].replace(":", ""), 16) for hca in facts["hcas"]}
-    for device in map(_nldev.attributes, messages("dev_get.bin")):
+    for device in map(nldev.attributes, messages("dev_get.bin")):
         assert device["RDMA_NLDEV_ATTR_NODE_GUID"] == guids[device["RDMA_NLDEV_ATTR_DEV_NAME"]]
 
 
-def test_sysfs_alone_finds_the_netdevs_that_netlink_tells(facts: Dict[str, Any], netlink: _nldev.Nldev) -> None:
+def test_sysfs_alone_finds_the_netdevs_that_netlink_tells(facts: Dict[str, Any], netlink: nldev.Nldev) -> None:
     by_sysfs = {(hca["name"], port["number"]): port["netdev"]["name"] for hca in facts["hcas"] for port in hca["ports"]}
     assert by_sysfs == netlink.netdevs
 
 
-def test_netns_mode_is_the_same_from_both(facts: Dict[str, Any], netlink: _nldev.Nldev) -> None:
+def test_netns_mode_is_the_same_from_both(facts: Dict[str, Any], netlink: nldev.Nldev) -> None:
     assert facts["system"]["netns_mode"] == netlink.netns_mode == "shared"
 
 
 def test_request_bytes_are_those_of_the_kernel_header() -> None:
-    assert _nldev.request(_nldev.CMD_GET, dump=True).hex() == "10000000011401030100000000000000"
-    by_index = _nldev.request(_nldev.CMD_PORT_GET, device=3, dump=True).hex()
+    assert nldev.request(nldev.CMD_GET, dump=True).hex() == "10000000011401030100000000000000"
+    by_index = nldev.request(nldev.CMD_PORT_GET, device=3, dump=True).hex()
     assert by_index == "180000000514010301000000000000000800010003000000"
 
 
 def test_a_cut_off_buffer_ends_the_messages() -> None:
     whole = (FIXTURES / "nldev" / "dev_get.bin").read_bytes()
-    assert len(list(_netlink.split(whole[:8]))) == 0
-    assert list(_netlink.split(b"\0" * 64)) == []
+    assert len(list(discover_netlink.split(whole[:8]))) == 0
+    assert list(discover_netlink.split(b"\0" * 64)) == []
 
 
 def test_software_devices_are_placed_at_the_nic_below_them(facts: Dict[str, Any]) -> None:

@@ -11,8 +11,8 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _infiniband, _netdev, _port_netdev
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, netdev, port_netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._host import (
     _nm_guard,
     _nm_interfaces,
@@ -47,14 +47,14 @@ def node(
     interfaces = dict(_nm_interfaces.read(files))
     for name, values in (there or {}).items():
         interfaces[name] = replace(interfaces[name], **values)
-    hcas = _infiniband.hcas(files, counters=False)
-    _port_netdev.attach(files, hcas, None, None)
+    hcas = infiniband.hcas(files, counters=False)
+    port_netdev.attach(files, hcas, None, None)
     return Node(
         tree=files,
         ledger=Ledger(Files(str(tree.root)), "nm_links"),
         interfaces=interfaces,
         hcas=hcas,
-        routes=_netdev.default_routes(files),
+        routes=netdev.default_routes(files),
         session=_nm_guard.session(files, interfaces, ssh),
         snapshot=None if snapshot is None else lambda: snapshot,
     )

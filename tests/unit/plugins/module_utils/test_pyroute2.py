@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-LOADER = "from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _pyroute2\n"
+LOADER = "from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pyroute2_parts\n"
 
 
 def run(code: str, *first: Path) -> None:
@@ -27,11 +27,11 @@ def run(code: str, *first: Path) -> None:
 def test_only_the_needed_parts_are_loaded_and_the_rest_stays_usable() -> None:
     run(
         "import sys\n"
-        "assert _pyroute2.HAS_PYROUTE2\n"
+        "assert pyroute2_parts.HAS_PYROUTE2\n"
         "assert 'pyroute2' not in sys.modules and 'asyncio' not in sys.modules\n"
         "from pyroute2 import IPRoute\n"
         "from pyroute2.netlink import nlmsg\n"
-        "assert nlmsg is _pyroute2.nlmsg and IPRoute().close() is None\n"
+        "assert nlmsg is pyroute2_parts.nlmsg and IPRoute().close() is None\n"
     )
 
 
@@ -40,7 +40,7 @@ def test_a_broken_installation_counts_as_none(tmp_path: Path, error: str) -> Non
     for package in ("pyroute2", "pyroute2/netlink"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text(f"raise {error}('broken')\n")
-    run("assert not _pyroute2.HAS_PYROUTE2 and _pyroute2.nlmsg is object\n", tmp_path)
+    run("assert not pyroute2_parts.HAS_PYROUTE2 and pyroute2_parts.nlmsg is object\n", tmp_path)
 
 
 def test_a_version_whose_parts_need_the_whole_is_loaded_as_a_whole(tmp_path: Path) -> None:
@@ -50,4 +50,4 @@ def test_a_version_whose_parts_need_the_whole_is_loaded_as_a_whole(tmp_path: Pat
     (tmp_path / "pyroute2/netlink/__init__.py").write_text("from pyroute2 import whole\nclass nlmsg: pass\n")
     (tmp_path / "pyroute2/ethtool/__init__.py").write_text("")
     (tmp_path / "pyroute2/ethtool/ioctl.py").write_text("")
-    run("import pyroute2\nassert _pyroute2.HAS_PYROUTE2 and pyroute2.whole\n", tmp_path)
+    run("import pyroute2\nassert pyroute2_parts.HAS_PYROUTE2 and pyroute2.whole\n", tmp_path)

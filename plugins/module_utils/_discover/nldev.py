@@ -17,8 +17,8 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netlink
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._pyroute2 import HAS_PYROUTE2, nlmsg
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.pyroute2_parts import HAS_PYROUTE2, nlmsg
 
 _NETLINK_RDMA = 20
 _RDMA_NL_NLDEV = 5
@@ -72,13 +72,13 @@ class Nldev:
 def request(command: int, device: Optional[int] = None, dump: bool = False) -> bytes:
     """An encoded nldev request, for all devices or the one with this index."""
     body = b"" if device is None else struct.pack("=HHI", 8, _DEV_INDEX, device)
-    flags = _netlink.NLM_F_DUMP if dump else _netlink.NLM_F_ACK
-    return _netlink.request((_RDMA_NL_NLDEV << 10) | command, flags, body)
+    flags = netlink.NLM_F_DUMP if dump else netlink.NLM_F_ACK
+    return netlink.request((_RDMA_NL_NLDEV << 10) | command, flags, body)
 
 
 def attributes(raw: bytes) -> Dict[str, Any]:
     """Attributes of one nldev message by name."""
-    return _netlink.decode(NldevMessage, raw)
+    return netlink.decode(NldevMessage, raw)
 
 
 def interpret(ports: List[bytes], system: List[bytes]) -> Nldev:
@@ -102,11 +102,11 @@ def read() -> Nldev:
     if not HAS_PYROUTE2:
         raise NldevError("pyroute2 is not installed")
     try:
-        with _netlink.open_socket(_NETLINK_RDMA) as sock:
+        with netlink.open_socket(_NETLINK_RDMA) as sock:
             ports: List[bytes] = []
-            for raw in _netlink.ask(sock, request(CMD_GET, dump=True)):
+            for raw in netlink.ask(sock, request(CMD_GET, dump=True)):
                 index = attributes(raw)["RDMA_NLDEV_ATTR_DEV_INDEX"]
-                ports.extend(_netlink.ask(sock, request(CMD_PORT_GET, device=index, dump=True)))
-            return interpret(ports, _netlink.ask(sock, request(CMD_SYS_GET)))
+                ports.extend(netlink.ask(sock, request(CMD_PORT_GET, device=index, dump=True)))
+            return interpret(ports, netlink.ask(sock, request(CMD_SYS_GET)))
     except (OSError, KeyError) as error:
         raise NldevError(str(error)) from error

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev as discover_netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Netdev, Port
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _infiniband, _netdev, _pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
 
 if TYPE_CHECKING:
     # Both load pyroute2, which costs more than everything here.
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._nldev import Nldev
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._rtnl import Links
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.nldev import Nldev
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.rtnl import Links
 
 _ARPHRD_INFINIBAND = 32
 
@@ -37,21 +38,22 @@ def _by_mac(tree: Tree, hca: Hca) -> Optional[str]:
     if hca.driver != "siw" or len(gid) != 32 or not gid[:12].strip("0"):
         return None
     mac = ":".join(gid[i : i + 2] for i in range(0, 12, 2))
-    names = [name for name in tree.names(_netdev.CLASS) if tree.text(_netdev.CLASS + "/" + name + "/address") == mac]
+    every = tree.names(discover_netdev.CLASS)
+    names = [name for name in every if tree.text(f"{discover_netdev.CLASS}/{name}/address") == mac]
     # A VLAN or bond shares its lower netdev's MAC; the one nothing is below of is the device itself.
-    names = [name for name in names if not _netdev.lower_netdevs(tree, name)]
+    names = [name for name in names if not discover_netdev.lower_netdevs(tree, name)]
     return names[0] if len(names) == 1 else None
 
 
 def _by_function(tree: Tree, hca: Hca, port: Port) -> Optional[str]:
     if hca.pci is None:
         return None
-    directory = _netdev.CLASS
+    directory = discover_netdev.CLASS
     matches = []
-    for name in _netdev.pci_netdevs(tree, _pci.DEVICES + "/" + hca.pci.address):
+    for name in discover_netdev.pci_netdevs(tree, pci.DEVICES + "/" + hca.pci.address):
         is_ipoib = tree.number(directory + "/" + name + "/type") == _ARPHRD_INFINIBAND
         same_layer = port.link_layer is None or is_ipoib == (port.link_layer == "InfiniBand")
-        index = _netdev.port_index(tree, name)
+        index = discover_netdev.port_index(tree, name)
         if same_layer and (index is None or index == port.number - 1):
             matches.append(name)
     return matches[0] if matches else None
@@ -61,7 +63,7 @@ def _candidate(tree: Tree, hca: Hca, port: Port, nldev: Optional[Nldev]) -> Opti
     told = nldev.netdevs.get((hca.name, port.number)) if nldev else None
     if told:
         return told, "netlink"
-    parent = tree.name(_infiniband.CLASS + "/" + hca.name + "/parent") if hca.software else None
+    parent = tree.name(infiniband.CLASS + "/" + hca.name + "/parent") if hca.software else None
     if parent:
         return parent, "parent"
     by_gid = _by_gid(port)
@@ -83,7 +85,7 @@ def _elsewhere(tree: Tree, hca: Hca, found: Tuple[str, str], nldev: Optional[Nld
         return False
     if nldev and nldev.netdevs:
         return True
-    along = _pci.components(tree.resolve(_netdev.CLASS + "/" + name) or "")
+    along = pci.components(tree.resolve(discover_netdev.CLASS + "/" + name) or "")
     return bool(along) and along[-1] != hca.pci.address
 
 
@@ -95,7 +97,7 @@ def address_hints(hcas: List[Hca]) -> Dict[str, str]:
     """IPv4 address -> netdev, from the IPv4-mapped GIDs of RoCE ports."""
     hints = {}
     for gid in (gid for hca in hcas for port in hca.ports for gid in port.gids):
-        address = _infiniband.mapped_ipv4(gid.gid)
+        address = infiniband.mapped_ipv4(gid.gid)
         if address and gid.netdev:
             hints[address] = gid.netdev
     return hints
@@ -104,21 +106,21 @@ def address_hints(hcas: List[Hca]) -> Dict[str, str]:
 def attach(tree: Tree, hcas: List[Hca], nldev: Optional[Nldev], links: Optional[Links]) -> None:
     """Fill in every port's netdev and RoCE v2 GID index, and the place of software devices in PCIe."""
     addresses: Mapping[str, List[str]]
-    addresses = links.addresses if links else _netdev.addresses(tree, address_hints(hcas))
+    addresses = links.addresses if links else discover_netdev.addresses(tree, address_hints(hcas))
     for hca in hcas:
         for port in hca.ports:
             found = _candidate(tree, hca, port, nldev)
             if found and _elsewhere(tree, hca, found, nldev):
                 port.netdev = Netdev(name=found[0], source=found[1], present=False)
             elif found:
-                port.netdev = _netdev.describe(tree, found[0], found[1], addresses)
+                port.netdev = discover_netdev.describe(tree, found[0], found[1], addresses)
                 port.netdev.max_mtu = links.max_mtu.get(port.netdev.name) if links else None
-            port.roce_v2_gid_index = _infiniband.roce_v2_gid_index(port)
+            port.roce_v2_gid_index = infiniband.roce_v2_gid_index(port)
         if hca.software:
             _place_software(tree, hca)
 
 
 def _place_software(tree: Tree, hca: Hca) -> None:
     netdev = next((port.netdev for port in hca.ports if port.netdev and port.netdev.present), None)
-    along = _pci.components(tree.resolve(_netdev.CLASS + "/" + netdev.name) or "") if netdev else []
-    _infiniband.settle(tree, hca, along[-1] if along else None)
+    along = pci.components(tree.resolve(discover_netdev.CLASS + "/" + netdev.name) or "") if netdev else []
+    infiniband.settle(tree, hca, along[-1] if along else None)

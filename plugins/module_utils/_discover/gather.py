@@ -11,20 +11,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu as discover_gpu
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, port_netdev, rtnl, selection
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import nldev as discover_nldev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci as discover_pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import system as discover_system
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import warnings as discover_warnings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, GpuAffinity, Hca
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import (
-    _gpu,
-    _infiniband,
-    _nldev,
-    _pci,
-    _port_netdev,
-    _rtnl,
-    _selection,
-    _system,
-    _warnings,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
 
 SUBSETS = ("hcas", "counters", "gpus", "affinity", "system")
 
@@ -33,9 +28,9 @@ SUBSETS = ("hcas", "counters", "gpus", "affinity", "system")
 class Options:
     """What counts as GPU, which HCAs may be used, and which parts are wanted."""
 
-    gpu_vendors: Sequence[str] = _gpu.DEFAULT_VENDORS
-    gpu_classes: Sequence[str] = _gpu.DEFAULT_CLASSES
-    drivers: Sequence[str] = _selection.DEFAULT_DRIVERS
+    gpu_vendors: Sequence[str] = discover_gpu.DEFAULT_VENDORS
+    gpu_classes: Sequence[str] = discover_gpu.DEFAULT_CLASSES
+    drivers: Sequence[str] = selection.DEFAULT_DRIVERS
     allow_software: bool = False
     subsets: Sequence[str] = SUBSETS
 
@@ -67,16 +62,16 @@ def _acs(
                 left, right, _shared = topology.bridges_between(gpu.pci, places[name])
                 for address in left + right:
                     if address not in found:
-                        found[address] = _pci.acs_redirects(tree, address)
+                        found[address] = discover_pci.acs_redirects(tree, address)
     return found
 
 
-def _netlink(live: bool, sources: Dict[str, str]) -> Optional[_nldev.Nldev]:
+def _netlink(live: bool, sources: Dict[str, str]) -> Optional[discover_nldev.Nldev]:
     if not live:
         return None
     try:
-        reading = _nldev.read()
-    except _nldev.NldevError as error:
+        reading = discover_nldev.read()
+    except discover_nldev.NldevError as error:
         sources["netlink_unused"] = str(error)
         return None
     sources.update(port_netdevs="netlink", netns_mode="netlink")
@@ -93,36 +88,37 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
     sources = dict.fromkeys(("hcas", "port_netdevs", "gpus", "affinity", "system", "netns_mode"), "sysfs")
     sources["addresses"] = "procfs"
     nldev = _netlink(tree.live, sources)
-    links = _rtnl.read() if tree.live else None
+    links = rtnl.read() if tree.live else None
     if links:
         sources.update(addresses="netlink", max_mtu="netlink")
 
-    hcas = _infiniband.hcas(tree, "counters" in options.subsets)
-    _port_netdev.attach(tree, hcas, nldev, links)
-    functions = _pci.functions(tree, ("02", "03", "12"))
+    hcas = infiniband.hcas(tree, "counters" in options.subsets)
+    port_netdev.attach(tree, hcas, nldev, links)
+    functions = discover_pci.functions(tree, ("02", "03", "12"))
     nics = [pci for pci in functions if pci.class_id[:2] == "02"]
-    gpus = _gpu.gpus(tree, functions, options.gpu_vendors, options.gpu_classes)
-    usable, excluded = _selection.select(tree, hcas, options.drivers, options.allow_software)
+    gpus = discover_gpu.gpus(tree, functions, options.gpu_vendors, options.gpu_classes)
+    usable, excluded = selection.select(tree, hcas, options.drivers, options.allow_software)
     if links:
         _add_max_rates(hcas)
 
-    numa_nodes = _system.numa_nodes(tree)
-    affinity = topology.affinity(gpus, hcas, _selection.assignable(usable, excluded), len(numa_nodes))
-    system = _system.System(numa_nodes=numa_nodes, netns_mode=nldev.netns_mode if nldev else _system.netns_mode(tree))
+    numa_nodes = discover_system.numa_nodes(tree)
+    affinity = topology.affinity(gpus, hcas, selection.assignable(usable, excluded), len(numa_nodes))
+    netns_mode = nldev.netns_mode if nldev else discover_system.netns_mode(tree)
+    system = discover_system.System(numa_nodes=numa_nodes, netns_mode=netns_mode)
     if "affinity" in options.subsets:
         system.acs = _acs(tree, gpus, hcas, affinity)
     if "system" in options.subsets:
-        system.kernel = _system.kernel_release(tree)
-        needed = _system.needed_modules(hcas, gpus, [nic.driver for nic in nics if nic.driver])
-        system.modules = _system.module_states(tree, needed, system.kernel)
-        system.rdma_cm = _system.rdma_cm(tree)
-        system.gpudirect = _system.gpudirect(tree, gpus, system.kernel, system.modules)
+        system.kernel = discover_system.kernel_release(tree)
+        needed = discover_system.needed_modules(hcas, gpus, [nic.driver for nic in nics if nic.driver])
+        system.modules = discover_system.module_states(tree, needed, system.kernel)
+        system.rdma_cm = discover_system.rdma_cm(tree)
+        system.gpudirect = discover_system.gpudirect(tree, gpus, system.kernel, system.modules)
         places = [gpu.pci.address for gpu in gpus] + [hca.pci.address for hca in hcas if hca.pci]
-        system.iommu = _system.iommu_mode(tree, places)
-        system.memlock = _system.memlock(tree)
+        system.iommu = discover_system.iommu_mode(tree, places)
+        system.memlock = discover_system.memlock(tree)
 
-    warnings = _warnings.warnings(hcas, gpus, nics, usable, excluded, options.drivers, system)
-    warnings += _warnings.unreadable(tree.unreadable)
+    warnings = discover_warnings.warnings(hcas, gpus, nics, usable, excluded, options.drivers, system)
+    warnings += discover_warnings.unreadable(tree.unreadable)
     facts: Dict[str, Any] = {
         "signature": topology.signature(gpus, hcas, len(numa_nodes)),
         "sources": sources,
@@ -144,6 +140,6 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
 
 def _add_max_rates(hcas: Sequence[Hca]) -> None:
     ports = [port for hca in hcas for port in hca.ports if port.netdev and port.netdev.present]
-    rates = _rtnl.max_rates(sorted({port.netdev.name for port in ports if port.netdev}))
+    rates = rtnl.max_rates(sorted({port.netdev.name for port in ports if port.netdev}))
     for port in ports:
         port.max_rate_gbps = rates.get(port.netdev.name) if port.netdev else None

@@ -6,7 +6,7 @@
 
 """What only netlink and ethtool know of netdevs: exact addresses, maximum MTU, the rate a port supports.
 
-Everything here needs pyroute2 and the running kernel; without them sysfs and procfs have to do (``_netdev``). The link
+Everything here needs pyroute2 and the running kernel; without them sysfs and procfs have to do (``netdev``). The link
 message is declared here with the two attributes that are needed, since pyroute2's own loads every kind of link.
 """
 
@@ -16,14 +16,14 @@ import struct
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netlink, _pyroute2
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink, pyroute2_parts
 
 _NETLINK_ROUTE = 0
 _RTM_GETLINK = 18
 _RTM_GETADDR = 22
 
 
-class LinkMessage(_pyroute2.nlmsg):  # type: ignore[misc]  # pyroute2 is optional and has no types
+class LinkMessage(pyroute2_parts.nlmsg):  # type: ignore[misc]  # pyroute2 is optional and has no types
     """``struct ifinfomsg`` and attributes of include/uapi/linux/if_link.h."""
 
     prefix = "IFLA_"
@@ -31,7 +31,7 @@ class LinkMessage(_pyroute2.nlmsg):  # type: ignore[misc]  # pyroute2 is optiona
     nla_map = ((3, "IFLA_IFNAME", "asciiz"), (51, "IFLA_MAX_MTU", "uint32"))
 
 
-class AddressMessage(_pyroute2.nlmsg):  # type: ignore[misc]  # pyroute2 is optional and has no types
+class AddressMessage(pyroute2_parts.nlmsg):  # type: ignore[misc]  # pyroute2 is optional and has no types
     """``struct ifaddrmsg`` and attributes of include/uapi/linux/if_addr.h."""
 
     prefix = "IFA_"
@@ -52,13 +52,13 @@ def interpret(links: List[bytes], addresses: List[bytes]) -> Links:
     result = Links()
     names: Dict[int, str] = {}
     for raw in links:
-        link = _netlink.decode(LinkMessage, raw)
+        link = netlink.decode(LinkMessage, raw)
         names[link["index"]] = link["IFLA_IFNAME"]
         # Zero is how the kernel spells "the driver sets no limit".
         if link.get("IFLA_MAX_MTU"):
             result.max_mtu[link["IFLA_IFNAME"]] = link["IFLA_MAX_MTU"]
     for raw in addresses:
-        address = _netlink.decode(AddressMessage, raw)
+        address = netlink.decode(AddressMessage, raw)
         # On a point-to-point link IFA_ADDRESS is the peer's.
         value = address.get("IFA_LOCAL") or address.get("IFA_ADDRESS")
         if value and address["index"] in names:
@@ -69,13 +69,13 @@ def interpret(links: List[bytes], addresses: List[bytes]) -> Links:
 
 def read() -> Optional[Links]:
     """One reading of all netdevs; ``None`` when pyroute2 is missing or rtnetlink cannot be used."""
-    if not _pyroute2.HAS_PYROUTE2:
+    if not pyroute2_parts.HAS_PYROUTE2:
         return None
     try:
-        with _netlink.open_socket(_NETLINK_ROUTE) as sock:
+        with netlink.open_socket(_NETLINK_ROUTE) as sock:
             link_body, address_body = struct.pack("=BxHiII", 0, 0, 0, 0, 0), struct.pack("=BBBBI", 0, 0, 0, 0, 0)
-            links = _netlink.ask(sock, _netlink.request(_RTM_GETLINK, _netlink.NLM_F_DUMP, link_body))
-            addresses = _netlink.ask(sock, _netlink.request(_RTM_GETADDR, _netlink.NLM_F_DUMP, address_body))
+            links = netlink.ask(sock, netlink.request(_RTM_GETLINK, netlink.NLM_F_DUMP, link_body))
+            addresses = netlink.ask(sock, netlink.request(_RTM_GETADDR, netlink.NLM_F_DUMP, address_body))
             return interpret(links, addresses)
     except (OSError, KeyError):
         return None
@@ -87,9 +87,9 @@ def max_rates(netdevs: Iterable[str]) -> Dict[str, float]:
     A netdev whose driver lists no link mode (virtual devices, IPoIB) is left out.
     """
     found: Dict[str, float] = {}
-    if not _pyroute2.HAS_PYROUTE2:
+    if not pyroute2_parts.HAS_PYROUTE2:
         return found
-    library = _pyroute2.ethtool()
+    library = pyroute2_parts.ethtool()
     for name in netdevs:
         try:
             device = library.IoctlEthtool(name)

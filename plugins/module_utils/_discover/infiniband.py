@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number, text_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import CharDevice, Gid, Hca, Port
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree, is_number, text_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 CLASS = "sys/class/infiniband"
@@ -168,7 +168,7 @@ def _port(tree: Tree, name: str, number: int, devices: CharDevices, counters: bo
 def place(tree: Tree, name: str) -> Optional[str]:
     """Address of the PCI function an HCA belongs to, from where its device sits in sysfs."""
     for path in (CLASS + "/" + name, CLASS + "/" + name + "/device"):
-        along = _pci.components(tree.resolve(path) or "")
+        along = pci.components(tree.resolve(path) or "")
         if along:
             return along[-1]
     return None
@@ -176,14 +176,14 @@ def place(tree: Tree, name: str) -> Optional[str]:
 
 def settle(tree: Tree, hca: Hca, address: Optional[str]) -> None:
     """Give an HCA the PCI function at ``address`` with its link and SR-IOV role; nothing where there is none."""
-    hca.pci = _pci.function(tree, address) if address else None
+    hca.pci = pci.function(tree, address) if address else None
     if hca.pci:
-        hca.pcie_link = _pci.link(tree, hca.pci.address)
-        hca.sriov = _pci.sriov(tree, hca.pci.address)
+        hca.pcie_link = pci.link(tree, hca.pci.address)
+        hca.sriov = pci.sriov(tree, hca.pci.address)
 
 
 def hcas(tree: Tree, counters: bool) -> List[Hca]:
-    """All RDMA devices with their ports; netdevs and what depends on them are still missing (``_port_netdev``)."""
+    """All RDMA devices with their ports; netdevs and what depends on them are still missing (``port_netdev``)."""
     found = []
     devices = char_devices(tree)
     for name in sorted(tree.names(CLASS), key=natural_key):

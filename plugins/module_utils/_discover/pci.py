@@ -16,8 +16,8 @@ import re
 import struct
 from typing import List, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import PcieLink, PciFunction, Sriov
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
 
 DEVICES = "sys/bus/pci/devices"
 

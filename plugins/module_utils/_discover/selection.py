@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import List, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev as discover_netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     Excluded,
     Hca,
@@ -18,8 +20,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     Reason,
     Usable,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _netdev
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
 
 # PCI drivers of the NICs that GPU clusters use for RDMA. Drivers of server LAN ports that happen to offer RDMA
 # (ice and i40e through irdma, qede) are left out on purpose: those are usually the management network.
@@ -42,14 +42,14 @@ def _of_device(hca: Hca, drivers: Sequence[str], allow_software: bool) -> List[R
     return reasons
 
 
-def _of_netdev(tree: Tree, netdev: Netdev, routes: _netdev.DefaultRoutes) -> List[Reason]:
+def _of_netdev(tree: Tree, netdev: Netdev, routes: discover_netdev.DefaultRoutes) -> List[Reason]:
     reasons = []
     if netdev.bond:
-        slaves = ", ".join(_netdev.lower_netdevs(tree, netdev.name))
+        slaves = ", ".join(discover_netdev.lower_netdevs(tree, netdev.name))
         reasons.append(Reason("bond", "{} is a bond of {}".format(netdev.name, slaves or "no netdev")))
-    if netdev.master and _netdev.is_bond(tree, netdev.master):
+    if netdev.master and discover_netdev.is_bond(tree, netdev.master):
         reasons.append(Reason("bond_slave", f"{netdev.name} is a slave of bond {netdev.master}"))
-    if netdev.master and _netdev.is_bridge(tree, netdev.master):
+    if netdev.master and discover_netdev.is_bridge(tree, netdev.master):
         reasons.append(Reason("bridge_port", f"{netdev.name} is a port of bridge {netdev.master}"))
     holder = routes.needed.get(netdev.name)
     if holder:
@@ -93,7 +93,7 @@ def select(
 ) -> Tuple[List[Usable], List[Excluded]]:
     """Every port of every HCA is in exactly one of the two lists."""
     usable, excluded = [], []
-    routes, ipoib = _netdev.default_routes(tree), _has_ipoib(hcas)
+    routes, ipoib = discover_netdev.default_routes(tree), _has_ipoib(hcas)
     for hca in hcas:
         of_device = _of_device(hca, drivers, allow_software)
         for port in hca.ports:

@@ -16,8 +16,8 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
 
 CLASS = "sys/class/net"
 

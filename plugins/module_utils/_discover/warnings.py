@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.system import PROVIDERS, System
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     Excluded,
     Gpu,
@@ -19,7 +20,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     Usable,
     Warn,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._system import PROVIDERS, System
 
 _FULL_IB_WIDTH = 4
 _NAMED_AT_MOST = 4

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import CharDevice, Gpu, Hca
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _infiniband, _pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree, is_number
 
 _RDMA_MODULES = ("ib_core", "ib_uverbs", "ib_umad", "rdma_cm", "rdma_ucm")
 # RDMA module that serves a PCI driver (Kconfig of drivers/infiniband/hw).
@@ -129,7 +129,7 @@ def iommu_mode(tree: Tree, addresses: Sequence[str]) -> Optional[str]:
         return "off" if tree.exists("sys/bus/pci") else None
     kinds = set()
     for address in addresses:
-        group = tree.target_name(_pci.DEVICES + "/" + address + "/iommu_group")
+        group = tree.target_name(pci.DEVICES + "/" + address + "/iommu_group")
         if group:
             text = tree.text(f"sys/kernel/iommu_groups/{group}/type")
             kinds.add("passthrough" if text == "identity" else "translated" if text else None)
@@ -200,4 +200,4 @@ def numa_nodes(tree: Tree) -> List[int]:
 
 def rdma_cm(tree: Tree) -> CharDevice:
     """The connection manager's device, one per node."""
-    return _infiniband.char_device(tree, "sys/class/misc/rdma_cm", "rdma_cm")
+    return infiniband.char_device(tree, "sys/class/misc/rdma_cm", "rdma_cm")

@@ -15,9 +15,9 @@ from __future__ import annotations
 import re
 from typing import List, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci as discover_pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, PciFunction
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware import _pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._hardware._tree import Tree
 
 DEFAULT_VENDORS = ("10de", "1002")
 # VGA controller, 3D controller, other display controller, processing accelerator (AMD Instinct MI300).
@@ -46,7 +46,7 @@ def _from_nvidia(tree: Tree, address: str) -> Tuple[Optional[str], Optional[str]
 
 
 def _from_amdgpu(tree: Tree, address: str) -> Tuple[Optional[str], Optional[str]]:
-    directory = _pci.DEVICES + "/" + address
+    directory = discover_pci.DEVICES + "/" + address
     return tree.text(directory + "/product_name"), tree.text(directory + "/unique_id")
 
 
