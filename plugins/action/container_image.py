@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _driver_archive
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive as drivers_archive
 
 _MODULE = "zerocopy.rdma.container_image"
 
@@ -25,8 +25,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         if archive and "ids" not in arguments:
             name = str(arguments.get("name"))
             try:
-                found = _driver_archive.images(str(archive))
-            except _driver_archive.ArchiveError as error:
+                found = drivers_archive.images(str(archive))
+            except drivers_archive.ArchiveError as error:
                 return {**result, "failed": True, "msg": f"archive is {archive!r}, which {error}"}
             if name not in found:
                 listed = ", ".join(sorted(found)) or "no image with a name"

@@ -100,7 +100,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _cel, _claims
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inventory
 
 
@@ -128,8 +129,8 @@ def claims(
     published = json.loads(json.dumps(slices or []))
     try:
         classes = None if isinstance(device_classes, str) else device_classes
-        plan = _claims.plan(found, published, _version(kubernetes), classes)
-    except (_cel.LibraryMissingError, ValueError) as error:
+        plan = claims_plan.plan(found, published, _version(kubernetes), classes)
+    except (cel.LibraryMissingError, ValueError) as error:
         raise AnsibleFilterError(f"claims: {error}") from error
     return asdict(plan)
 

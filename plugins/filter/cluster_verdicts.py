@@ -59,7 +59,7 @@ _value:
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _cluster_verdicts
 
 
@@ -71,7 +71,7 @@ def cluster_verdicts(
     pods: Sequence[Mapping[str, Any]],
     sets: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> Dict[str, List[Dict[str, Any]]]:
-    groups = {host: _variables.group_of(hostvars[host]) for host in hosts}
+    groups = {host: variables.group_of(hostvars[host]) for host in hosts}
     return {"checks": [asdict(check) for check in _cluster_verdicts.checks(groups, labels, nodes, pods, sets)]}
 
 

@@ -67,12 +67,13 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _driver, _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 
 def _own(variables: Mapping[str, Any], play: Mapping[str, Any]) -> Dict[str, Any]:
-    own, broken = _inventory.of_host(variables, play, lambda name: name.startswith(_driver.PREFIX))
+    own, broken = _inventory.of_host(variables, play, lambda name: name.startswith(plan.PREFIX))
     # A value of no type, so that it is refused with this text.
     return {**{name: {"cannot be worked out": why} for name, why in broken.items()}, **own}
 
@@ -80,8 +81,8 @@ def _own(variables: Mapping[str, Any], play: Mapping[str, Any]) -> Dict[str, Any
 @pass_context
 def driver(context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
     play = _inventory.of_play(context, hostvars)
-    every = [(name, _variables.group_of(hostvars[name]), _own(hostvars[name], play)) for name in hosts]
-    return asdict(_driver.plan(every, _variables.options_of()))
+    every = [(name, plan_variables.group_of(hostvars[name]), _own(hostvars[name], play)) for name in hosts]
+    return asdict(plan.plan(every, plan_variables.options_of()))
 
 
 class FilterModule:

@@ -77,7 +77,7 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inventory
 
 
@@ -85,7 +85,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inven
 def expected_devices(
     context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]
 ) -> Dict[str, Dict[str, Any]]:
-    return _claims_expected.expected(_claims_inventory.hosts(context, hosts, hostvars))
+    return expected.expected(_claims_inventory.hosts(context, hosts, hostvars))
 
 
 class FilterModule:

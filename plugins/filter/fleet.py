@@ -73,7 +73,9 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _fleet, _fleet_text, _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet as plan_fleet
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 
 _PREFIX = "rdma_discover_expect_"
 
@@ -91,26 +93,26 @@ def _number(host: str, variables: Mapping[str, Any], name: str) -> float | None:
     return number
 
 
-def _node(host: str, variables: Mapping[str, Any]) -> _fleet.Node:
+def _node(host: str, variables: Mapping[str, Any]) -> plan_fleet.Node:
     link_layer = variables.get(_PREFIX + "link_layer")
     if link_layer not in (None, "InfiniBand", "Ethernet"):
         message = f"{host}: {_PREFIX}link_layer is {link_layer!r}, it must be InfiniBand or Ethernet"
         raise AnsibleFilterError(message)
     hcas, gpus = _number(host, variables, "hcas"), _number(host, variables, "gpus")
-    intent = _fleet.Intent(
+    intent = plan_fleet.Intent(
         hcas=None if hcas is None else int(hcas),
         gpus=None if gpus is None else int(gpus),
         link_layer=link_layer,
         rate_gbps=_number(host, variables, "rate_gbps"),
     )
-    return _fleet.Node(host, _variables.group_of(variables), _variables.facts_of(variables), intent)
+    return plan_fleet.Node(host, plan_variables.group_of(variables), plan_variables.facts_of(variables), intent)
 
 
 def fleet(hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]], detail: str = "auto") -> Dict[str, Any]:
-    if detail not in _fleet_text.DETAILS:
-        raise AnsibleFilterError(f"fleet: detail is {detail!r}, it must be one of {', '.join(_fleet_text.DETAILS)}")
-    picture = _fleet.fleet([_node(host, hostvars[host]) for host in hosts])
-    return asdict(picture) | {"text": _fleet_text.text(picture, detail), "csv": _fleet_text.as_csv(picture)}
+    if detail not in fleet_text.DETAILS:
+        raise AnsibleFilterError(f"fleet: detail is {detail!r}, it must be one of {', '.join(fleet_text.DETAILS)}")
+    picture = plan_fleet.fleet([_node(host, hostvars[host]) for host in hosts])
+    return asdict(picture) | {"text": fleet_text.text(picture, detail), "csv": fleet_text.as_csv(picture)}
 
 
 class FilterModule:

@@ -62,14 +62,15 @@ from ansible.utils.display import Display
 from ansible.vars.hostvars import HostVarsVars
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _links, _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 _PARTS = ("links", "unmanaged", "warnings")
 
 
 def _own(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, Any]:
-    names = [name for name in _variables.options_of() if name not in _variables.PLAYBOOKS]
+    names = [name for name in plan_variables.options_of() if name not in plan_variables.PLAYBOOKS]
     is_own = (
         isinstance(variables, HostVarsVars) and context.get("inventory_hostname") == variables["inventory_hostname"]
     )
@@ -83,16 +84,16 @@ def links(context: Mapping[str, Any], variables: Mapping[str, Any], part: str = 
     if part not in _PARTS:
         raise AnsibleFilterError(f"links: part is {part!r}, it must be one of {', '.join(_PARTS)}")
     host = str(variables["inventory_hostname"])
-    values, problems = _variables.converted(_own(context, variables), _variables.options_of())
+    values, problems = plan_variables.converted(_own(context, variables), plan_variables.options_of())
     if problems:
         raise AnsibleFilterError(f"{host}: {problems[0].variable} {problems[0].text}")
-    facts = _variables.facts_of(variables)
+    facts = plan_variables.facts_of(variables)
     if facts is None or "hcas" not in facts:
-        if _links.asked(values) is None:
+        if links_plan.asked(values) is None:
             return []
         raise AnsibleFilterError(f"{host}: there are no facts about its HCAs, run the role rdma_discover first")
     try:
-        plan = _links.plan(host, values, facts)
+        plan = links_plan.plan(host, values, facts)
     except PlanError as error:
         raise AnsibleFilterError(f"{host}: {error}") from error
     if part == "links":

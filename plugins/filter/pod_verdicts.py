@@ -67,7 +67,7 @@ _value:
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import (
     _document,
     _pod_bandwidth,
@@ -90,8 +90,8 @@ def pod_verdicts(
     specs = {
         one["metadata"]["name"]: one["spec"] for one in claims["objects"] if one["kind"] == "ResourceClaimTemplate"
     }
-    published: Dict[str, Dict[Any, _slices.Device]] = {}
-    for device in _slices.devices(slices):
+    published: Dict[str, Dict[Any, model.Device]] = {}
+    for device in model.devices(slices):
         published.setdefault(str(device.node), {})[device.driver, device.name] = device
     known = {pod.name: pod for pod in map(_pod_plan.pod_of, pods)}
     reports = {result["name"]: _pod_report.report(result["output"]) for result in results}

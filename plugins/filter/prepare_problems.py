@@ -59,7 +59,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _prepare, _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -68,16 +69,16 @@ _ALSO = ("ansible_host",)
 
 def _matters(name: str) -> bool:
     # What playbooks read is for them to check; of that, every host has the whole fleet's picture.
-    return name in _ALSO or (_variables.ours(name) and name not in _variables.PLAYBOOKS)
+    return name in _ALSO or (plan_variables.ours(name) and name not in plan_variables.PLAYBOOKS)
 
 
-def _host(name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, Any]], facts: bool) -> _prepare.Host:
-    host = _prepare.Host(name, chosen=play is not None)
+def _host(name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, Any]], facts: bool) -> prepare.Host:
+    host = prepare.Host(name, chosen=play is not None)
     host.variables, broken = _inventory.of_host(variables, play or {}, _matters)
     host.broken = [Problem(variable, f"cannot be worked out: {why}") for variable, why in broken.items()]
-    host.group = _variables.group_of({**host.variables, "group_names": variables.get("group_names")})
+    host.group = plan_variables.group_of({**host.variables, "group_names": variables.get("group_names")})
     if facts and host.chosen:
-        host.facts = _variables.facts_of(variables)
+        host.facts = plan_variables.facts_of(variables)
     return host
 
 
@@ -91,7 +92,7 @@ def prepare_problems(
 ) -> List[str]:
     chosen = dict.fromkeys(hosts, _inventory.of_play(context, hostvars))
     names = dict.fromkeys([*hosts, *(everyone or [])])
-    return _prepare.problems([_host(name, hostvars[name], chosen.get(name), facts) for name in names])
+    return prepare.problems([_host(name, hostvars[name], chosen.get(name), facts) for name in names])
 
 
 class FilterModule:

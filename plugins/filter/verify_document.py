@@ -76,7 +76,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 import yaml
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _document
 
 _COLLECTION = Path(__file__).resolve().parents[2]
@@ -109,7 +109,7 @@ def verify_document(
             created,
             _version(),
             {
-                host: _document.Host(_variables.group_of(hostvars[host]), _variables.facts_of(hostvars[host]) or {})
+                host: _document.Host(variables.group_of(hostvars[host]), variables.facts_of(hostvars[host]) or {})
                 for host in hosts
             },
             [_document.check(check) for ring in found for check in ring.get("checks") or []],

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_hosts import Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -20,10 +20,10 @@ _PREFIXES = ("rdma_claims", "rdma_driver_", "rdma_links_", "rdma_discover_expect
 
 def _host(name: str, variables: Mapping[str, Any], play: Mapping[str, Any]) -> Host:
     own, broken = _inventory.of_host(variables, play, lambda variable: variable.startswith(_PREFIXES))
-    facts = _variables.facts_of(variables)
+    facts = plan_variables.facts_of(variables)
     whole = facts is not None and "hcas" in facts and "gpus" in facts
     problems = [Problem(variable, f"cannot be worked out: {why}") for variable, why in broken.items()]
-    return Host(name, _variables.group_of(variables), own, facts if whole else None, problems)
+    return Host(name, plan_variables.group_of(variables), own, facts if whole else None, problems)
 
 
 def hosts(context: Mapping[str, Any], names: Sequence[str], hostvars: _inventory.Hostvars) -> List[Host]:

@@ -14,12 +14,12 @@ from typing import Any, Callable, Dict, Mapping, Tuple
 from ansible.errors import AnsibleError
 from jinja2 import Undefined, UndefinedError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 
 Hostvars = Mapping[str, Mapping[str, Any]]
 
 # In the variables of a play these can only be templates, of which the value of one host says nothing about the others.
-_NOT_OF_PLAY = ("rdma_links_addresses", "rdma_links_host_number", "rdma_links_ports", *_variables.PLAYBOOKS)
+_NOT_OF_PLAY = ("rdma_links_addresses", "rdma_links_host_number", "rdma_links_ports", *plan_variables.PLAYBOOKS)
 
 
 class _BrokenError(Exception):
@@ -52,7 +52,7 @@ def of_play(context: Mapping[str, Any], hostvars: Hostvars) -> Dict[str, Any]:
     """What a play says instead of the inventory, for all hosts. ``context`` is Jinja's."""
     found: Dict[str, Any] = {}
     host = str(context.get("inventory_hostname"))
-    options = _variables.options_of()
+    options = plan_variables.options_of()
     names = [name for name in options if name in context and name not in _NOT_OF_PLAY]
     known = hostvars[host] if names and host in hostvars else {}
     for name in names:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_plan import PREFIX
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
@@ -23,18 +23,18 @@ def raw(variables: Mapping[str, Any], name: str) -> Any:
     return getattr(variables, "_vars", variables).get(name)
 
 
-def _node(host: str, variables: Mapping[str, Any], play: Mapping[str, Any], options: _variables.Options) -> Node:
+def _node(host: str, variables: Mapping[str, Any], play: Mapping[str, Any], options: plan_variables.Options) -> Node:
     # What playbooks have set is of the whole fleet, and as large as it.
-    wanted = {_HOST, *options} - set(_variables.PLAYBOOKS)
+    wanted = {_HOST, *options} - set(plan_variables.PLAYBOOKS)
     own, _broken = _inventory.of_host(variables, play, lambda name: name in wanted)
     # What is wrong is for preflight to tell.
-    values, _problems = _variables.converted(own, options)
+    values, _problems = plan_variables.converted(own, options)
     defaults = {name: option["default"] for name, option in options.items() if "default" in option}
     verify = {name: value for name, value in defaults.items() if name.startswith(PREFIX)}
     return Node(
         host=host,
-        group=_variables.group_of({**own, "group_names": variables.get("group_names")}),
-        facts=_variables.facts_of(variables),
+        group=plan_variables.group_of({**own, "group_names": variables.get("group_names")}),
+        facts=plan_variables.facts_of(variables),
         values={**verify, **values},
         address=str(values.get(PREFIX + "address") or own.get(_HOST) or host),
         kernel=raw(variables, "__rdma_kernel_modules"),
@@ -49,6 +49,6 @@ def _node(host: str, variables: Mapping[str, Any], play: Mapping[str, Any], opti
 
 def nodes(context: Mapping[str, Any], hosts: Sequence[str], hostvars: _inventory.Hostvars) -> List[Node]:
     """These hosts with their variables, facts and what tasks have registered. ``context`` is Jinja's."""
-    options = _variables.options_of()
+    options = plan_variables.options_of()
     play = _inventory.of_play(context, hostvars)
     return [_node(host, hostvars[host], play, options) for host in hosts]

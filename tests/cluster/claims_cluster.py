@@ -13,8 +13,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
 import pytest
 from kubernetes import dynamic
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 
 Object = Dict[str, Any]
 API = "resource.k8s.io/v1"
@@ -99,7 +99,7 @@ class Fleet:
     def nodes(self, devices: Sequence[Device]) -> None:
         """Make nodes with these devices, and the class of GPUs."""
         names = dict.fromkeys(str(device.node) for device in devices)
-        self.create([*map(node, names), *_slices.resource_slices(devices), GPU_CLASS])
+        self.create([*map(node, names), *model.resource_slices(devices), GPU_CLASS])
 
     def pods(self, pods: Sequence[Object], waits: int = 0, seconds: int = 60) -> Dict[str, Placed]:
         """Make pods and wait until the scheduler has placed all but ``waits`` of them, and tried those as well."""

@@ -19,7 +19,8 @@ from kubernetes import dynamic
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import ProtocolError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _driver, _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -102,7 +103,7 @@ def kubelet(cluster: dynamic.DynamicClient, namespace: str, create: Callable[...
         body["metadata"]["labels"]["zerocopy.rdma/group"] = group
         create(cluster, "Node", body)
     own = {"rdma_driver_namespace": namespace}
-    plan = _driver.plan([(host, group, own) for host, group in HOSTS.items()], _variables.options_of())
+    plan = drivers_plan.plan([(host, group, own) for host, group in HOSTS.items()], variables.options_of())
     assert plan.problems == []
     for item in plan.objects:
         if item["kind"] in ("ServiceAccount", "DaemonSet"):

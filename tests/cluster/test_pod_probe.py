@@ -14,8 +14,8 @@ import pytest
 from kubernetes import dynamic
 from kubernetes.dynamic.exceptions import NotFoundError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_objects
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import DRANET, Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import DRANET, Device
 from ansible_collections.zerocopy.rdma.plugins.modules import pod_probe
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import API, Fleet, from_template
 
@@ -99,7 +99,7 @@ def one_nic(fleet: Fleet) -> None:
     nic = {"name": "nic", "exactly": {"deviceClassName": f"{fleet.namespace}-nic"}}
     spec = {"spec": {"devices": {"requests": [nic]}}}
     template = {"apiVersion": API, "kind": "ResourceClaimTemplate", "metadata": {"name": "one-nic"}, "spec": spec}
-    fleet.create([_claims_objects.device_class(f"{fleet.namespace}-nic"), template])
+    fleet.create([objects.device_class(f"{fleet.namespace}-nic"), template])
 
 
 def wanted(fleet: Fleet, **options: Any) -> Dict[str, Any]:

@@ -15,8 +15,8 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
 from ansible_collections.zerocopy.rdma.plugins.filter.expected_devices import expected_devices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 from ansible_collections.zerocopy.rdma.plugins.modules import resource_slice_info
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import GPU_CLASS, Fleet, node, placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
@@ -59,7 +59,7 @@ def expected(hostvars: Dict[str, Dict[str, Any]]) -> Dict[str, Any]:
 
 
 def test_real_slices_are_returned_and_read(fleet: Fleet, info: Info) -> None:
-    devices = _slices.devices(SLICES)
+    devices = model.devices(SLICES)
     fleet.nodes(devices)
     found = info()
     assert found["changed"] is False
@@ -70,7 +70,7 @@ def test_real_slices_are_returned_and_read(fleet: Fleet, info: Info) -> None:
     assert not any("managedFields" in one["metadata"] for one in found["slices"])
     # Others may have some on a cluster that was there before.
     ours = [one for one in found["devices"] if one["node"] in (AWS, GB200)]
-    assert sorted(ours, key=str) == sorted((_slices.plain(one) for one in devices), key=str)
+    assert sorted(ours, key=str) == sorted((model.plain(one) for one in devices), key=str)
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=2, nics=1)]}
     plan = claims({}, [AWS], {AWS: own}, found["slices"], found["kubernetes"], found["device_classes"])
     assert plan["problems"] == []
@@ -136,7 +136,7 @@ def test_slices_that_come_later_are_waited_for(
         until_watched(plane.audit, start)
         for name in names:
             nics = [one for one in placed_on(published(facts_of(name)), name) if one.is_rdma_nic]
-            fleet.create(_slices.resource_slices(nics))
+            fleet.create(model.resource_slices(nics))
 
     late = threading.Thread(target=publish)
     late.start()
@@ -171,7 +171,7 @@ def test_older_versions_of_the_api(
 ) -> None:
     plane = start_control_plane(api)
     devices = placed_on(published(facts_of("v100-01")), "v100-01")
-    items = _slices.resource_slices(devices)
+    items = model.resource_slices(devices)
     for item in items:
         item["apiVersion"] = f"resource.k8s.io/{api}"
         for one in item["spec"]["devices"] if api == "v1beta1" else []:
@@ -185,7 +185,7 @@ def test_older_versions_of_the_api(
     assert found["api_version"] == f"resource.k8s.io/{api}"
     assert {one["apiVersion"] for one in found["slices"]} == {f"resource.k8s.io/{api}"}
     assert found["differences"] == []
-    assert _slices.devices(found["slices"]) == _slices.devices(items)
+    assert model.devices(found["slices"]) == model.devices(items)
 
 
 def test_without_dra_the_message_says_what_to_switch_on(start_control_plane: Callable[[str], Any], info: Info) -> None:
@@ -205,7 +205,7 @@ def publish(cluster_set: ClusterSet) -> Iterator[Callable[[List[Device]], None]]
 
     def call(devices: List[Device]) -> None:
         clear()
-        items = _slices.resource_slices(devices)
+        items = model.resource_slices(devices)
         names.extend(item["metadata"]["name"] for item in items)
         cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
 

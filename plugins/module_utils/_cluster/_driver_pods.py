@@ -13,7 +13,7 @@ from typing import Dict, Optional
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._driver_objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
 
 _SELECTOR = f"app.kubernetes.io/name=dranet,{GROUP_LABEL}"
 

@@ -23,14 +23,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects im
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import JSON, METADATA_LIST, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._slice_wait import until_published
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _slices,
-    _slices_compare,
-    _slices_expected,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._driver_objects import GROUP_LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices_compare import Compared, Seen
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices_expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare, model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import Compared, Seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -66,7 +63,7 @@ class _Info:
         if self._request.wait_timeout is not None and awaited:
             self._wait(awaited, self._request.wait_timeout)
         slices = self._list("ResourceSlice") if self._expected or self._request.subsets else []
-        devices = _slices.devices(slices)
+        devices = model.devices(slices)
         compared, seen = self._compare(labels, slices, devices)
         found: Dict[str, Any] = {
             "changed": False,
@@ -74,12 +71,12 @@ class _Info:
             "api_version": f"{GROUP}/{self._version}",
             "device_classes": [metadata(one)["name"] for one in self._list("DeviceClass", METADATA_LIST)],
             "nodes": {name: _node(seen[name], one) for name, one in compared.items()},
-            "differences": _slices_compare.lines(compared),
+            "differences": compare.lines(compared),
         }
         if "slices" in self._request.subsets:
             found["slices"] = [self._whole(one) for one in slices]
         if "devices" in self._request.subsets:
-            found["devices"] = [_slices.plain(one) for one in devices]
+            found["devices"] = [model.plain(one) for one in devices]
         return found
 
     def _path(self, kind: str) -> str:
@@ -101,15 +98,13 @@ class _Info:
         return {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes}
 
     def _compare(
-        self, labels: Mapping[str, Mapping[str, str]], slices: Sequence[Object], devices: Sequence[_slices.Device]
+        self, labels: Mapping[str, Mapping[str, str]], slices: Sequence[Object], devices: Sequence[model.Device]
     ) -> Tuple[Dict[str, Compared], Dict[str, Seen]]:
-        publishing = _slices.publishing(slices)
-        by_node: Dict[str, List[_slices.Device]] = {}
+        publishing = model.publishing(slices)
+        by_node: Dict[str, List[model.Device]] = {}
         for device in devices:
             by_node.setdefault(str(device.node), []).append(device)
-        silent = any(
-            _slices.DRANET in one.drivers - publishing.get(name, set()) for name, one in self._expected.items()
-        )
+        silent = any(model.DRANET in one.drivers - publishing.get(name, set()) for name, one in self._expected.items())
         pods: Optional[Dict[str, str]] = driver_pods(self._client) if silent else {}
         compared, seen = {}, {}
         for name, one in self._expected.items():
@@ -119,7 +114,7 @@ class _Info:
                 drivers=publishing.get(name, set()),
                 pod=None if pods is None else pods.get(name, ""),
             )
-            compared[name] = _slices_compare.compare(one, by_node.get(name, []), seen[name])
+            compared[name] = compare.compare(one, by_node.get(name, []), seen[name])
         return compared, seen
 
     def _wait(self, names: Set[str], seconds: float) -> None:
@@ -129,7 +124,7 @@ class _Info:
         pods = driver_pods(self._client)
         reasons: Dict[str, List[str]] = {}
         for name in sorted(late, key=natural_key):
-            why = _slices_compare.silent(_slices.DRANET, Seen(pod=None if pods is None else pods.get(name, "")))
+            why = compare.silent(model.DRANET, Seen(pod=None if pods is None else pods.get(name, "")))
             reasons.setdefault(why, []).append(name)
         texts = [f"{fold(of_reason)}: {reason}" for reason, of_reason in reasons.items()]
         said = f"{len(late)} of {len(names)} nodes have no NIC published, without progress for {seconds:.0f} s"
@@ -138,12 +133,12 @@ class _Info:
 
 def _read(name: str, one: Any) -> Expected:
     try:
-        return _slices_expected.read(name, one)
+        return slices_expected.read(name, one)
     except ValueError as error:
         raise ClusterError(f"expected: {name} {error}, take what the filter expected_devices returns") from error
 
 
 def _node(seen: Seen, compared: Compared) -> Dict[str, Any]:
     """A node as JSON has it."""
-    labels = {name: value for name, value in seen.labels.items() if name in (GROUP_LABEL, *_slices_compare.GPU_LABELS)}
+    labels = {name: value for name, value in seen.labels.items() if name in (GROUP_LABEL, *compare.GPU_LABELS)}
     return {"exists": seen.exists, "labels": labels, "drivers": sorted(seen.drivers), **asdict(compared)}

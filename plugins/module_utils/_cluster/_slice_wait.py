@@ -14,10 +14,10 @@ from typing import Set
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 
 _AGAIN_SECONDS = 0.5
-_OF_DRANET = {"fieldSelector": f"spec.driver={_slices.DRANET}"}
+_OF_DRANET = {"fieldSelector": f"spec.driver={model.DRANET}"}
 
 
 def until_published(client: Client, path: str, names: Set[str], seconds: float) -> Set[str]:
@@ -31,7 +31,7 @@ def until_published(client: Client, path: str, names: Set[str], seconds: float) 
     while True:
         began = time.monotonic()
         slices = client.get(path, _OF_DRANET)
-        left = names - set(_slices.publishing(slices.get("items") or []))
+        left = names - set(model.publishing(slices.get("items") or []))
         if len(left) < len(late):
             deadline = began + seconds
         late = left
@@ -41,7 +41,7 @@ def until_published(client: Client, path: str, names: Set[str], seconds: float) 
         events = client.watch(path, query, deadline - time.monotonic())
         try:
             for event in events:
-                if event["type"] == "ERROR" or late & set(_slices.publishing([event["object"]])):
+                if event["type"] == "ERROR" or late & set(model.publishing([event["object"]])):
                     break
         except ApiError as error:
             # Gone is the resourceVersion, too old for a watch.

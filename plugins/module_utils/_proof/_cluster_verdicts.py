@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Iterator, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._wait import pod_trouble
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
 
 Plain = Mapping[str, Any]
@@ -70,9 +70,7 @@ def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterato
         for one in node["differing"]:
             values = {"expected": one["expected"], "published": one["published"]}
             text = f"{one['attribute']} is published as {one['published']!r}, the facts say {one['expected']!r}"
-            yield check(
-                one["pci"] or one["name"], "fail" if one["attribute"] == _slices.RDMA else "warn", text, **values
-            )
+            yield check(one["pci"] or one["name"], "fail" if one["attribute"] == model.RDMA else "warn", text, **values)
         if not (odd or node["extra"] or node["differing"]):
             yield check("", "pass", f"what {', '.join(node['drivers']) or 'no driver'} publishes is what the facts say")
 

@@ -12,7 +12,7 @@ import ipaddress
 from collections import Counter
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _fleet
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Node, joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
@@ -49,7 +49,7 @@ _OPTIONAL = {"ib_ipoib": "IPoIB", "nvidia_peermem": "GPUDirect"}
 
 def _of_intent(node: Node) -> Iterator[Check]:
     expected = {name: node.values.get(EXPECT + name) for name in ("hcas", "gpus", "link_layer", "rate_gbps")}
-    for code, text in _fleet.against_intent(_fleet.Node(node.host, node.group, node.facts, _fleet.Intent(**expected))):
+    for code, text in fleet.against_intent(fleet.Node(node.host, node.group, node.facts, fleet.Intent(**expected))):
         what, verdict, remedy = _INTENTS[code]
         subject = text.split(" ")[0] if what in ("link_layer", "port_rate") else ""
         yield node.check(what, verdict, subject, text, remedy, code=code)

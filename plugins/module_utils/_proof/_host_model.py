@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _links, _links_ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses as values_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
@@ -84,13 +85,13 @@ class Node:
         """Name of the port of each rail, also of one that is down: as planned, else the usable ports in PCI order."""
         if self.facts is None:
             return {}
-        every = _links_ports.ports(self.facts)
-        variable = self.values.get(_links_ports.PORTS) or []
-        if variable or _links.asked(self.values) is not None:
+        every = links_ports.ports(self.facts)
+        variable = self.values.get(links_ports.PORTS) or []
+        if variable or plan.asked(self.values) is not None:
             try:
                 wanted = values_addresses.number_of_rails(values_addresses.intent(self.values))
                 planned = {rail: str(address.ip) for rail, address in self.addresses().items()}
-                found = _links_ports.rails_of(variable, every, wanted, planned, may_be_away=True)
+                found = links_ports.rails_of(variable, every, wanted, planned, may_be_away=True)
                 return {rail: port.name for rail, port in found.items()}
             except PlanError:
                 # Preflight tells what is wrong; what is there can be looked at all the same.
@@ -100,7 +101,7 @@ class Node:
 
     def addresses(self) -> Dict[int, values_addresses.Interface]:
         """The address that each rail should have. Raises PlanError."""
-        return _links.addresses(self.host, self.values)
+        return plan.addresses(self.host, self.values)
 
 
 def joined(names: List[str], at_most: int = 4) -> str:

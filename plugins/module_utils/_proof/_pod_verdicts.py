@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_plan import Pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_report import Report
@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_report i
 Facts = Mapping[str, Any]
 
 # The worst path class that devices with a common value of the attribute can have.
-_PROMISES = {_slices.PCIE_ROOT: "PHB", _slices.NUMA_NODE: "NODE"}
+_PROMISES = {model.PCIE_ROOT: "PHB", model.NUMA_NODE: "NODE"}
 # Nodes in /dev/infiniband that belong to no device.
 _SHARED_NODES = {"rdma_cm"}
 
@@ -31,7 +31,7 @@ class Node:
 
     before: Facts
     after: Optional[Facts]
-    devices: Mapping[Tuple[str, str], _slices.Device] = field(default_factory=dict)
+    devices: Mapping[Tuple[str, str], model.Device] = field(default_factory=dict)
     in_use: Sequence[str] = ()
 
 
@@ -57,7 +57,7 @@ def allocated(result: Mapping[str, Any], node: Node) -> List[Allocated]:
     for one in result["allocation"]:
         device = node.devices.get((one["driver"], one["device"]))
         pci = device.pci if device else None
-        hca = hcas.get(pci or "") if one["driver"] == _slices.DRANET else None
+        hca = hcas.get(pci or "") if one["driver"] == model.DRANET else None
         found.append(Allocated(one["request"], one["driver"], one["device"], pci, hca))
     return found
 
@@ -68,7 +68,7 @@ class _Judge:
     ) -> None:
         self.pod, self.spec, self.result, self.report, self.node = pod, spec, result, report, node
         self.devices = allocated(result, node)
-        self.nics = [one for one in self.devices if one.driver == _slices.DRANET]
+        self.nics = [one for one in self.devices if one.driver == model.DRANET]
 
     def check(self, name: str, verdict: str, text: str, remedy: str = "", **evidence: Any) -> Check:
         return Check(
@@ -110,7 +110,7 @@ class _Judge:
     def paths(self) -> Optional[Check]:
         """Path class of each GPU to the nearest NIC that came with it."""
         paths = {entry["address"]: entry["paths"] for entry in self.node.before.get("affinity", [])}
-        gpus = [one for one in self.devices if one.driver != _slices.DRANET and one.pci in paths]
+        gpus = [one for one in self.devices if one.driver != model.DRANET and one.pci in paths]
         nics = [str(one.hca["name"]) for one in self.nics if one.hca]
         if not gpus or not nics:
             return None

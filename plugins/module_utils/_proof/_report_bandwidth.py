@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _links_ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document, End, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import count, figure, names, span
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
@@ -101,8 +101,8 @@ def _rails(document: Document) -> Dict[Tuple[str, str, int], int]:
     for name, host in document.hosts.items():
         if host.group in usable and host.facts:
             rails = max(usable[host.group].items(), key=lambda item: (item[1], item[0]))[0]
-            every = _links_ports.ports(host.facts)
-            for rail, port in _links_ports.rails_of([], every, rails, {}, False).items():
+            every = ports.ports(host.facts)
+            for rail, port in ports.rails_of([], every, rails, {}, False).items():
                 found[name, port.hca, port.number] = rail
     return found
 

@@ -10,16 +10,13 @@ from typing import Any, Callable
 
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _allocate,
-    _cel,
-    _claims,
-    _claims_selectors,
-    _claims_versions,
-    _slices_predict,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_hosts import Host
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import selectors as claims_selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 
 Facts = Callable[..., dict[str, Any]]
 VERSIONS = {"rdma_driver_dranet_version": "1.4.0", "rdma_driver_gpu_version": "0.4.1"}
@@ -35,13 +32,13 @@ def template(name: str = "one", **wanted: Any) -> dict[str, Any]:
     return {"name": name, **wanted}
 
 
-def plan(facts: dict[str, Any], *templates: dict[str, Any], **variables: Any) -> _claims.Plan:
+def plan(facts: dict[str, Any], *templates: dict[str, Any], **variables: Any) -> claims_plan.Plan:
     """The plan of hosts with these facts, all with the same templates."""
     own = {**VERSIONS, "rdma_claims_templates": list(templates), **variables}
-    return _claims.plan([Host(name, "group", own, of_host) for name, of_host in facts.items()])
+    return claims_plan.plan([Host(name, "group", own, of_host) for name, of_host in facts.items()])
 
 
-def right(found: _claims.Plan) -> list[dict[str, Any]]:
+def right(found: claims_plan.Plan) -> list[dict[str, Any]]:
     """The specs of the claims of a plan without problems."""
     assert found.problems == []
     return [
@@ -61,35 +58,35 @@ def alternatives(request: dict[str, Any]) -> list[dict[str, Any]]:
 
 def allocated(devices: list[Device], spec: dict[str, Any]) -> dict[str, list[str]] | None:
     """What the allocator gives a claim, worked out from the objects alone."""
-    classes = {"gpu.nvidia.com": _claims_selectors.GPU_CLASS, "zerocopy-rdma-nic": _claims_selectors.NIC_CLASS}
+    classes = {"gpu.nvidia.com": claims_selectors.GPU_CLASS, "zerocopy-rdma-nic": claims_selectors.NIC_CLASS}
 
     def matching(body: dict[str, Any]) -> frozenset[int]:
         every = [*classes[body["deviceClassName"]], *selectors(body)]
         return frozenset(
-            place for place, one in enumerate(devices) if all(_cel.matches(expression, one) for expression in every)
+            place for place, one in enumerate(devices) if all(cel.matches(expression, one) for expression in every)
         )
 
     requests = [
-        _allocate.Request(
-            one["name"], tuple(_allocate.Alternative(matching(body), body.get("count")) for body in alternatives(one))
+        allocate.Request(
+            one["name"], tuple(allocate.Alternative(matching(body), body.get("count")) for body in alternatives(one))
         )
         for one in spec["requests"]
     ]
     constraints = [
-        _allocate.Constraint(frozenset(one["requests"]), one["matchAttribute"]) for one in spec.get("constraints", [])
+        allocate.Constraint(frozenset(one["requests"]), one["matchAttribute"]) for one in spec.get("constraints", [])
     ]
-    found = _allocate.allocate(devices, requests, constraints)
+    found = allocate.allocate(devices, requests, constraints)
     if found is None:
         return None
     return {name: [devices[place].name for place in places] for name, places in found.items()}
 
 
 def published(facts: dict[str, Any]) -> list[Device]:
-    return _slices_predict.predicted("n", facts, _claims_versions.dranet("1.4.0"), _claims_versions.gpu("0.4.1"))
+    return predict.predicted("n", facts, versions.dranet("1.4.0"), versions.gpu("0.4.1"))
 
 
-def of_slices(node: str, *templates: dict[str, Any]) -> _claims.Plan:
-    return _claims.plan([Host(node, "group", {**VERSIONS, "rdma_claims_templates": list(templates)})], SLICES)
+def of_slices(node: str, *templates: dict[str, Any]) -> claims_plan.Plan:
+    return claims_plan.plan([Host(node, "group", {**VERSIONS, "rdma_claims_templates": list(templates)})], SLICES)
 
 
 CASES = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Callable
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Node
 
@@ -16,7 +16,7 @@ Facts = Callable[..., dict[str, Any]]
 
 DEFAULTS = {
     name: option["default"]
-    for name, option in _variables.options_of().items()
+    for name, option in variables.options_of().items()
     if name.startswith("rdma_verify_") and "default" in option
 }
 LAB: dict[str, Any] = {"rdma_links_subnet": "10.0.0.0/24", "rdma_links_mtu": 9000, "rdma_discover_expect_hcas": 1}

@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _allocate
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._allocate import Alternative, Constraint, Request
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.allocate import (
+    Alternative,
+    Constraint,
+    Request,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 
@@ -47,7 +51,7 @@ def brute_force(devices: list[Device], requests: list[Request], constraints: lis
         for picked in itertools.product(*options):
             every = [one for part in picked for one in part]
             found = {one.name: list(part) for one, part in zip(requests, picked)}
-            if len(set(every)) == len(every) <= _allocate.MOST_RESULTS and satisfied(devices, constraints, found):
+            if len(set(every)) == len(every) <= allocate.MOST_RESULTS and satisfied(devices, constraints, found):
                 return True
     return False
 
@@ -73,7 +77,7 @@ def claims(draw: Any) -> tuple[list[Device], list[Request], list[Constraint]]:
 @given(claims())
 def test_it_finds_something_exactly_when_there_is_something(claim: Any) -> None:
     devices, requests, constraints = claim
-    found = _allocate.allocate(devices, requests, constraints)
+    found = allocate.allocate(devices, requests, constraints)
     assert (found is not None) == brute_force(devices, requests, constraints)
     if found is not None:
         every = [one for part in found.values() for one in part]
@@ -89,19 +93,19 @@ def test_it_finds_something_exactly_when_there_is_something(claim: Any) -> None:
 
 def test_all_takes_everything_or_nothing() -> None:
     devices = [device(0, r="x"), device(1, r="x"), device(2)]
-    assert _allocate.allocate(devices, [request("q", [0, 1], None)], []) == {"q": [0, 1]}
-    assert _allocate.allocate(devices, [request("q", [], None)], []) is None
-    assert _allocate.allocate(devices, [request("one", [0]), request("q", [0, 1], None)], []) is None
+    assert allocate.allocate(devices, [request("q", [0, 1], None)], []) == {"q": [0, 1]}
+    assert allocate.allocate(devices, [request("q", [], None)], []) is None
+    assert allocate.allocate(devices, [request("one", [0]), request("q", [0, 1], None)], []) is None
     together = [Constraint(frozenset(["q"]), "a/r")]
-    assert _allocate.allocate(devices, [request("q", [0, 1], None)], together) is not None
-    assert _allocate.allocate(devices, [request("q", [0, 2], None)], together) is None
+    assert allocate.allocate(devices, [request("q", [0, 1], None)], together) is not None
+    assert allocate.allocate(devices, [request("q", [0, 2], None)], together) is None
 
 
 def test_no_more_than_the_api_can_tell() -> None:
     devices = [device(number) for number in range(40)]
-    assert _allocate.allocate(devices, [request("q", range(40), 32)], []) is not None
-    assert _allocate.allocate(devices, [request("q", range(40), 33)], []) is None
-    assert _allocate.allocate(devices, [request("q", range(40), None)], []) is None
+    assert allocate.allocate(devices, [request("q", range(40), 32)], []) is not None
+    assert allocate.allocate(devices, [request("q", range(40), 33)], []) is None
+    assert allocate.allocate(devices, [request("q", range(40), None)], []) is None
 
 
 @pytest.mark.parametrize("roots", [8, 7])
@@ -112,13 +116,13 @@ def test_the_largest_aligned_claim_is_decided_at_once(roots: int) -> None:
     for number in range(8):
         requests += [request(f"gpu-{number}", range(8)), request(f"nic-{number}", range(8, 8 + roots))]
         constraints.append(Constraint(frozenset([f"gpu-{number}", f"nic-{number}"]), "a/r"))
-    assert (_allocate.allocate(devices, requests, constraints) is not None) == (roots == 8)
+    assert (allocate.allocate(devices, requests, constraints) is not None) == (roots == 8)
 
 
 def test_too_many_ways_are_said_to_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_allocate, "_MOST_STEPS", 50)
+    monkeypatch.setattr(allocate, "_MOST_STEPS", 50)
     devices = [device(number, r=number) for number in range(12)]
     requests = [request(f"q{number}", range(12)) for number in range(7)]
     constraints = [Constraint(frozenset(["q5", "q6"]), "a/r")]
-    with pytest.raises(_allocate.TooManyStepsError):
-        _allocate.allocate(devices, requests, constraints)
+    with pytest.raises(allocate.TooManyStepsError):
+        allocate.allocate(devices, requests, constraints)

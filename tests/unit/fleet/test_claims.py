@@ -11,14 +11,11 @@ from typing import Any, Iterator
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _cel,
-    _claims,
-    _claims_objects,
-    _slices,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_hosts import Host
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel, objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
     AWS,
     CASES,
@@ -44,7 +41,7 @@ def test_auto_is_pcie_root_on_the_aws_node(gpus: int, nics: int, groups: int) ->
     (spec,) = right(found)
     assert found.text.startswith("one (group), pcie_root: ")
     assert [one["matchAttribute"] for one in spec["constraints"]] == [ROOT] * groups
-    devices = [one for one in _slices.devices(SLICES) if one.node == AWS]
+    devices = [one for one in model.devices(SLICES) if one.node == AWS]
     got = allocated(devices, spec)
     assert got is not None
     roots = {one.name: one.attributes[ROOT] for one in devices}
@@ -59,7 +56,7 @@ def test_auto_says_why_it_cannot_be_pcie_root_on_gb200() -> None:
     assert "not pcie_root, 10.140.65.248: no GPU shares a PCIe root complex with a NIC" in found.text
     assert "GPUs on pci0008:00, pci0009:00, pci0018:00, pci0019:00" in found.text
     assert "not numa, the GPU driver publishes no NUMA node, and no facts tell it" in found.text
-    assert allocated([one for one in _slices.devices(SLICES) if one.node == GB200], spec) is not None
+    assert allocated([one for one in model.devices(SLICES) if one.node == GB200], spec) is not None
 
 
 @pytest.mark.parametrize(("nodes", "wanted", "align", "names"), CASES)
@@ -126,7 +123,7 @@ def test_nodes_of_other_groups_that_fit_are_told(facts_of: Facts) -> None:
         return Host(name, group, {**VERSIONS, "rdma_claims_templates": list(templates)}, facts_of(name))
 
     hosts = [host("v100-01", "v100", template("nic", nics=1), template("gpu", gpus=1, nics=1)), host("lab-01", "lab")]
-    assert _claims.plan(hosts).text.splitlines() == [
+    assert claims_plan.plan(hosts).text.splitlines() == [
         "nic (v100), none: there is nothing to align",
         "  nic matches 2 of 2 NICs on v100-01",
         "  also fits on lab-01 of other groups: pods need a nodeSelector",
@@ -137,7 +134,7 @@ def test_nodes_of_other_groups_that_fit_are_told(facts_of: Facts) -> None:
 
 
 def test_nothing_is_asked_of_hosts_that_ask_for_nothing() -> None:
-    assert _claims.plan([Host("n1")]) == _claims.Plan()
+    assert claims_plan.plan([Host("n1")]) == claims_plan.Plan()
 
 
 def test_nodes_without_facts_are_named(facts_of: Facts) -> None:
@@ -215,10 +212,10 @@ def test_alternatives_are_first_available_and_need_kubernetes_1_34(facts_of: Fac
     pick = {"first_available": [{"min_memory": "80G"}, {"min_memory": "16G"}]}
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=2, nics=2, gpu=pick)]}
     hosts = [Host("n1", "group", own, facts_of("v100-01"))]
-    (spec,) = right(_claims.plan(hosts, kubernetes=(1, 34)))
+    (spec,) = right(claims_plan.plan(hosts, kubernetes=(1, 34)))
     assert [one["name"] for one in spec["requests"][0]["firstAvailable"]] == ["option-0", "option-1"]
     assert allocated(published(facts_of("v100-01")), spec) is not None
-    (problem,) = _claims.plan(hosts, kubernetes=(1, 33)).problems
+    (problem,) = claims_plan.plan(hosts, kubernetes=(1, 33)).problems
     assert "needs Kubernetes 1.34: this is 1.33" in problem
 
 
@@ -231,9 +228,9 @@ def test_in_exclusive_netns_mode_nics_may_be_away_unseen(facts_of: Facts) -> Non
     assert right(found)
     assert "a NIC in a pod is not seen" in found.warnings[0]
     # What the cluster publishes is all there is.
-    slices = _slices.resource_slices(published(exclusive))
+    slices = model.resource_slices(published(exclusive))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=3)]}
-    assert _claims.plan([Host("n", "group", own, exclusive)], slices).problems
+    assert claims_plan.plan([Host("n", "group", own, exclusive)], slices).problems
 
 
 def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> None:
@@ -244,21 +241,21 @@ def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> N
     facts["excluded"] = [{"hca": away["name"], "port": 1, "reasons": [reason]}]
     before = plan({"n1": facts_of("v100-01")}, template(nics=2))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=2)]}
-    for slices in ([], _slices.resource_slices(published(facts))):
-        found = _claims.plan([Host("n1", "group", own, facts)], slices)
+    for slices in ([], model.resource_slices(published(facts))):
+        found = claims_plan.plan([Host("n1", "group", own, facts)], slices)
         assert right(found) == right(before)
         assert "Soft-RoCE" in found.warnings[0]
 
 
 def test_work_does_not_grow_with_the_number_of_equal_nodes(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluated: list[str] = []
-    real = _cel.matches
+    real = cel.matches
 
     def counted(expression: str, device: Device) -> bool:
         evaluated.append(expression)
         return real(expression, device)
 
-    monkeypatch.setattr(_cel, "matches", counted)
+    monkeypatch.setattr(cel, "matches", counted)
     counts = []
     for number in (1, 50):
         evaluated.clear()
@@ -280,4 +277,4 @@ def specs_beyond() -> Iterator[tuple[dict[str, Any], str]]:
 
 @pytest.mark.parametrize(("devices", "why"), list(specs_beyond()))
 def test_limits_of_the_api(devices: dict[str, Any], why: str) -> None:
-    assert why in str(_claims_objects.beyond_limits({"devices": devices}))
+    assert why in str(objects.beyond_limits({"devices": devices}))

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _cel
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 DEVICE = Device(
@@ -61,8 +61,8 @@ TRUE = [
 
 @pytest.mark.parametrize("expression", TRUE)
 def test_true(expression: str) -> None:
-    assert _cel.matches(expression, DEVICE) is True
-    assert _cel.matches(f"!({expression})", DEVICE) is False
+    assert cel.matches(expression, DEVICE) is True
+    assert cel.matches(f"!({expression})", DEVICE) is False
 
 
 @pytest.mark.parametrize(
@@ -80,21 +80,21 @@ def test_true(expression: str) -> None:
     ],
 )
 def test_what_ends_the_attempt_of_the_scheduler(expression: str, why: str) -> None:
-    with pytest.raises(_cel.SelectorError) as error:
-        _cel.matches(expression, DEVICE)
+    with pytest.raises(cel.SelectorError) as error:
+        cel.matches(expression, DEVICE)
     assert why in str(error.value)
 
 
 @pytest.mark.parametrize("expression", ["sets.contains([1], [1])", 'ip("10.0.0.1").family() == 4'])
 def test_what_kubernetes_knows_and_the_library_does_not(expression: str) -> None:
-    with pytest.raises(_cel.NotEvaluatedError, match="undeclared reference"):
-        _cel.matches(expression, DEVICE)
+    with pytest.raises(cel.NotEvaluatedError, match="undeclared reference"):
+        cel.matches(expression, DEVICE)
 
 
 def test_versions_in_their_order() -> None:
     order = ["1.0.0-1", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0", "1.0.1", "1.10.0", "2.0.0"]
-    assert sorted(sorted(order), key=_cel._semver) == order
-    assert _cel._semver("1.0.0+build") == _cel._semver("1.0.0")
+    assert sorted(sorted(order), key=cel._semver) == order
+    assert cel._semver("1.0.0+build") == cel._semver("1.0.0")
 
 
 @pytest.mark.parametrize(
@@ -121,14 +121,14 @@ def test_quantities(text: str, value: int | Fraction | None) -> None:
 
 def test_a_missing_library_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cel_expr_python", None)
-    _cel._environment.cache_clear()
-    _cel._compiled.cache_clear()
+    cel._environment.cache_clear()
+    cel._compiled.cache_clear()
     try:
-        with pytest.raises(_cel.LibraryMissingError, match="pip install cel-expr-python"):
-            _cel.matches("true", DEVICE)
+        with pytest.raises(cel.LibraryMissingError, match="pip install cel-expr-python"):
+            cel.matches("true", DEVICE)
     finally:
-        _cel._environment.cache_clear()
-        _cel._compiled.cache_clear()
+        cel._environment.cache_clear()
+        cel._compiled.cache_clear()
 
 
 class OwnText(str):
@@ -140,4 +140,4 @@ class OwnText(str):
 
 def test_text_of_another_class() -> None:
     device = Device("dra.net", "n", "nic", attributes={"dra.net/ifName": OwnText("eth0")}, capacity={})
-    assert _cel.matches('device.attributes["dra.net"].ifName == "eth0"', device)
+    assert cel.matches('device.attributes["dra.net"].ifName == "eth0"', device)

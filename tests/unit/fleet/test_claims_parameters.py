@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _dranet_parameters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters
 
 WHOLE: dict[str, Any] = {
     "profile": "rdma",
@@ -40,7 +40,7 @@ WHOLE: dict[str, Any] = {
 
 
 def told(parameters: Any, *version: int) -> list[str]:
-    return [f"{one.variable} {one.text}" for one in _dranet_parameters.problems("p", parameters, version)]
+    return [f"{one.variable} {one.text}" for one in dranet_parameters.problems("p", parameters, version)]
 
 
 def test_everything_that_1_4_knows() -> None:
@@ -109,4 +109,4 @@ def test_what_it_refuses(change: dict[str, Any], message: str) -> None:
     ],
 )
 def test_what_an_rdma_only_device_takes(parameters: dict[str, Any], needs: bool) -> None:
-    assert _dranet_parameters.needs_netdev(parameters) is needs
+    assert dranet_parameters.needs_netdev(parameters) is needs

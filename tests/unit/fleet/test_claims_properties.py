@@ -10,17 +10,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _allocate,
-    _cel,
-    _claims,
-    _claims_selectors,
-    _slices,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_hosts import Host
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel, selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 
-ROOT, NUMA = _slices.PCIE_ROOT, _slices.NUMA_NODE
+ROOT, NUMA = model.PCIE_ROOT, model.NUMA_NODE
 VARIABLES = {"rdma_driver_dranet_version": "1.5.0", "rdma_driver_gpu_version": "0.5.0"}
 
 
@@ -45,32 +41,32 @@ def nodes(draw: Any) -> dict[str, list[Device]]:
                     own = {
                         "gpu.nvidia.com/type": "gpu",
                         "gpu.nvidia.com/productName": "X",
-                        _slices.PCI_BUS_ID: f"g{place}",
+                        model.PCI_BUS_ID: f"g{place}",
                     }
-                    driver = _slices.GPU_DRIVER
+                    driver = model.GPU_DRIVER
                 else:
-                    own = {_slices.RDMA: True, _slices.PCI_ADDRESS: f"n{place}"}
+                    own = {model.RDMA: True, model.PCI_ADDRESS: f"n{place}"}
                     if numa is not None:
-                        own[_slices.NIC_NUMA_NODE] = numa
-                    driver = _slices.DRANET
+                        own[model.NIC_NUMA_NODE] = numa
+                    driver = model.DRANET
                 found[name].append(Device(driver, name, f"{kind}-{place}", name, {**attributes, **own}))
     return found
 
 
 def allocated(devices: list[Device], spec: dict[str, Any]) -> dict[str, list[Device]] | None:
-    classes = {"gpu.nvidia.com": _claims_selectors.GPU_CLASS, "zerocopy-rdma-nic": _claims_selectors.NIC_CLASS}
+    classes = {"gpu.nvidia.com": selectors.GPU_CLASS, "zerocopy-rdma-nic": selectors.NIC_CLASS}
     requests = []
     for request in spec["requests"]:
         body = request["exactly"]
         every = [*classes[body["deviceClassName"]], *(one["cel"]["expression"] for one in body.get("selectors", []))]
         matching = frozenset(
-            place for place, one in enumerate(devices) if all(_cel.matches(text, one) for text in every)
+            place for place, one in enumerate(devices) if all(cel.matches(text, one) for text in every)
         )
-        requests.append(_allocate.Request(request["name"], (_allocate.Alternative(matching, body["count"]),)))
+        requests.append(allocate.Request(request["name"], (allocate.Alternative(matching, body["count"]),)))
     constraints = [
-        _allocate.Constraint(frozenset(one["requests"]), one["matchAttribute"]) for one in spec.get("constraints", [])
+        allocate.Constraint(frozenset(one["requests"]), one["matchAttribute"]) for one in spec.get("constraints", [])
     ]
-    found = _allocate.allocate(devices, requests, constraints)
+    found = allocate.allocate(devices, requests, constraints)
     return None if found is None else {name: [devices[place] for place in places] for name, places in found.items()}
 
 
@@ -84,7 +80,7 @@ def test_a_plan_is_refused_or_can_be_satisfied(
     wanted = {"name": "one", "gpus": gpus, "nics": nics, "align": align}
     hosts = [Host(name, "group", {**VARIABLES, "rdma_claims_templates": [wanted]}) for name in published]
     every = [one for devices in published.values() for one in devices]
-    plan = _claims.plan(hosts, _slices.resource_slices(every))
+    plan = claims_plan.plan(hosts, model.resource_slices(every))
     specs = [one["spec"]["spec"]["devices"] for one in plan.objects if one["kind"] == "ResourceClaimTemplate"]
     assert bool(specs) != bool(plan.problems)
     enough = {

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_hosts import Host
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
     CASES,
     ROOT,
@@ -159,7 +159,7 @@ def test_a_nic_that_is_none_for_workloads_is_never_handed_out(facts_of: Facts) -
         )
         for name, hca, facts in (("n1", "mlx5_0", one), ("n2", "mlx5_1", other))
     ]
-    (spec,) = right(_claims.plan(hosts))
+    (spec,) = right(claims_plan.plan(hosts))
     assert selectors(spec["requests"][0]["exactly"]) == [STATE]
 
 

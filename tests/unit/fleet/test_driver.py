@@ -7,16 +7,17 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _driver, _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 
 Hosts = List[Tuple[str, str, Dict[str, Any]]]
 
 
-def plan(hosts: Hosts) -> _driver.Plan:
-    return _driver.plan(hosts, _variables.options_of())
+def plan(hosts: Hosts) -> drivers_plan.Plan:
+    return drivers_plan.plan(hosts, plan_variables.options_of())
 
 
-def daemon_sets(found: _driver.Plan) -> Dict[str, Dict[str, Any]]:
+def daemon_sets(found: drivers_plan.Plan) -> Dict[str, Dict[str, Any]]:
     return {item["metadata"]["name"]: item for item in found.objects if item["kind"] == "DaemonSet"}
 
 

@@ -11,22 +11,24 @@ from typing import Any, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _driver, _driver_archive, _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive as drivers_archive
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import image_archive
 
 NAME = "registry.k8s.io/networking/dranet:v1.4.0"
 
 
-def plan(*hosts: Dict[str, Any]) -> _driver.Plan:
+def plan(*hosts: Dict[str, Any]) -> drivers_plan.Plan:
     """The plan for hosts of one group with these variables, without their prefix."""
     every = [
         (f"v100-0{number}", "v100", {f"rdma_driver_{name}": value for name, value in own.items()})
         for number, own in enumerate(hosts, 1)
     ]
-    return _driver.plan(every, _variables.options_of())
+    return drivers_plan.plan(every, variables.options_of())
 
 
-def container(found: _driver.Plan) -> Dict[str, Any]:
+def container(found: drivers_plan.Plan) -> Dict[str, Any]:
     assert found.problems == []
     made: Dict[str, Any] = found.objects[-1]["spec"]["template"]["spec"]["containers"][0]
     return made
@@ -47,13 +49,13 @@ def test_what_is_in_a_layout(tmp_path: Path) -> None:
     # skopeo and ctr keep what they were given; a tag alone is no name.
     layout.add(arm64, reference="v1.4.0")
     layout.add(arm64)
-    found = _driver_archive.images(str(layout.write(tmp_path / "all.tar")))
+    found = drivers_archive.images(str(layout.write(tmp_path / "all.tar")))
     assert found == {NAME: {"amd64": first, "arm64": second}, "localhost/dranet:test": {"amd64": first}}
 
 
 def test_what_is_in_an_archive_of_docker(tmp_path: Path) -> None:
     identity = image_archive.docker(tmp_path / "saved.tar", NAME, "arm64")
-    assert _driver_archive.images(str(tmp_path / "saved.tar")) == {NAME: {"arm64": identity}}
+    assert drivers_archive.images(str(tmp_path / "saved.tar")) == {NAME: {"arm64": identity}}
 
 
 def test_the_image_by_its_tag_and_never_pulled(tmp_path: Path) -> None:
@@ -94,8 +96,8 @@ def test_a_compressed_archive_is_refused(tmp_path: Path) -> None:
     archive = tmp_path / "image.tar"
     image_archive.oci(archive, NAME)
     archive.write_bytes(gzip.compress(archive.read_bytes()))
-    with pytest.raises(_driver_archive.ArchiveError, match="or is compressed"):
-        _driver_archive.images(str(archive))
+    with pytest.raises(drivers_archive.ArchiveError, match="or is compressed"):
+        drivers_archive.images(str(archive))
 
 
 def test_an_archive_of_another_version(tmp_path: Path) -> None:
@@ -114,4 +116,4 @@ def test_one_gpu_driver_for_the_cluster() -> None:
     assert "rdma_driver_gpu_root is '/' on v100-[01-02]; '/run/nvidia/driver' on v100-03" in told
     # Claims of two groups can be for different versions while one is being replaced.
     two = [("v100-01", "v100", {"rdma_driver_gpu_version": "25.8.0"}), ("h100-01", "h100", {})]
-    assert _driver.plan(two, _variables.options_of()).problems == []
+    assert drivers_plan.plan(two, variables.options_of()).problems == []

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._prepare_values import seconds
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_values import seconds
 
-ROLES = sorted(path.parents[1] for path in _variables.ROLES.glob("*/meta/argument_specs.yml"))
+ROLES = sorted(path.parents[1] for path in variables.ROLES.glob("*/meta/argument_specs.yml"))
 NAMES = [role.name for role in ROLES]
 
 SPEC: dict[str, dict[str, Any]] = {
@@ -57,7 +57,7 @@ VALUES = st.recursive(
 @settings(max_examples=400, deadline=None, derandomize=True, database=None)
 @given(name=st.sampled_from(sorted(SPEC)), value=VALUES)
 def test_what_is_accepted_a_role_accepts_with_the_same_meaning(name: str, value: Any) -> None:
-    values, problems = _variables.converted({name: value}, SPEC)
+    values, problems = variables.converted({name: value}, SPEC)
     if problems or name not in values:
         return
     validated = ArgumentSpecValidator(SPEC).validate({name: value})
@@ -83,7 +83,7 @@ def test_what_is_accepted_a_role_accepts_with_the_same_meaning(name: str, value:
     ],
 )
 def test_values_as_extra_variables_and_ini_inventories_write_them(name: str, value: Any, expected: Any) -> None:
-    assert _variables.converted({name: value}, SPEC) == ({name: expected}, [])
+    assert variables.converted({name: value}, SPEC) == ({name: expected}, [])
 
 
 @pytest.mark.parametrize(
@@ -107,14 +107,14 @@ def test_values_as_extra_variables_and_ini_inventories_write_them(name: str, val
     ],
 )
 def test_values_that_are_surely_wrong(name: str, value: Any, message: str | None) -> None:
-    _values, problems = _variables.converted({name: value}, SPEC)
+    _values, problems = variables.converted({name: value}, SPEC)
     assert len(problems) == (message is not None)
     assert message is None or re.search(message, f"{problems[0].variable} {problems[0].text}")
 
 
 def test_null_is_not_set_but_not_a_way_to_undo_a_default() -> None:
     spec: Mapping[str, Mapping[str, Any]] = {"a": {"type": "str"}, "b": {"type": "int", "default": 3}}
-    values, problems = _variables.converted({"a": None, "b": None}, spec)
+    values, problems = variables.converted({"a": None, "b": None}, spec)
     assert (values, [problem.text for problem in problems]) == (
         {},
         ["is empty (null): give it a value, or leave it out for 3"],
@@ -136,7 +136,7 @@ def test_null_is_not_set_but_not_a_way_to_undo_a_default() -> None:
     ],
 )
 def test_names(name: str, text: str | None) -> None:
-    found = _variables.unknown([name], _variables.options_of())
+    found = variables.unknown([name], variables.options_of())
     assert len(found) == (text is not None)
     assert text is None or text in found[0].text
 
@@ -239,17 +239,17 @@ def test_the_defaults_of_a_role_are_those_of_its_specification(role: Path) -> No
 def test_the_variables_of_a_role_have_its_name_and_a_type_that_is_checked(role: Path) -> None:
     for name, option in _specs(role).items():
         assert name.startswith(f"{role.name}_") or name == "rdma_group"
-        assert option["type"] in _variables._CONVERT
+        assert option["type"] in variables._CONVERT
         if "default" in option and "{{" not in str(option["default"]):
-            assert _variables.converted({name: option["default"]}, {name: option})[1] == []
+            assert variables.converted({name: option["default"]}, {name: option})[1] == []
 
 
 def test_no_variable_is_refused_that_a_playbook_or_role_reads() -> None:
     # Names of roles, modules and kernel modules look the same.
     others = {*NAMES, "rdma_facts", "rdma_cm", "rdma_ucm"}
-    for path in [*_variables.ROLES.glob("*/tasks/*.yml"), *(_variables.ROLES.parent / "playbooks").rglob("*.yml")]:
+    for path in [*variables.ROLES.glob("*/tasks/*.yml"), *(variables.ROLES.parent / "playbooks").rglob("*.yml")]:
         read = set(re.findall(r"(?<![\w./])rdma_[a-z0-9_]+\b", path.read_text("utf-8"))) - others
-        assert read <= set(_variables.options_of()), path
+        assert read <= set(variables.options_of()), path
 
 
 @pytest.mark.parametrize("role", ROLES, ids=NAMES)

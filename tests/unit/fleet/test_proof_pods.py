@@ -19,12 +19,9 @@ from typing import Any, Callable
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.pod_verdicts import pod_verdicts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _claims,
-    _claims_hosts,
-    _slices,
-    _slices_predict,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _pod_plan, _pod_report
 
 SCRIPT = Path(__file__).resolve().parents[3] / "roles/rdma_verify/files/probe.sh"
@@ -38,14 +35,14 @@ BANDWIDTH = """
 """
 
 
-def plan(facts_of: Callable[..., Any], entries: list[dict[str, Any]]) -> _claims.Plan:
-    hosts = [_claims_hosts.Host(name, "h100", {"rdma_claims_templates": entries}, facts_of(KIND)) for name in HOSTS]
-    found = _claims.plan(hosts)
+def plan(facts_of: Callable[..., Any], entries: list[dict[str, Any]]) -> claims_plan.Plan:
+    hosts = [claims_hosts.Host(name, "h100", {"rdma_claims_templates": entries}, facts_of(KIND)) for name in HOSTS]
+    found = claims_plan.plan(hosts)
     assert not found.problems
     return found
 
 
-def waves(found: _claims.Plan, **options: Any) -> list[list[_pod_plan.Pod]]:
+def waves(found: claims_plan.Plan, **options: Any) -> list[list[_pod_plan.Pod]]:
     having = {name: list(HOSTS) for name in found.names}
     return _pod_plan.waves(found.objects, found.names, having, dict.fromkeys(HOSTS, "h100"), **options)
 
@@ -76,12 +73,12 @@ def pods(facts_of: Callable[..., Any]) -> list[dict[str, Any]]:
     result = []
     for pod in waves(found)[0]:
         facts = facts_of(KIND)
-        devices = _slices_predict.predicted(pod.node, facts, (1, 4, 0), (1, 0, 4, 1))
+        devices = predict.predicted(pod.node, facts, (1, 4, 0), (1, 0, 4, 1))
         # A GPU of each of two root complexes, with a NIC of the same.
         allocation, names = [], []
-        gpus = {str(one.attributes[_slices.PCIE_ROOT]): one for one in devices if one.is_gpu}
+        gpus = {str(one.attributes[model.PCIE_ROOT]): one for one in devices if one.is_gpu}
         for index, (root, gpu) in enumerate(list(gpus.items())[:2]):
-            nic = next(one for one in devices if one.is_rdma_nic and one.attributes[_slices.PCIE_ROOT] == root)
+            nic = next(one for one in devices if one.is_rdma_nic and one.attributes[model.PCIE_ROOT] == root)
             names.append(next(hca["name"] for hca in facts["hcas"] if hca["pci"]["address"] == nic.pci))
             for request, device in ((f"gpu-{index}", gpu), (f"nic-{index}", nic)):
                 entry = {"request": request, "driver": device.driver, "pool": pod.node, "device": device.name}
@@ -97,13 +94,11 @@ def judged(facts_of: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
     def judge(pods: list[dict[str, Any]], **changed: Any) -> dict[str, Any]:
         found = plan(facts_of, [PAIRED])
         before = {name: facts_of(KIND) for name in HOSTS}
-        devices = [
-            one for name in HOSTS for one in _slices_predict.predicted(name, before[name], (1, 4, 0), (1, 0, 4, 1))
-        ]
+        devices = [one for name in HOSTS for one in predict.predicted(name, before[name], (1, 4, 0), (1, 0, 4, 1))]
         plain = {"objects": found.objects, "names": found.names}
         options = {"before": before, "after": copy.deepcopy(before), **changed}
         results = [one["result"] for one in pods]
-        return pod_verdicts(pods, results, plain, _slices.resource_slices(devices), **options)
+        return pod_verdicts(pods, results, plain, model.resource_slices(devices), **options)
 
     return judge
 
@@ -172,9 +167,9 @@ def test_a_pod_that_never_ran_is_the_users_when_others_hold_the_nics(
 def test_a_nic_that_is_far_from_its_gpu(
     pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any]
 ) -> None:
-    devices = _slices_predict.predicted("n1", facts_of(KIND), (1, 4, 0), (1, 0, 4, 1))
+    devices = predict.predicted("n1", facts_of(KIND), (1, 4, 0), (1, 0, 4, 1))
     near_one_gpu = [one.name for one in devices if one.is_rdma_nic][:2]
-    nics = [one for one in pods[0]["result"]["allocation"] if one["driver"] == _slices.DRANET]
+    nics = [one for one in pods[0]["result"]["allocation"] if one["driver"] == model.DRANET]
     for one, name in zip(nics, near_one_gpu):
         one["device"] = name
     assert "but the claim promises PHB" in failed(judged(pods))["pod.path"]

@@ -11,20 +11,21 @@ from typing import Any, Callable
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_versions, _slices, _slices_predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions as drivers_versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Version
 
 SLICES = sorted((Path(__file__).resolve().parents[1] / "fixtures" / "resourceslices").glob("*.yaml"))
 Facts = Callable[..., dict[str, Any]]
 
 
 def real(part: str) -> list[Device]:
-    return _slices.devices(yaml.safe_load(path.read_text("utf-8")) for path in SLICES if part in path.name)
+    return model.devices(yaml.safe_load(path.read_text("utf-8")) for path in SLICES if part in path.name)
 
 
 def predicted(facts: dict[str, Any], dranet: str = "1.4.0", gpu: str = "0.4.1", **options: Any) -> dict[str, Device]:
-    versions = _claims_versions.dranet(dranet), _claims_versions.gpu(gpu)
-    return {device.name: device for device in _slices_predict.predicted("n", facts, *versions, **options)}
+    versions = drivers_versions.dranet(dranet), drivers_versions.gpu(gpu)
+    return {device.name: device for device in predict.predicted("n", facts, *versions, **options)}
 
 
 def test_real_slices_are_read_alone_and_in_lists() -> None:
@@ -38,14 +39,14 @@ def test_real_slices_are_read_alone_and_in_lists() -> None:
     assert gpu.attributes["gpu.nvidia.com/driverVersion"] == Version("580.126.9")
     assert gpu.capacity == {"gpu.nvidia.com/memory": "40Gi"}
     # DRANET publishes NICs without RDMA as well.
-    assert sum(device.driver == _slices.DRANET for device in aws) == 7
+    assert sum(device.driver == model.DRANET for device in aws) == 7
     assert len(real("GB200")) == 8 + 4
 
 
 @pytest.mark.parametrize("part", ["aws", "GB200"])
 def test_slices_written_are_those_read(part: str) -> None:
     devices = real(part)
-    assert sorted(_slices.devices(_slices.resource_slices(devices)), key=str) == sorted(devices, key=str)
+    assert sorted(model.devices(model.resource_slices(devices)), key=str) == sorted(devices, key=str)
 
 
 def test_the_flat_beta_form_and_older_generations() -> None:
@@ -59,7 +60,7 @@ def test_the_flat_beta_form_and_older_generations() -> None:
             "spec": {**spec, "devices": [{**device, "name": name}]},
         }
 
-    found = _slices.devices([one(1, "old"), one(2, "new")])
+    found = model.devices([one(1, "old"), one(2, "new")])
     assert [device.name for device in found] == ["new"]
     assert found[0].attributes == {"dra.net/rdma": True, "dra.net/l": (1, 2)}
 
@@ -125,7 +126,7 @@ def test_attributes_by_version_of_the_drivers(facts_of: Facts) -> None:
 
 def test_the_version_after_25_12_is_0_4() -> None:
     order = ["25.3.0", "25.8.1", "25.12.0", "0.4.0", "v0.4.1", "0.5.0"]
-    assert sorted(sorted(order), key=_claims_versions.gpu) == order
+    assert sorted(sorted(order), key=drivers_versions.gpu) == order
 
 
 def test_without_moving_ib_interfaces_an_infiniband_nic_is_rdma_only(facts_of: Facts) -> None:
@@ -154,9 +155,9 @@ def test_what_carries_the_default_route_is_not_published(facts_of: Facts, node: 
 
 def test_addresses_are_cut_at_64_bytes_as_dranet_does() -> None:
     many = [f"10.0.0.{number}/24" for number in range(10, 20)] + ["fe80::1/64", "fd00::1/64", "169.254.0.1/16"]
-    joined = _slices_predict._joined(many, 4)
+    joined = predict._joined(many, 4)
     assert joined == "10.0.0.10/24,10.0.0.11/24,10.0.0.12/24,10.0.0.13/24,10.0.0.14/24"
-    assert _slices_predict._joined(many, 6) == "fd00::1/64"
+    assert predict._joined(many, 6) == "fd00::1/64"
 
 
 @pytest.mark.parametrize(
@@ -173,5 +174,5 @@ def test_addresses_are_cut_at_64_bytes_as_dranet_does() -> None:
     ],
 )
 def test_memory_and_family_of_a_product(product: str | None, size: str | None, family: str | None) -> None:
-    assert _slices_predict.memory(product) == size
-    assert _slices_predict.architecture(product) == family
+    assert predict.memory(product) == size
+    assert predict.architecture(product) == family

@@ -12,31 +12,29 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _claims_expected,
-    _slices,
-    _slices_compare,
-    _slices_expected,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_hosts import Host
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Value
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices_compare import Compared, Seen, compare
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices_expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected as claims_expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare as slices_compare
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import Compared, Seen, compare
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Value
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, template
 
-BOTH = Seen(drivers=(_slices.DRANET, _slices.GPU_DRIVER))
+BOTH = Seen(drivers=(model.DRANET, model.GPU_DRIVER))
 RESTART = "if RDMA modules were loaded or the default route has moved since DRANET was started, restart it"
 
 
 def expected(facts: dict[str, Any], **variables: Any) -> Expected:
     """What is expected of a node with these facts, after it was sent to the module."""
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1)], **variables}
-    one = _claims_expected.expected([Host("n", "group", own, facts)])["n"]
-    return _slices_expected.read("n", json.loads(json.dumps(one)))
+    one = claims_expected.expected([Host("n", "group", own, facts)])["n"]
+    return slices_expected.read("n", json.loads(json.dumps(one)))
 
 
 def texts(found: Compared) -> list[str]:
-    return _slices_compare.lines({"n": found})
+    return slices_compare.lines({"n": found})
 
 
 def without(device: Device, *names: str) -> Device:
@@ -65,12 +63,12 @@ def test_what_is_published_as_expected_is_no_difference(facts_of: Facts, node: s
 
 def test_more_than_facts_tell_is_no_difference(facts_of: Facts) -> None:
     wanted = expected(facts_of("v100-01"))
-    published = [having(one, driverVersion=_slices.Version("580.1.2"), alias="rail") for one in wanted.devices]
+    published = [having(one, driverVersion=model.Version("580.1.2"), alias="rail") for one in wanted.devices]
     # NICs without RDMA, parts of GPUs, devices of other drivers.
     published += [
         Device("dra.net", "n", "eno1", "n", {"dra.net/rdma": False, "dra.net/pciAddress": "0000:01:00.0"}),
         Device(
-            "gpu.nvidia.com", "n", "gpu-0-mig-1", "n", {**wanted.devices[-1].attributes, _slices_compare._TYPE: "mig"}
+            "gpu.nvidia.com", "n", "gpu-0-mig-1", "n", {**wanted.devices[-1].attributes, slices_compare._TYPE: "mig"}
         ),
         Device("cpu.example.org", "n", "cpu-0", "n"),
     ]
@@ -88,7 +86,7 @@ def test_what_changes_by_itself_is_no_difference(facts_of: Facts) -> None:
 def test_a_nic_in_a_pod_is_no_difference(facts_of: Facts) -> None:
     wanted, away = expected(facts_of("lab-01")), expected(facts_of("case-in-pod"))
     nics, _gpus = split(wanted.devices)
-    gone = [without(one, *(name for name in one.attributes if name not in _slices_compare._LASTING)) for one in nics]
+    gone = [without(one, *(name for name in one.attributes if name not in slices_compare._LASTING)) for one in nics]
     assert "dra.net/ifName" in nics[0].attributes
     assert texts(compare(replace(wanted, devices=nics), gone, BOTH)) == []
     # The other way round it has come back since the facts were gathered.
@@ -191,21 +189,21 @@ def test_rdma_modules_that_were_loaded_after_the_driver_was_started(facts_of: Fa
 def test_attributes_that_differ(facts_of: Facts) -> None:
     wanted = expected(facts_of("v100-01"))
     (first, *others), gpus = split(wanted.devices)
-    published = [having(first, numaNode=7), *others, without(gpus[0], _slices.PCIE_ROOT), *gpus[1:]]
+    published = [having(first, numaNode=7), *others, without(gpus[0], model.PCIE_ROOT), *gpus[1:]]
     found = compare(wanted, published, BOTH)
     assert [(one.attribute, one.expected, one.published) for one in found.differing] == [
         ("dra.net/numaNode", 0, 7),
-        (_slices.PCIE_ROOT, gpus[0].attributes[_slices.PCIE_ROOT], None),
+        (model.PCIE_ROOT, gpus[0].attributes[model.PCIE_ROOT], None),
     ]
     assert texts(found) == [
-        f"n: GPU {gpus[0].pci} has no {_slices.PCIE_ROOT}, the facts say {gpus[0].attributes[_slices.PCIE_ROOT]!r}",
+        f"n: GPU {gpus[0].pci} has no {model.PCIE_ROOT}, the facts say {gpus[0].attributes[model.PCIE_ROOT]!r}",
         f"n: NIC {first.pci} has dra.net/numaNode 7, the facts say 0",
     ]
 
 
 def test_the_same_on_many_nodes_is_one_line(facts_of: Facts) -> None:
     found = compare(expected(facts_of("v100-01")), [], Seen())
-    lines = _slices_compare.lines({f"v100-{number:02}": found for number in range(1, 9)})
+    lines = slices_compare.lines({f"v100-{number:02}": found for number in range(1, 9)})
     assert len(lines) == 2
     assert lines[0].startswith("v100-[01-08]: 2 NICs are missing: ")
 
@@ -217,7 +215,7 @@ def test_very_many_differences_are_counted(facts_of: Facts) -> None:
         for number in range(10)
     }
     assert sum(len(one.differing) for one in compared.values()) == 80
-    lines = _slices_compare.lines(compared)
+    lines = slices_compare.lines(compared)
     assert len(lines) == 31
     assert lines[-1] == "... and 51 more differences"
 
@@ -232,4 +230,4 @@ def test_very_many_differences_are_counted(facts_of: Facts) -> None:
 )
 def test_what_is_no_expectation(given: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        _slices_expected.read("n", given)
+        slices_expected.read("n", given)

@@ -14,35 +14,35 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.fleet import fleet as fleet_filter
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _fleet, _fleet_text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet, fleet_text
 
 Facts = Callable[..., dict[str, Any]]
 
 
-def view(*nodes: _fleet.Node, detail: str = "auto") -> str:
-    return _fleet_text.text(_fleet.fleet(nodes), detail)
+def view(*nodes: fleet.Node, detail: str = "auto") -> str:
+    return fleet_text.text(fleet.fleet(nodes), detail)
 
 
-def findings(node: _fleet.Node, kind: str = "intent") -> list[str]:
-    return [finding.code for finding in _fleet.fleet([node]).findings if finding.kind == kind]
+def findings(node: fleet.Node, kind: str = "intent") -> list[str]:
+    return [finding.code for finding in fleet.fleet([node]).findings if finding.kind == kind]
 
 
-def large(facts_of: Facts) -> list[_fleet.Node]:
+def large(facts_of: Facts) -> list[fleet.Node]:
     """400 nodes of one shape, one of them with a port down and one unreachable."""
     facts = facts_of("h100-03")
-    nodes = [_fleet.Node(f"gpu-{number:03}", "h100", facts) for number in range(1, 401)]
+    nodes = [fleet.Node(f"gpu-{number:03}", "h100", facts) for number in range(1, 401)]
     broken = copy.deepcopy(facts)
     broken["hcas"][2]["ports"][0]["state"] = "DOWN"
     broken["usable"] = [entry for entry in broken["usable"] if entry["hca"] != "mlx5_2"]
     reason = {"code": "port_down", "text": "port state is DOWN"}
     broken["excluded"].append({"hca": "mlx5_2", "port": 1, "reasons": [reason]})
-    nodes[16] = _fleet.Node("gpu-017", "h100", broken)
-    nodes[99] = _fleet.Node("gpu-100", "h100", None)
+    nodes[16] = fleet.Node("gpu-017", "h100", broken)
+    nodes[99] = fleet.Node("gpu-100", "h100", None)
     return nodes
 
 
 def test_a_small_fleet_shows_every_port_of_every_host(facts_of: Facts) -> None:
-    text = view(*[_fleet.Node(name, "a100", facts_of(name)) for name in ("a100-01", "a100-02")])
+    text = view(*[fleet.Node(name, "a100", facts_of(name)) for name in ("a100-01", "a100-02")])
     lines = text.splitlines()
     assert lines[0].split() == [
         "HOST",
@@ -80,19 +80,19 @@ def test_full_detail_keeps_all_rows_of_a_large_fleet(facts_of: Facts) -> None:
 
 
 def test_rows_as_csv(facts_of: Facts) -> None:
-    picture = _fleet.fleet(large(facts_of))
-    rows = list(csv.DictReader(io.StringIO(_fleet_text.as_csv(picture))))
+    picture = fleet.fleet(large(facts_of))
+    rows = list(csv.DictReader(io.StringIO(fleet_text.as_csv(picture))))
     assert rows == picture.rows
     assert len(rows) == 399 * 4 + 1
 
 
 def test_host_without_rdma_has_a_row(facts_of: Facts) -> None:
-    assert _fleet.rows_of(_fleet.Node("x", "g", facts_of("case-nothing")))[0]["note"] == "no RDMA device"
+    assert fleet.rows_of(fleet.Node("x", "g", facts_of("case-nothing")))[0]["note"] == "no RDMA device"
 
 
 def test_shapes_of_a_group_are_told_apart_and_explained(facts_of: Facts) -> None:
     names = ("h100-01", "h100-02", "h100-03")
-    group = _fleet.fleet([_fleet.Node(name, "h100", facts_of(name)) for name in names]).groups[0]
+    group = fleet.fleet([fleet.Node(name, "h100", facts_of(name)) for name in names]).groups[0]
     assert [shape.hosts for shape in group.shapes] == [["h100-01", "h100-02"], ["h100-03"]]
     assert [line.split(" ")[0] for line in group.shapes[1].differences] == ["lacks", "lacks"]
     assert "lacks 2 x HCA" in group.shapes[1].differences[0]
@@ -101,30 +101,30 @@ def test_shapes_of_a_group_are_told_apart_and_explained(facts_of: Facts) -> None
 def test_shape_that_differs_in_paths_only_is_explained(facts_of: Facts) -> None:
     moved = copy.deepcopy(facts_of("h100-03"))
     moved["signature"] = "0" * 12
-    assert _fleet.differences(facts_of("h100-03"), moved) == ["same devices, other PCIe paths between GPUs and HCAs"]
+    assert fleet.differences(facts_of("h100-03"), moved) == ["same devices, other PCIe paths between GPUs and HCAs"]
 
 
 @pytest.mark.parametrize(
     ("name", "intent", "expected"),
     [
-        ("a100-01", _fleet.Intent(hcas=1, gpus=8, link_layer="InfiniBand", rate_gbps=200), []),
-        ("a100-01", _fleet.Intent(hcas=2), ["ports_missing"]),
-        ("v100-01", _fleet.Intent(hcas=1), ["ports_unexpected"]),
-        ("v100-01", _fleet.Intent(rate_gbps=200), ["rate_below_intent", "rate_below_intent"]),
-        ("v100-01", _fleet.Intent(rate_gbps=50), []),
-        ("v100-01", _fleet.Intent(link_layer="Ethernet"), ["link_layer_differs", "link_layer_differs"]),
-        ("v100-01", _fleet.Intent(gpus=8), ["gpus_missing"]),
-        ("case-in-pod", _fleet.Intent(hcas=1), []),
-        ("case-nothing", _fleet.Intent(hcas=1, gpus=1), ["ports_missing", "gpus_missing"]),
+        ("a100-01", fleet.Intent(hcas=1, gpus=8, link_layer="InfiniBand", rate_gbps=200), []),
+        ("a100-01", fleet.Intent(hcas=2), ["ports_missing"]),
+        ("v100-01", fleet.Intent(hcas=1), ["ports_unexpected"]),
+        ("v100-01", fleet.Intent(rate_gbps=200), ["rate_below_intent", "rate_below_intent"]),
+        ("v100-01", fleet.Intent(rate_gbps=50), []),
+        ("v100-01", fleet.Intent(link_layer="Ethernet"), ["link_layer_differs", "link_layer_differs"]),
+        ("v100-01", fleet.Intent(gpus=8), ["gpus_missing"]),
+        ("case-in-pod", fleet.Intent(hcas=1), []),
+        ("case-nothing", fleet.Intent(hcas=1, gpus=1), ["ports_missing", "gpus_missing"]),
     ],
 )
-def test_intent(facts_of: Facts, name: str, intent: _fleet.Intent, expected: list[str]) -> None:
-    assert findings(_fleet.Node(name, "g", facts_of(name), intent)) == expected
+def test_intent(facts_of: Facts, name: str, intent: fleet.Intent, expected: list[str]) -> None:
+    assert findings(fleet.Node(name, "g", facts_of(name), intent)) == expected
 
 
 def test_a_warning_is_told_once_for_all_its_hosts(facts_of: Facts) -> None:
-    nodes = [_fleet.Node(f"n{number}", "g", facts_of("case-acs")) for number in range(3)]
-    assert [finding.hosts for finding in _fleet.fleet(nodes).findings] == [["n0", "n1", "n2"]]
+    nodes = [fleet.Node(f"n{number}", "g", facts_of("case-acs")) for number in range(3)]
+    assert [finding.hosts for finding in fleet.fleet(nodes).findings] == [["n0", "n1", "n2"]]
 
 
 def test_filter_takes_group_and_intent_from_the_inventory(facts_of: Facts) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_selectors, _slices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_intent import LONGEST_EXPRESSION
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import Ask, Layout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.intent import LONGEST_EXPRESSION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 
 _API_VERSION = "resource.k8s.io/v1"
 # DeviceRequestsMaxSize, DeviceConstraintsMaxSize and DeviceSelectorsMaxSize of the API.
@@ -26,7 +27,7 @@ def _selectors(expressions: Sequence[str]) -> List[Dict[str, Any]]:
 
 def device_class(name: str) -> Dict[str, Any]:
     """The class of RDMA NICs. Network configuration in it would shadow that of the claims, so there is none."""
-    spec = {"selectors": _selectors(_claims_selectors.NIC_CLASS)}
+    spec = {"selectors": _selectors(selectors.NIC_CLASS)}
     return {"apiVersion": _API_VERSION, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
 
 
@@ -66,7 +67,7 @@ def claim_spec(
         ]
     if parameters:
         names = [ask.name for ask in layout.asks if not ask.is_gpu]
-        opaque = {"driver": _slices.DRANET, "parameters": parameters}
+        opaque = {"driver": model.DRANET, "parameters": parameters}
         devices["config"] = [{"requests": names, "opaque": opaque}]
     return {"devices": devices}
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_fit import Fit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.fit import Fit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 Hosts = Dict[str, List[str]]

@@ -12,7 +12,7 @@ import csv
 import io
 from typing import Dict, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._fleet import COLUMNS, Fleet, Group, alike
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.fleet import COLUMNS, Fleet, Group, alike
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 DETAILS = ("auto", "full", "summary")

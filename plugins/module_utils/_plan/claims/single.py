@@ -12,19 +12,14 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _claims_network,
-    _claims_objects,
-    _claims_selectors,
-    _links,
-    _links_ports,
-    _slices,
-    _slices_predict,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import Ask, Layout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Claim, Intent, NicPick
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, verdict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import network, selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects as claims_objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, Intent, NicPick
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node, verdict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan, ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
@@ -45,21 +40,19 @@ class Bound:
 
 def _rails(
     host: str, values: Mapping[str, Any], facts: Mapping[str, Any], at_least: int
-) -> Tuple[Dict[int, _links_ports.Port], Dict[int, addresses.Interface]]:
+) -> Tuple[Dict[int, ports.Port], Dict[int, addresses.Interface]]:
     """The port and the planned address of each rail, as far as the variables of the role ``rdma_links`` are right."""
     planned: Dict[int, addresses.Interface] = {}
     rails = at_least
     with contextlib.suppress(PlanError):
         rails = max(rails, addresses.number_of_rails(addresses.intent(values)))
-        planned = _links.addresses(host, values)
+        planned = plan.addresses(host, values)
     texts = {rail: str(address.ip) for rail, address in planned.items()}
-    named = values.get(_links_ports.PORTS) or []
-    return _links_ports.rails_of(named, _links_ports.ports(facts), rails, texts, False), planned
+    named = values.get(ports.PORTS) or []
+    return ports.rails_of(named, ports.ports(facts), rails, texts, False), planned
 
 
-def _pci_of(
-    claim: Claim, host: str, node: Node, facts: Mapping[str, Any], rails: Mapping[int, _links_ports.Port]
-) -> str:
+def _pci_of(claim: Claim, host: str, node: Node, facts: Mapping[str, Any], rails: Mapping[int, ports.Port]) -> str:
     """PCI address of the NIC that a claim names. Raises PlanError."""
     names = {hca["name"]: hca["pci"]["address"] for hca in facts.get("hcas", []) if hca["pci"]}
     there = ", ".join(f"{name} at {address}" for name, address in names.items()) or "no RDMA device"
@@ -99,36 +92,36 @@ def bind(
     pci = _pci_of(claim, host, node, facts, rails)
     device = next((nic for nic in node.nics if nic.pci == pci), None)
     if device is None:
-        why = _slices_predict.left_out(facts, exclude).get(pci, "its driver runs, and leaves it out")
+        why = predict.left_out(facts, exclude).get(pci, "its driver runs, and leaves it out")
         raise PlanError(Problem(claim.at, f"is for the NIC at {pci} of {host}, which DRANET does not publish: {why}"))
     found = verdict(node, device, NicPick(vf=any(port.vf for port in node.ports.get(pci, []))))
     if not found.wanted and not found.passing:
         raise PlanError(Problem(claim.at, f"is for the NIC at {pci} of {host}, which is not usable: {found.why}"))
     rail = next((rail for rail, port in rails.items() if port.pci == pci), -1)
-    current = next((port.networks for port in _links_ports.ports(facts) if port.pci == pci), [])
+    current = next((port.networks for port in ports.ports(facts) if port.pci == pci), [])
     return Bound(claim, host, device, rail, list(current), planned.get(rail))
 
 
 def problems(bound: Bound, wanted: Intent, node: Node) -> List[Problem]:
     """What is wrong with the network configuration of a claim on its NIC."""
     parameters = bound.claim.parameters
-    found = list(_claims_network.of_nics(bound.claim.at, parameters, node, [bound.device]))
-    return found or list(_claims_network.of_host(bound.claim, bound.current, bound.planned, wanted.dranet))
+    found = list(network.of_nics(bound.claim.at, parameters, node, [bound.device]))
+    return found or list(network.of_host(bound.claim, bound.current, bound.planned, wanted.dranet))
 
 
 def objects(bound: Bound, wanted: Intent) -> List[Dict[str, Any]]:
     """The ResourceClaim in each namespace."""
-    expressions = [_claims_selectors.nic_address([str(bound.device.pci)])]
-    mac = bound.device.attributes.get(_slices.MAC)
+    expressions = [selectors.nic_address([str(bound.device.pci)])]
+    mac = bound.device.attributes.get(model.MAC)
     if mac is not None:
         # The same address on another host is another NIC.
-        expressions.append(_claims_selectors.nic_mac(str(mac)))
-    spec = _claims_objects.claim_spec(_LAYOUT, wanted, [], [expressions], bound.claim.parameters)
-    return _claims_objects.claims(bound.claim.name, wanted.namespaces, spec)
+        expressions.append(selectors.nic_mac(str(mac)))
+    spec = claims_objects.claim_spec(_LAYOUT, wanted, [], [expressions], bound.claim.parameters)
+    return claims_objects.claims(bound.claim.name, wanted.namespaces, spec)
 
 
 def warnings(bound: Sequence[Bound]) -> List[str]:
     """What nothing in the claims themselves ensures."""
-    loose = [one.claim.name for one in bound if _slices.MAC not in one.device.attributes]
+    loose = [one.claim.name for one in bound if model.MAC not in one.device.attributes]
     text = "no MAC address is published, so only the pod's nodeSelector keeps it on its host"
     return [f"{', '.join(loose)}: {text}"] if loose else []

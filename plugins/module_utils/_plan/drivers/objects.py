@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 
 # On a node it says which group's DaemonSet runs there. Host names in the DaemonSet instead would restart every driver
 # of the group when a node is added.
@@ -85,7 +85,7 @@ def _rules() -> List[Dict[str, Any]]:
             "apiGroups": [_DRA],
             "resources": ["resourceclaims/driver"],
             "verbs": ["associated-node:patch", "associated-node:update"],
-            "resourceNames": [_slices.DRANET],
+            "resourceNames": [model.DRANET],
         },
     ]
 

@@ -12,20 +12,15 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _allocate,
-    _cel,
-    _claims_align,
-    _claims_network,
-    _claims_objects,
-    _claims_selectors,
-    _claims_text,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_fit import FailedSelectorError, Fit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import NumaError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Intent, Template
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, verdict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_text import Hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import align as claims_align
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel, network, selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects as claims_objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import text as claims_text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.fit import FailedSelectorError, Fit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import NumaError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Intent, Template
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node, verdict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.text import Hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
@@ -71,10 +66,10 @@ class _Planner:
     def _check_selectors(self) -> None:
         for at, text in _own_selectors(self.template):
             try:
-                _cel.check(text)
-            except _cel.SelectorError as error:
+                cel.check(text)
+            except cel.SelectorError as error:
                 self._problem(wrong(at, text, f"which is no CEL expression that the API takes: {error}"))
-            except _cel.NotEvaluatedError as error:
+            except cel.NotEvaluatedError as error:
                 self.unknown[text] = at
                 why = f"{at} is {shown(text)}, which cannot be evaluated here ({error})"
                 self.result.warnings.append(f"{why}: whether it matches anything is not known")
@@ -82,7 +77,7 @@ class _Planner:
     def _gpu_expressions(self) -> List[List[str]]:
         found = []
         for at, pick in alternatives_at(self.template, "gpu"):
-            expressions, against = _claims_selectors.of_gpus(pick, self.nodes)
+            expressions, against = selectors.of_gpus(pick, self.nodes)
             if against is not None:
                 self._problem(wrong(f"{at}.product", pick.product, against))
             if not expressions and self.template.gpus:
@@ -97,7 +92,7 @@ class _Planner:
             if self.template.nics == 0:
                 found.append(list(pick.selectors))
                 continue
-            selection = _claims_selectors.of_nics(pick, self.nodes, self.hosts)
+            selection = selectors.of_nics(pick, self.nodes, self.hosts)
             for text in selection.problems:
                 self._problem(Problem(at, f"cannot be met, {text}"))
             self.result.warnings += [f"{self.template.name}: {text}" for text in selection.warnings]
@@ -107,7 +102,7 @@ class _Planner:
     def _check_network(self) -> None:
         for node in self.nodes:
             nics = [nic for nic in node.nics if any(verdict(node, nic, pick).wanted for pick in self.template.nic)]
-            for problem in _claims_network.of_nics(self.template.at, self.template.parameters, node, nics):
+            for problem in network.of_nics(self.template.at, self.template.parameters, node, nics):
                 if problem not in self.result.problems:
                     self._problem(problem)
 
@@ -118,28 +113,28 @@ class _Planner:
         self._problem(wrong(at or self.template.at, error.expression, f"which fails on {where} ({error}): {guard}"))
 
     @staticmethod
-    def _fits(fit: Fit, node: Node, choice: _claims_align.Choice) -> bool:
+    def _fits(fit: Fit, node: Node, choice: claims_align.Choice) -> bool:
         return any(fit.fits(node, layout) for layout in choice.layouts)
 
-    def _fits_somewhere(self, fit: Fit, choice: _claims_align.Choice) -> bool:
+    def _fits_somewhere(self, fit: Fit, choice: claims_align.Choice) -> bool:
         return any(self._fits(fit, node, choice) for node in self.nodes)
 
-    def _choice(self, fit: Fit, linked: Fit) -> _claims_align.Choice:
+    def _choice(self, fit: Fit, linked: Fit) -> claims_align.Choice:
         """By what the nodes have, unless it takes the links there are now to fit anywhere."""
-        lasting = _claims_align.choose(linked, self.nodes, self.hosts, self.wanted.gpu)
+        lasting = claims_align.choose(linked, self.nodes, self.hosts, self.wanted.gpu)
         if self._fits_somewhere(fit, lasting):
             return lasting
-        now = _claims_align.choose(fit, self.nodes, self.hosts, self.wanted.gpu)
+        now = claims_align.choose(fit, self.nodes, self.hosts, self.wanted.gpu)
         return now if self._fits_somewhere(fit, now) else lasting
 
-    def _check_fit(self, fit: Fit, linked: Fit, choice: _claims_align.Choice) -> None:
+    def _check_fit(self, fit: Fit, linked: Fit, choice: claims_align.Choice) -> None:
         misfits = []
         for node in self.nodes:
             if not self._fits(fit, node, choice):
                 misfits.append((node, fit.why_not(node, choice.layouts[0])))
         if not misfits:
             return
-        text = _claims_text.misfits(misfits, self.hosts)
+        text = claims_text.misfits(misfits, self.hosts)
         if len(misfits) < len(self.nodes):
             self.result.warnings.append(f"{self.template.name} does not fit everywhere. {text}")
         elif self._fits_somewhere(linked, choice):
@@ -151,28 +146,28 @@ class _Planner:
         else:
             self._problem(Problem(self.template.at, f"({self.template.name}) can be satisfied on no node. {text}"))
 
-    def _objects(self, fit: Fit, choice: _claims_align.Choice) -> None:
+    def _objects(self, fit: Fit, choice: claims_align.Choice) -> None:
         single = len(choice.layouts) == 1 and choice.align != "unaligned"
         for layout in choice.layouts:
             # One variant keeps the template's own name, so that pods need not care why.
             name = self.template.name + ("" if single else layout.suffix)
-            spec = _claims_objects.claim_spec(layout, self.wanted, fit.gpu, fit.nic, self.template.parameters)
-            beyond = _claims_objects.beyond_limits(spec)
+            spec = claims_objects.claim_spec(layout, self.wanted, fit.gpu, fit.nic, self.template.parameters)
+            beyond = claims_objects.beyond_limits(spec)
             if beyond is not None:
                 self._problem(Problem(self.template.at, f"({self.template.name}) {beyond}"))
             self.result.names.append(name)
-            self.result.objects += _claims_objects.templates(name, self.wanted.namespaces, spec)
+            self.result.objects += claims_objects.templates(name, self.wanted.namespaces, spec)
 
-    def _lines(self, fit: Fit, choice: _claims_align.Choice) -> None:
+    def _lines(self, fit: Fit, choice: claims_align.Choice) -> None:
         self.result.align = f"{choice.align}: {choice.why}"
         lines = []
         if self.template.gpus:
-            lines.append(f"  gpu {_claims_text.counts(fit, self.nodes, self.hosts, True)}")
+            lines.append(f"  gpu {claims_text.counts(fit, self.nodes, self.hosts, True)}")
         if self.template.nics != 0:
-            lines.append(f"  nic {_claims_text.counts(fit, self.nodes, self.hosts, False)}")
+            lines.append(f"  nic {claims_text.counts(fit, self.nodes, self.hosts, False)}")
         self.result.lines = lines
 
-    def _elsewhere(self, fit: Fit, choice: _claims_align.Choice, others: Sequence[Node], hosts: Hosts) -> None:
+    def _elsewhere(self, fit: Fit, choice: claims_align.Choice, others: Sequence[Node], hosts: Hosts) -> None:
         """Nodes of other groups that a pod may end up on."""
         found: List[str] = []
         for node in others:
@@ -201,7 +196,7 @@ class _Planner:
             self._failed(error)
         except NumaError as error:
             self._problem(wrong(f"{self.template.at}.align", self.template.align, f"but {error}"))
-        except _allocate.TooManyStepsError:
+        except allocate.TooManyStepsError:
             self._problem(Problem(self.template.at, "can be satisfied in too many ways to try: ask for less"))
         return self.result
 

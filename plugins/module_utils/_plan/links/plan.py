@@ -12,9 +12,9 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _links_limits
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._links_limits import MODE, MTU, VLAN
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._links_ports import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import limits
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MODE, MTU, VLAN
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports import (
     PORTS,
     Port,
     candidates,
@@ -57,7 +57,7 @@ def addresses(host: str, values: Mapping[str, Any]) -> Dict[int, values_addresse
 
 
 def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
-    yield from _links_limits.of_values(values)
+    yield from limits.of_values(values)
     try:
         addresses(host, values)
     except PlanError as error:
@@ -80,7 +80,7 @@ def _of_ports(values: Mapping[str, Any], rails: Mapping[int, Port]) -> Iterator[
         names = [port.name for port in rails.values() if port.link_layer == layer]
         # Equal nodes may differ in which port it is, and are to be told together.
         whose = f"this node's {', '.join(names)}" if len(layers) > 1 else "what this node has for it"
-        yield from _links_limits.of_layer(values, layer, f"{whose} is {layer}")
+        yield from limits.of_layer(values, layer, f"{whose} is {layer}")
     mtu = values.get(MTU)
     if mtu is not None:
         for port in rails.values():
@@ -162,7 +162,7 @@ def _link(
     link.update(mtu)
     if values.get(MODE) is not None:
         link["transport_mode"] = values[MODE]
-    keys = _links_limits.pkeys(values)
+    keys = limits.pkeys(values)
     if keys:
         # One rail, one address: it is the partition named first that traffic of this rail is in.
         link["pkeys"] = [dict(mtu, pkey=key, addresses=[] if place else own) for place, key in enumerate(keys)]
@@ -194,7 +194,7 @@ def problems(host: str, values: Mapping[str, Any], facts: Optional[Mapping[str, 
     found = list(_of_variables(host, values))
     layer = values.get(LAYER)
     if layer is not None:
-        found += _links_limits.of_layer(values, layer, f"{LAYER} is {layer}")
+        found += limits.of_layer(values, layer, f"{LAYER} is {layer}")
     found += _of_netns_mode(values, values.get("rdma_kernel_netns_mode"))
     if found or facts is None or asked(values) is None:
         return found
@@ -229,5 +229,5 @@ def plan(host: str, values: Mapping[str, Any], facts: Mapping[str, Any]) -> Plan
         if rail in tables:
             link["rail_table"] = _FIRST_TABLE + rail
         result.links.append(link)
-    result.warnings = list(_warnings(rails, wanted, _links_limits.pkeys(values)))
+    result.warnings = list(_warnings(rails, wanted, limits.pkeys(values)))
     return result

@@ -17,7 +17,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _links, _prepare_values, _variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages, wrong
@@ -73,23 +75,23 @@ def _reserved(values: Mapping[str, Any]) -> Iterator[Problem]:
                 yield wrong(name, str(one), f"which overlaps {at} {reserved}: RDMA links need a network of their own")
 
 
-def _check(host: Host, known: _variables.Options) -> _Checked:
-    values, problems = _variables.converted(host.variables, known)
-    problems = host.broken + problems + _variables.unknown(host.variables, known)
+def _check(host: Host, known: plan_variables.Options) -> _Checked:
+    values, problems = plan_variables.converted(host.variables, known)
+    problems = host.broken + problems + plan_variables.unknown(host.variables, known)
     # A value that is not there for the checks below would make them tell of a second mistake where there is one.
     blind = any("_links_" in problem.variable or "_expect_" in problem.variable for problem in problems)
     checked = _Checked(host, values, problems)
     if host.chosen:
-        problems += _prepare_values.of_kernel(values)
-        problems += _prepare_values.of_runtime(values)
+        problems += prepare_values.of_kernel(values)
+        problems += prepare_values.of_runtime(values)
     if blind:
         return checked
     if host.chosen:
         problems += _reserved(values)
-        problems += _links.problems(host.name, values)
+        problems += plan.problems(host.name, values)
     # Told above for a chosen host; what another one has cannot be compared.
     with contextlib.suppress(PlanError):
-        checked.planned = _links.addresses(host.name, values)
+        checked.planned = plan.addresses(host.name, values)
     return checked
 
 
@@ -177,7 +179,7 @@ def _management(every: Sequence[_Checked]) -> Found:
 
 def _netns_modes(every: Sequence[_Checked]) -> Found:
     """Nodes of a group that would differ in the RDMA netns mode, which no cluster works with."""
-    variable = _prepare_values.NETNS_MODE
+    variable = prepare_values.NETNS_MODE
     groups: DefaultDict[str, DefaultDict[str, List[_Checked]]] = defaultdict(lambda: defaultdict(list))
     for checked in every:
         mode = checked.values.get(variable)
@@ -204,9 +206,9 @@ def _netns_modes(every: Sequence[_Checked]) -> Found:
                 yield checked.host.name, Problem(variable, f"is not set and the node's mode is {fewest}, {right}")
 
 
-def problems(hosts: Sequence[Host], known: Optional[_variables.Options] = None) -> List[str]:
+def problems(hosts: Sequence[Host], known: Optional[plan_variables.Options] = None) -> List[str]:
     """One line for each thing that is wrong: the hosts, the variable, its value and what would be right."""
-    options = _variables.options_of() if known is None else known
+    options = plan_variables.options_of() if known is None else known
     every = [_check(host, options) for host in hosts]
     found = [(one.host.name, problem) for one in every if one.host.chosen for problem in one.problems]
     for check in (_duplicates, _overlaps, _management, _netns_modes):
@@ -216,6 +218,6 @@ def problems(hosts: Sequence[Host], known: Optional[_variables.Options] = None) 
     for one in every:
         host = one.host
         if host.chosen and host.facts is not None and host.name not in told:
-            found += [(host.name, problem) for problem in _prepare_values.of_facts(one.values, host.facts)]
-            found += [(host.name, problem) for problem in _links.problems(host.name, one.values, host.facts)]
+            found += [(host.name, problem) for problem in prepare_values.of_facts(one.values, host.facts)]
+            found += [(host.name, problem) for problem in plan.problems(host.name, one.values, host.facts)]
     return messages(found)

@@ -12,13 +12,11 @@ import math
 from dataclasses import dataclass
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _claims_selectors,
-    _claims_versions,
-    _slices,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Template
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Template
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 
 
 @dataclass(frozen=True)
@@ -92,11 +90,11 @@ def _numbers(nodes: Sequence[Node]) -> List[int]:
     return sorted({node.numa[device.pci] for node in nodes for device in node.gpus if device.pci in node.numa})
 
 
-def _gpu_expressions(nodes: Sequence[Node], version: _claims_versions.Numbers) -> Dict[int, str]:
+def _gpu_expressions(nodes: Sequence[Node], version: versions.Numbers) -> Dict[int, str]:
     """What selects the GPUs of each NUMA node, on all of these nodes. Raises NumaError."""
     gpus = [(node, device) for node in nodes for device in node.gpus]
-    if all(_slices.NUMA_NODE in device.attributes for _node, device in gpus):
-        return {number: _claims_selectors.gpu_numa(number) for number in _numbers(nodes)}
+    if all(model.NUMA_NODE in device.attributes for _node, device in gpus):
+        return {number: selectors.gpu_numa(number) for number in _numbers(nodes)}
     places: Dict[int, Set[str]] = {}
     for node, device in gpus:
         number = node.numa.get(device.pci or "")
@@ -110,23 +108,23 @@ def _gpu_expressions(nodes: Sequence[Node], version: _claims_versions.Numbers) -
                 raise NumaError(
                     f"the GPU at {address} is on NUMA node {seen[address]} of one node and {number} of another"
                 )
-    return {number: _claims_selectors.gpu_address(sorted(places[number]), version) for number in sorted(places)}
+    return {number: selectors.gpu_address(sorted(places[number]), version) for number in sorted(places)}
 
 
 def _nic_numbers(nodes: Sequence[Node]) -> List[int]:
-    numbers = {device.attributes.get(_slices.NIC_NUMA_NODE) for node in nodes for device in node.nics}
+    numbers = {device.attributes.get(model.NIC_NUMA_NODE) for node in nodes for device in node.nics}
     return sorted(number for number in numbers if isinstance(number, int))
 
 
 def _ask_of(template: Template, gpu: str, nic: int, parts: int = 1, suffix: str = "") -> Tuple[Ask, Ask]:
-    numa = _claims_selectors.nic_numa(nic)
+    numa = selectors.nic_numa(nic)
     return (
         Ask(f"gpu{suffix}", True, template.gpus // parts, (gpu,)),
         Ask(f"nic{suffix}", False, (template.nics or 0) // parts, (numa,)),
     )
 
 
-def by_numa(template: Template, nodes: Sequence[Node], version: _claims_versions.Numbers) -> List[Layout]:
+def by_numa(template: Template, nodes: Sequence[Node], version: versions.Numbers) -> List[Layout]:
     """One layout per NUMA node, all of whose GPUs and NICs are of it. Raises NumaError."""
     gpus = _gpu_expressions(nodes, version)
     both = [number for number in _nic_numbers(nodes) if number in gpus]
@@ -135,7 +133,7 @@ def by_numa(template: Template, nodes: Sequence[Node], version: _claims_versions
     return [Layout(_ask_of(template, gpus[number], number), suffix=f"-numa{number}") for number in both]
 
 
-def across_numa(template: Template, nodes: Sequence[Node], version: _claims_versions.Numbers) -> Optional[Layout]:
+def across_numa(template: Template, nodes: Sequence[Node], version: versions.Numbers) -> Optional[Layout]:
     """One layout with the same share of GPUs and NICs on every NUMA node, if the numbers can be divided so."""
     gpus = _gpu_expressions(nodes, version)
     both = [number for number in _nic_numbers(nodes) if number in gpus]
@@ -146,7 +144,7 @@ def across_numa(template: Template, nodes: Sequence[Node], version: _claims_vers
     return Layout(tuple(asks))
 
 
-def apart(template: Template, nodes: Sequence[Node], version: _claims_versions.Numbers) -> List[Layout]:
+def apart(template: Template, nodes: Sequence[Node], version: versions.Numbers) -> List[Layout]:
     """One layout per NUMA node with its GPUs and the NICs of the next one that has some. Raises NumaError."""
     gpus, nics = _gpu_expressions(nodes, version), _nic_numbers(nodes)
     found = []

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Value
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Value
 
 # AllocationResultsMaxSize of the API.
 MOST_RESULTS = 32

@@ -11,14 +11,11 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _claims_versions,
-    _dranet_parameters,
-    _slices,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Claim
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, ports_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node, ports_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters, versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
@@ -28,8 +25,8 @@ def of_nics(at: str, parameters: Mapping[str, Any], node: Node, nics: Sequence[D
     mtu = (parameters.get("interface") or {}).get("mtu")
     for nic in nics:
         ports = ports_of(node, nic)
-        bare = _slices.IF_NAME not in nic.attributes and not any(port.in_pod for port in ports)
-        if bare and _dranet_parameters.needs_netdev(parameters):
+        bare = model.IF_NAME not in nic.attributes and not any(port.in_pod for port in ports)
+        if bare and dranet_parameters.needs_netdev(parameters):
             why = f"{nic.pci or nic.name} has no network device, and DRANET refuses that there: leave it out"
             yield Problem(at, f"configures the network ({shown(dict(parameters))}), but {why}")
             return
@@ -44,7 +41,7 @@ def _ips(texts: Sequence[str]) -> Set[str]:
 
 
 def of_host(
-    claim: Claim, current: Sequence[str], planned: Optional[addresses.Interface], dranet: _claims_versions.Numbers
+    claim: Claim, current: Sequence[str], planned: Optional[addresses.Interface], dranet: versions.Numbers
 ) -> Iterator[Problem]:
     """What does not go with the addresses of the host on this NIC.
 
@@ -62,7 +59,7 @@ def of_host(
         return
     # Routes of IPv6 that the kernel made are not copied.
     kept = [text for text in own if ipaddress.ip_interface(text).version == 4]
-    if _claims_versions.keeps_route_sources(dranet) and not _ips(kept) <= _ips(claim.addresses):
+    if versions.keeps_route_sources(dranet) and not _ips(kept) <= _ips(claim.addresses):
         has = ", ".join(kept)
         why = f"but the host has {has} on this NIC, and DRANET {'.'.join(map(str, dranet))} copies its routes, which"
         ways = f"leave it out (the pod gets the host's), take {has}, or give the host no address on this NIC"

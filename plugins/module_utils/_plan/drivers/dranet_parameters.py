@@ -16,7 +16,7 @@ import ipaddress
 import re
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_versions import Numbers
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.versions import Numbers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
 
 Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]

@@ -13,15 +13,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _claims_versions,
-    _driver_archive,
-    _driver_objects,
-    _prepare_values,
-    _slices,
-    _variables,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._driver_objects import GROUP_LABEL, Driver
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive, versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL, Driver
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
@@ -51,7 +48,7 @@ _PCI = re.compile(r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]$")
 _DIGEST = re.compile(r"^sha256:[0-9a-f]{64}$")
 _LABEL = re.compile(r"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$")
 _SHARE = re.compile(r"^([1-9][0-9]{0,4}|[1-9][0-9]?%|100%)$")
-_ADDRESS = f"{_slices.DRANET}/pciAddress"
+_ADDRESS = f"{model.DRANET}/pciAddress"
 
 Values = Mapping[str, Any]
 
@@ -74,16 +71,16 @@ class Plan:
 def keeps(exclude: Sequence[str]) -> str:
     """The driver's filter (CEL over a device's attributes): what is published at all."""
     # Both attributes stay while a NIC is in a pod; an expression that fails would keep the device.
-    found = f'"{_slices.DRANET}/rdma" in attributes && attributes["{_slices.DRANET}/rdma"].BoolValue'
+    found = f'"{model.DRANET}/rdma" in attributes && attributes["{model.DRANET}/rdma"].BoolValue'
     if exclude:
         addresses = ", ".join(f'"{address}"' for address in exclude)
         found += f' && !("{_ADDRESS}" in attributes && attributes["{_ADDRESS}"].StringValue in [{addresses}])'
     return found
 
 
-def _image(values: Values, known: _variables.Options) -> str:
+def _image(values: Values, known: plan_variables.Options) -> str:
     name = "rdma_driver_digest"
-    digest, version = values[name], values[_claims_versions.DRANET_VERSION]
+    digest, version = values[name], values[versions.DRANET_VERSION]
     tag = "v" + version.lstrip("v")
     image = f"{values['rdma_driver_image']}:{tag}"
     if values[ARCHIVE]:
@@ -94,7 +91,7 @@ def _image(values: Values, known: _variables.Options) -> str:
         return image
     if not _DIGEST.match(digest):
         raise PlanError(wrong(name, digest, "it must be sha256: and 64 hexadecimal digits, or empty"))
-    default = known[_claims_versions.DRANET_VERSION]["default"]
+    default = known[versions.DRANET_VERSION]["default"]
     if digest == known[name]["default"] and tag != f"v{default}":
         right = f"which is the digest of {default}, not of {version}: give that of {version}, or none"
         raise PlanError(wrong(name, digest, right))
@@ -106,20 +103,20 @@ def _check_archive(path: str, image: str) -> None:
     if not os.path.isabs(path):
         raise PlanError(wrong(ARCHIVE, path, "it must be an absolute path where Ansible runs"))
     try:
-        found = _driver_archive.images(path)
-    except _driver_archive.ArchiveError as error:
+        found = archive.images(path)
+    except archive.ArchiveError as error:
         raise PlanError(wrong(ARCHIVE, path, f"which {error}")) from error
     if image not in found:
         listed = ", ".join(sorted(found)) or "no image with a name"
-        right = f"it must hold {image} (rdma_driver_image and {_claims_versions.DRANET_VERSION})"
+        right = f"it must hold {image} (rdma_driver_image and {versions.DRANET_VERSION})"
         raise PlanError(wrong(ARCHIVE, path, f"which holds {listed}: {right}"))
 
 
-def _driver(group: str, values: Values, known: _variables.Options) -> Driver:
+def _driver(group: str, values: Values, known: plan_variables.Options) -> Driver:
     """The driver of a group. Raises PlanError."""
-    version = values[_claims_versions.DRANET_VERSION]
-    if _claims_versions.dranet(version) < _OLDEST:
-        raise PlanError(wrong(_claims_versions.DRANET_VERSION, version, "it must be 1.4.0 or newer"))
+    version = values[versions.DRANET_VERSION]
+    if versions.dranet(version) < _OLDEST:
+        raise PlanError(wrong(versions.DRANET_VERSION, version, "it must be 1.4.0 or newer"))
     for address in values["rdma_driver_exclude"]:
         if not _PCI.match(address):
             raise PlanError(wrong("rdma_driver_exclude", address, "it must be a PCI address like 0000:1a:00.0"))
@@ -133,7 +130,7 @@ def _driver(group: str, values: Values, known: _variables.Options) -> Driver:
         raise PlanError(wrong("rdma_driver_verbosity", values["rdma_driver_verbosity"], "it must be 0 to 10"))
     least = _SHORTEST_POLL
     for name in ("rdma_driver_poll_min_interval", "rdma_driver_poll_max_interval"):
-        seconds = _prepare_values.seconds(values[name]) or 0
+        seconds = prepare_values.seconds(values[name]) or 0
         if seconds < least:
             right = f"it must be a duration with its unit, like 10s or 1m, at least {least:g} s"
             raise PlanError(wrong(name, values[name], right))
@@ -177,7 +174,7 @@ def _disagreements(every: Sequence[Tuple[str, Values]]) -> Iterator[Tuple[str, P
             yield every[0][0], Problem(name, f"is {text}: it must be the same on all hosts")
 
 
-def plan(hosts: Sequence[Tuple[str, str, Values]], known: _variables.Options) -> Plan:
+def plan(hosts: Sequence[Tuple[str, str, Values]], known: plan_variables.Options) -> Plan:
     """The objects and labels for all hosts, each with its name, its group and its variables as the inventory has them.
 
     ``known`` are the specifications of the variables. A group's variables have to be the same on all its hosts.
@@ -191,7 +188,7 @@ def plan(hosts: Sequence[Tuple[str, str, Values]], known: _variables.Options) ->
     waits: List[bool] = []
     for host, group, variables in hosts:
         own = {name: value for name, value in variables.items() if name in known}
-        typed, problems = _variables.converted(own, known)
+        typed, problems = plan_variables.converted(own, known)
         found += [(host, problem) for problem in problems]
         values = {**defaults, **typed}
         every.append((host, values))
@@ -225,7 +222,7 @@ def plan(hosts: Sequence[Tuple[str, str, Values]], known: _variables.Options) ->
             found.append((host, error.problem))
     result.problems = messages(found)
     if not found and drivers:
-        result.objects = _driver_objects.objects(result.namespace, drivers)
+        result.objects = drivers_objects.objects(result.namespace, drivers)
         result.nodes = [
             {"apiVersion": "v1", "kind": "Node", "metadata": {"name": host, "labels": labels}}
             for host, labels in result.labels.items()

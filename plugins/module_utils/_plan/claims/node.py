@@ -12,19 +12,19 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices, _slices_predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import NicPick
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import NicPick
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 
 _DOWN, _IN_POD, _VF = "port_down", "in_pod", "vf"
 # What tells equal nodes apart and nothing but a person's own selector looks at.
 IDENTITIES = (
-    f"{_slices.GPU_DRIVER}/uuid",
-    _slices.MAC,
-    f"{_slices.DRANET}/ipv4",
-    f"{_slices.DRANET}/ipv6",
-    f"{_slices.DRANET}/rdmaDevice",
-    _slices.IF_NAME,
+    f"{model.GPU_DRIVER}/uuid",
+    model.MAC,
+    f"{model.DRANET}/ipv4",
+    f"{model.DRANET}/ipv6",
+    f"{model.DRANET}/rdmaDevice",
+    model.IF_NAME,
 )
 
 
@@ -114,7 +114,7 @@ def _ports(facts: Mapping[str, Any]) -> Dict[str, List[Port]]:
 def _numa(devices: Sequence[Device], facts: Optional[Mapping[str, Any]]) -> Dict[str, int]:
     found: Dict[str, int] = {}
     for device in devices:
-        value = device.attributes.get(_slices.NIC_NUMA_NODE, device.attributes.get(_slices.NUMA_NODE))
+        value = device.attributes.get(model.NIC_NUMA_NODE, device.attributes.get(model.NUMA_NODE))
         if device.pci and isinstance(value, int):
             found[device.pci] = value
     for entry in [*(facts or {}).get("hcas", []), *(facts or {}).get("gpus", [])]:
@@ -151,7 +151,7 @@ def node(
     publishes and not those it is expected to.
     """
     found = Node(name, group, list(devices), _ports(facts) if facts else {}, _numa(devices, facts))
-    found.may_hide_nics = _slices_predict.may_hide_nics(facts or {}, published)
+    found.may_hide_nics = predict.may_hide_nics(facts or {}, published)
     # An attribute that somebody's selector looks at may tell nodes apart.
     left_out = frozenset(one for one in IDENTITIES if not any(one.split("/")[1] in text for text in selectors))
     found.device_keys = [_device_key(device, left_out) for device in found.devices]
@@ -176,10 +176,10 @@ def _against(port: Port, pick: NicPick) -> List[Tuple[str, str]]:
 def _as_published(nic: Device) -> Port:
     """All that is known of a NIC without facts, or one that is away with its RDMA device (netns mode exclusive)."""
     layers = {"ether": "Ethernet", "infiniband": "InfiniBand"}
-    is_vf = nic.attributes.get(_slices.IS_VF) is True
+    is_vf = nic.attributes.get(model.IS_VF) is True
     reasons = ((_VF, "a virtual function"),) if is_vf else ()
-    layer = layers.get(str(nic.attributes.get(f"{_slices.DRANET}/encapsulation")))
-    return Port(nic.name, layer, None, is_vf, reasons, _slices.IF_NAME in nic.attributes)
+    layer = layers.get(str(nic.attributes.get(f"{model.DRANET}/encapsulation")))
+    return Port(nic.name, layer, None, is_vf, reasons, model.IF_NAME in nic.attributes)
 
 
 def ports_of(node: Node, nic: Device) -> List[Port]:

@@ -10,47 +10,42 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _claims_hosts,
-    _slices,
-    _slices_expected,
-    _slices_predict,
-    _variables,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices_expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
 
 _ENABLED, _WAIT = "rdma_driver_enabled", "rdma_driver_wait"
 
 
-def _of_member(member: _claims_hosts.Member, facts: Mapping[str, Any], known: _variables.Options) -> Expected:
+def _of_member(member: claims_hosts.Member, facts: Mapping[str, Any], known: variables.Options) -> Expected:
     wanted, values = member.wanted, member.values
-    found = Expected(may_hide_nics=_slices_predict.may_hide_nics(facts))
+    found = Expected(may_hide_nics=predict.may_hide_nics(facts))
     if values.get(_ENABLED, known[_ENABLED]["default"]):
-        found.drivers.add(_slices.DRANET)
-        found.left_out = _slices_predict.left_out(facts, wanted.exclude)
+        found.drivers.add(model.DRANET)
+        found.left_out = predict.left_out(facts, wanted.exclude)
     # Where nobody claims them, GPUs may be those of a device plugin.
     if any(template.gpus for template in wanted.templates):
-        found.drivers.add(_slices.GPU_DRIVER)
-    every = _slices_predict.predicted(
-        member.host.name, facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude
-    )
+        found.drivers.add(model.GPU_DRIVER)
+    every = predict.predicted(member.host.name, facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude)
     found.devices = [device for device in every if device.driver in found.drivers]
-    nics = any(device.driver == _slices.DRANET for device in found.devices)
+    nics = any(device.driver == model.DRANET for device in found.devices)
     found.wait = nics and bool(values.get(_WAIT, known[_WAIT]["default"]))
     return found
 
 
-def expected(hosts: Sequence[_claims_hosts.Host]) -> Dict[str, Dict[str, Any]]:
+def expected(hosts: Sequence[claims_hosts.Host]) -> Dict[str, Dict[str, Any]]:
     """By host what :func:`_slices_expected.read` takes.
 
     There is nothing for a host without facts or with wrong variables, nor for one without a driver.
     """
-    known = _variables.options_of()
-    members, _problems = _claims_hosts.members(hosts, known)
+    known = variables.options_of()
+    members, _problems = claims_hosts.members(hosts, known)
     found = {}
     for member in members:
         if member.host.facts is not None:
             one = _of_member(member, member.host.facts, known)
             if one.drivers:
-                found[member.host.name] = _slices_expected.written(one)
+                found[member.host.name] = slices_expected.written(one)
     return found

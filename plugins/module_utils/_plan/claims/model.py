@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_versions import Numbers
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.versions import Numbers
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,16 @@ import json
 import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _allocate,
-    _claims_versions,
-    _dranet_parameters,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import (
     Claim,
     GpuPick,
     Intent,
     NicPick,
     Template,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions as drivers_versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses, quantity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
@@ -39,8 +37,8 @@ VARIABLES = (
     GPU_CLASS,
     MOVE_IB,
     EXCLUDE,
-    _claims_versions.DRANET_VERSION,
-    _claims_versions.GPU_VERSION,
+    drivers_versions.DRANET_VERSION,
+    drivers_versions.GPU_VERSION,
 )
 
 # Room for the suffixes of variants and of content hashes in a label of 63 characters.
@@ -98,11 +96,11 @@ def _of_selector(at: str, text: str) -> Iterator[Problem]:
 
 
 def _parameters(
-    at: str, entry: Mapping[str, Any], dranet: _claims_versions.Numbers
+    at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers
 ) -> Tuple[Dict[str, Any], List[Problem]]:
     """DRANET's parameters with what has a variable of its own put in."""
     given = entry.get("parameters") or {}
-    problems = list(_dranet_parameters.problems(f"{at}.parameters", given, dranet))
+    problems = list(dranet_parameters.problems(f"{at}.parameters", given, dranet))
     if problems:
         return {}, problems
     interface = dict(given.get("interface") or {})
@@ -116,8 +114,8 @@ def _parameters(
                 problems.append(wrong(f"{at}.{variable}", entry[variable], right))
         interface[name] = value
     mtu = entry.get("mtu")
-    if mtu is not None and mtu < _dranet_parameters.SMALLEST_MTU:
-        problems.append(wrong(f"{at}.mtu", mtu, f"it must be at least {_dranet_parameters.SMALLEST_MTU}"))
+    if mtu is not None and mtu < dranet_parameters.SMALLEST_MTU:
+        problems.append(wrong(f"{at}.mtu", mtu, f"it must be at least {dranet_parameters.SMALLEST_MTU}"))
     merged = {**given, "interface": interface} if interface else dict(given)
     size = len(json.dumps(merged).encode())
     if size > LONGEST_PARAMETERS:
@@ -138,7 +136,7 @@ def _of_many_pods(template: Template) -> Iterator[Problem]:
 
 
 def _of_numbers(template: Template) -> Iterator[Problem]:
-    at, most = template.at, _allocate.MOST_RESULTS
+    at, most = template.at, allocate.MOST_RESULTS
     if template.gpus < 0:
         yield wrong(f"{at}.gpus", template.gpus, "it must be at least 0")
     elif template.gpus == 0 and template.nics == 0:
@@ -152,7 +150,7 @@ def _of_numbers(template: Template) -> Iterator[Problem]:
         yield wrong(f"{at}.align", template.align, right)
 
 
-def _template(at: str, entry: Mapping[str, Any], dranet: _claims_versions.Numbers) -> Tuple[Template, List[Problem]]:
+def _template(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers) -> Tuple[Template, List[Problem]]:
     problems: List[Problem] = []
     text = str(entry.get("nics", "0"))
     if text != "all" and not re.match("^[0-9]{1,4}$", text):
@@ -181,7 +179,7 @@ def _template(at: str, entry: Mapping[str, Any], dranet: _claims_versions.Number
     return template, problems
 
 
-def _claim(at: str, entry: Mapping[str, Any], dranet: _claims_versions.Numbers) -> Tuple[Claim, List[Problem]]:
+def _claim(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers) -> Tuple[Claim, List[Problem]]:
     problems: List[Problem] = []
     named = [name for name in ("rail", "hca", "pci") if entry.get(name) is not None]
     if len(named) > 1:
@@ -232,8 +230,8 @@ def intent(values: Mapping[str, Any]) -> Tuple[Optional[Intent], List[Problem]]:
     problems: List[Problem] = []
     versions = []
     for name, parse in (
-        (_claims_versions.DRANET_VERSION, _claims_versions.dranet),
-        (_claims_versions.GPU_VERSION, _claims_versions.gpu),
+        (drivers_versions.DRANET_VERSION, drivers_versions.dranet),
+        (drivers_versions.GPU_VERSION, drivers_versions.gpu),
     ):
         try:
             versions.append(parse(values[name]))

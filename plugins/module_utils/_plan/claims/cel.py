@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Callable, Dict, List, Mapping, Tuple, Union
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Scalar, Value, Version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Scalar, Value, Version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 LIBRARY = "cel-expr-python"

@@ -15,20 +15,16 @@ import contextlib
 from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _claims_hosts,
-    _claims_intent,
-    _claims_network,
-    _claims_objects,
-    _claims_single,
-    _claims_templates,
-    _links,
-    _slices,
-    _variables,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_hosts import Found, Host, Member
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Claim, Intent, Template
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import intent, network, single
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects as claims_objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import templates as claims_templates
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Found, Host, Member
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, Intent, Template
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages, wrong
@@ -121,17 +117,17 @@ class _Planner:
                     text = f"becomes a ResourceClaimTemplate {name}, and so does {taken[name]}: choose another name"
                     self.found += [(host, Problem(f"{template.at}.name", text)) for host in names]
 
-    def _template(self, template: Template, wanted: Intent, names: Sequence[str]) -> _claims_templates.Planned:
+    def _template(self, template: Template, wanted: Intent, names: Sequence[str]) -> claims_templates.Planned:
         kinds, hosts, silent = _kinds(names, self.nodes)
         if template.first_available and self.kubernetes is not None and self.kubernetes < _FIRST_AVAILABLE:
             text = f"has first_available, which needs Kubernetes 1.34: this is {'.'.join(map(str, self.kubernetes))}"
-            return _claims_templates.Planned(problems=[Problem(template.at, text)])
+            return claims_templates.Planned(problems=[Problem(template.at, text)])
         if not kinds:
             text = f"({template.name}) cannot be checked, nothing is known of any of its nodes: run rdma_discover first"
-            return _claims_templates.Planned(problems=[Problem(template.at, text)])
+            return claims_templates.Planned(problems=[Problem(template.at, text)])
         own_names = set(names)
         others = [name for name in self.nodes if name not in own_names]
-        own = _claims_templates.plan(template, wanted, kinds, hosts, *_kinds(others, self.nodes)[:2])
+        own = claims_templates.plan(template, wanted, kinds, hosts, *_kinds(others, self.nodes)[:2])
         if silent:
             own.warnings.append(f"{template.name}: not looked at, there are no facts: {fold(silent)}")
         return own
@@ -161,33 +157,33 @@ class _Planner:
                 known[1].append(member)
         if not entries:
             return
-        bound: List[_claims_single.Bound] = []
+        bound: List[single.Bound] = []
         for claim, having in entries.values():
             try:
                 member = self.members[self._host_of(claim, [one.host.name for one in having])]
                 name = member.host.name
                 facts, exclude = member.host.facts or {}, member.wanted.exclude
-                one = _claims_single.bind(claim, name, member.values, facts, self.nodes[name], exclude)
+                one = single.bind(claim, name, member.values, facts, self.nodes[name], exclude)
             except PlanError as error:
                 self.found.append((having[0].host.name, error.problem))
                 continue
-            own = _claims_single.problems(one, member.wanted, self.nodes[name])
+            own = single.problems(one, member.wanted, self.nodes[name])
             self.found += [(name, problem) for problem in own]
-            self.plan.objects += _claims_single.objects(one, member.wanted)
+            self.plan.objects += single.objects(one, member.wanted)
             what = f"{one.device.pci} of {name}" + (f", {', '.join(claim.addresses)}" if claim.addresses else "")
             self.lines.append(f"{claim.name}: the NIC at {what}")
             bound.append(one)
         self._addresses(bound)
-        self.plan.warnings += _claims_single.warnings(bound)
+        self.plan.warnings += single.warnings(bound)
 
-    def _addresses(self, bound: Sequence[_claims_single.Bound]) -> None:
+    def _addresses(self, bound: Sequence[single.Bound]) -> None:
         planned = {}
         for name, member in self.members.items():
             # What is wrong with them is for the role rdma_links to tell.
             with contextlib.suppress(PlanError):
-                planned[name] = _links.addresses(name, member.values)
+                planned[name] = links_plan.addresses(name, member.values)
         entries = [(one.claim, one.host, one.rail) for one in bound]
-        self.found += _claims_network.taken(entries, planned)
+        self.found += network.taken(entries, planned)
 
     def gpu_classes(self, there: Collection[str]) -> None:
         """Refuse claims of GPUs of a class that the cluster does not have."""
@@ -195,14 +191,14 @@ class _Planner:
             wanted = member.wanted.gpu_class
             if wanted not in there and any(template.gpus for template in member.wanted.templates):
                 right = f"which is no DeviceClass of the cluster: {_GPU_DRIVER}"
-                self.found.append((name, wrong(_claims_intent.GPU_CLASS, wanted, right)))
+                self.found.append((name, wrong(intent.GPU_CLASS, wanted, right)))
 
     def run(self) -> Plan:
         self.templates()
         self.claims()
         used = [member.wanted for member in self.members.values() if member.wanted.templates or member.wanted.claims]
         classes = dict.fromkeys(wanted.nic_class for wanted in used)
-        self.plan.objects = [_claims_objects.device_class(name) for name in classes] + self.plan.objects
+        self.plan.objects = [claims_objects.device_class(name) for name in classes] + self.plan.objects
         self.plan.text = "\n".join(self.lines)
         return self.plan
 
@@ -218,12 +214,12 @@ def plan(
     ``slices`` are ResourceSlices of the cluster; ``kubernetes``, its version, and ``device_classes``, their names, are
     ``None`` where nothing is known of them.
 
-    Raises LibraryMissingError of ``_cel``, and ValueError for a slice that is none.
+    Raises LibraryMissingError of ``cel``, and ValueError for a slice that is none.
     """
     ordered = sorted(hosts, key=lambda host: natural_key(host.name))
-    members, found = _claims_hosts.members(ordered, _variables.options_of())
+    members, found = claims_hosts.members(ordered, variables.options_of())
     if not found:
-        nodes = _claims_hosts.nodes(members, _slices.devices(slices))
+        nodes = claims_hosts.nodes(members, model.devices(slices))
         planner = _Planner(members, nodes, kubernetes)
         if device_classes is not None:
             planner.gpu_classes(device_classes)

@@ -12,15 +12,11 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _claims_intent,
-    _claims_node,
-    _slices,
-    _slices_predict,
-    _variables,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Intent
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import intent, node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
 Found = List[Tuple[str, Problem]]
@@ -46,30 +42,26 @@ class Member:
     wanted: Intent
 
 
-def _defaults(known: _variables.Options) -> Dict[str, Any]:
-    return {
-        name: known[name]["default"]
-        for name in _claims_intent.VARIABLES
-        if known.get(name, {}).get("default") is not None
-    }
+def _defaults(known: plan_variables.Options) -> Dict[str, Any]:
+    return {name: known[name]["default"] for name in intent.VARIABLES if known.get(name, {}).get("default") is not None}
 
 
-def members(hosts: Sequence[Host], known: _variables.Options) -> Tuple[List[Member], Found]:
+def members(hosts: Sequence[Host], known: plan_variables.Options) -> Tuple[List[Member], Found]:
     """The hosts whose variables are right, and what is wrong with those of the others."""
     defaults = _defaults(known)
     intents: Dict[str, Tuple[Optional[Intent], List[Problem]]] = {}
     members: List[Member] = []
     found: Found = []
     for host in hosts:
-        values, problems = _variables.converted(host.variables, known)
-        ours = [problem for problem in host.broken + problems if problem.variable.startswith(_claims_intent.VARIABLES)]
-        ours += _variables.unknown((name for name in host.variables if name.startswith("rdma_claims")), known)
+        values, problems = plan_variables.converted(host.variables, known)
+        ours = [problem for problem in host.broken + problems if problem.variable.startswith(intent.VARIABLES)]
+        ours += plan_variables.unknown((name for name in host.variables if name.startswith("rdma_claims")), known)
         wanted: Optional[Intent] = None
         if not ours:
-            own = {**defaults, **{name: values[name] for name in _claims_intent.VARIABLES if name in values}}
+            own = {**defaults, **{name: values[name] for name in intent.VARIABLES if name in values}}
             key = json.dumps(own, sort_keys=True, default=str)
             if key not in intents:
-                intents[key] = _claims_intent.intent(own)
+                intents[key] = intent.intent(own)
             wanted, ours = intents[key]
         found += [(host.name, problem) for problem in ours]
         if wanted is not None:
@@ -86,9 +78,9 @@ def _own_selectors(members: Iterable[Member]) -> List[str]:
     return list(found)
 
 
-def nodes(members: Sequence[Member], published: Sequence[_slices.Device]) -> Dict[str, Node]:
+def nodes(members: Sequence[Member], published: Sequence[model.Device]) -> Dict[str, Node]:
     """The nodes of which anything is known. What a driver really publishes replaces what it is expected to."""
-    by_node: Dict[str, List[_slices.Device]] = {}
+    by_node: Dict[str, List[model.Device]] = {}
     for device in published:
         by_node.setdefault(str(device.node), []).append(device)
     selectors = _own_selectors(members)
@@ -97,13 +89,13 @@ def nodes(members: Sequence[Member], published: Sequence[_slices.Device]) -> Dic
         host, wanted = member.host, member.wanted
         devices = by_node.get(host.name, [])
         drivers = {device.driver for device in devices}
-        if host.facts is not None and not drivers >= {_slices.DRANET, _slices.GPU_DRIVER}:
-            expected = _slices_predict.predicted(
+        if host.facts is not None and not drivers >= {model.DRANET, model.GPU_DRIVER}:
+            expected = predict.predicted(
                 host.name, host.facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude
             )
             devices = devices + [device for device in expected if device.driver not in drivers]
         if devices or host.facts is not None:
-            found[host.name] = _claims_node.node(
-                host.name, host.group, devices, host.facts, selectors, published=_slices.DRANET in drivers
+            found[host.name] = node.node(
+                host.name, host.group, devices, host.facts, selectors, published=model.DRANET in drivers
             )
     return found

@@ -16,24 +16,25 @@ import json
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_versions, _slices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import GpuPick, NicPick
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node, verdict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import GpuPick, NicPick
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node, verdict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
-_NIC, _GPU = f'device.attributes["{_slices.DRANET}"]', f'device.attributes["{_slices.GPU_DRIVER}"]'
-_GPU_CAPACITY = f'device.capacity["{_slices.GPU_DRIVER}"]'
+_NIC, _GPU = f'device.attributes["{model.DRANET}"]', f'device.attributes["{model.GPU_DRIVER}"]'
+_GPU_CAPACITY = f'device.capacity["{model.GPU_DRIVER}"]'
 _STANDARD = 'device.attributes["resource.kubernetes.io"]'
 
 # DRANET publishes every NIC but the uplink: bridges of the pod network, and bonds and VLANs above RDMA NICs.
 NIC_CLASS = (
-    f'device.driver == "{_slices.DRANET}"',
+    f'device.driver == "{model.DRANET}"',
     f'"rdma" in {_NIC} && {_NIC}.rdma == true',
     f'!("virtual" in {_NIC}) || {_NIC}.virtual == false',
 )
 # What the class that the NVIDIA driver brings selects.
-GPU_CLASS = (f'device.driver == "{_slices.GPU_DRIVER}"', f'{_GPU}.type == "gpu"')
+GPU_CLASS = (f'device.driver == "{model.GPU_DRIVER}"', f'{_GPU}.type == "gpu"')
 
 
 @dataclass
@@ -72,16 +73,16 @@ def gpu_numa(number: int) -> str:
     return f'"numaNode" in {_STANDARD} && {_STANDARD}.numaNode == {number}'
 
 
-def gpu_address(addresses: Sequence[str], version: _claims_versions.Numbers) -> str:
+def gpu_address(addresses: Sequence[str], version: versions.Numbers) -> str:
     """GPUs at these PCI addresses."""
-    if _claims_versions.standard_bus_id(version):
+    if versions.standard_bus_id(version):
         return f'"pciBusID" in {_STANDARD} && {_one_of(f"{_STANDARD}.pciBusID", addresses)}'
     return f'"pcieBusID" in {_GPU} && {_one_of(f"{_GPU}.pcieBusID", addresses)}'
 
 
 def products(nodes: Sequence[Node]) -> Set[str]:
     """Product names of all GPUs."""
-    name = f"{_slices.GPU_DRIVER}/productName"
+    name = f"{model.GPU_DRIVER}/productName"
     return {str(gpu.attributes[name]) for node in nodes for gpu in node.gpus if name in gpu.attributes}
 
 
@@ -116,8 +117,8 @@ def _lasting(wanted: _Unfit, unfit: _Unfit) -> Optional[str]:
     fit = {device.pci for _node, device, _why in wanted}
     if None not in fit and fit.isdisjoint(device.pci for _node, device, _why in unfit):
         return nic_address(sorted(str(address) for address in fit))
-    if all(_slices.IS_VF in device.attributes for _node, device, _why in unfit) and not any(
-        _slices.IS_VF in device.attributes for _node, device, _why in wanted
+    if all(model.IS_VF in device.attributes for _node, device, _why in unfit) and not any(
+        model.IS_VF in device.attributes for _node, device, _why in wanted
     ):
         return f'!("isSriovVf" in {_NIC})'
     return None
@@ -129,7 +130,7 @@ LINKED = f'!("state" in {_NIC}) || {_NIC}.state == "up"'
 
 def looks_linked(device: Device) -> bool:
     """What the expression above says of a NIC."""
-    return device.attributes.get(_slices.STATE, "up") == "up"
+    return device.attributes.get(model.STATE, "up") == "up"
 
 
 def _told(found: _Unfit, hosts: Dict[str, List[str]]) -> str:

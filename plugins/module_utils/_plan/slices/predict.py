@@ -17,8 +17,9 @@ import ipaddress
 import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _claims_versions, _slices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Value
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Value
 
 # PCI vendor whose GPUs another driver publishes (gpu.amd.com).
 AMD = "1002"
@@ -119,7 +120,7 @@ def may_hide_nics(facts: Mapping[str, Any], published: bool = False) -> bool:
     return (exclusive and not published) or any(not placed.get(name) for name in away)
 
 
-def _nics(node: str, facts: Mapping[str, Any], version: _claims_versions.Numbers, move_ib: bool) -> Iterator[Device]:
+def _nics(node: str, facts: Mapping[str, Any], version: versions.Numbers, move_ib: bool) -> Iterator[Device]:
     found: Dict[str, Device] = {}
     for hca in facts.get("hcas", []):
         pci = hca["pci"]
@@ -127,26 +128,26 @@ def _nics(node: str, facts: Mapping[str, Any], version: _claims_versions.Numbers
             continue
         address = pci["address"]
         attributes: Dict[str, Any] = {
-            _slices.PCI_ADDRESS: address,
-            _slices.RDMA: True,
-            _slices.NIC_NUMA_NODE: pci["numa_node"],
-            _slices.PCIE_ROOT: pci["pcie_root"],
+            model.PCI_ADDRESS: address,
+            model.RDMA: True,
+            model.NIC_NUMA_NODE: pci["numa_node"],
+            model.PCIE_ROOT: pci["pcie_root"],
         }
-        if _claims_versions.standard_numa_of_nics(version):
-            attributes[_slices.NUMA_NODE] = pci["numa_node"]
+        if versions.standard_numa_of_nics(version):
+            attributes[model.NUMA_NODE] = pci["numa_node"]
         for port in hca["ports"]:
             netdev = port["netdev"]
             moved = move_ib or port["link_layer"] != "InfiniBand"
             if netdev and netdev["present"] and not netdev["bond"] and moved:
-                attributes.update({f"{_slices.DRANET}/{name}": value for name, value in _of_netdev(hca, port)})
-        bare = _slices.IF_NAME not in attributes and not any(
+                attributes.update({f"{model.DRANET}/{name}": value for name, value in _of_netdev(hca, port)})
+        bare = model.IF_NAME not in attributes and not any(
             port["netdev"] and port["netdev"]["bond"] for port in hca["ports"]
         )
-        if bare or _claims_versions.rdma_device_of_every_nic(version):
-            attributes[f"{_slices.DRANET}/rdmaDevice"] = hca["name"]
+        if bare or versions.rdma_device_of_every_nic(version):
+            attributes[f"{model.DRANET}/rdmaDevice"] = hca["name"]
         name = "pci-" + re.sub("[:.]", "-", address)
         # Of two RDMA devices on one function the first is published.
-        found.setdefault(address, Device(_slices.DRANET, node, name, node, _said(attributes)))
+        found.setdefault(address, Device(model.DRANET, node, name, node, _said(attributes)))
     yield from found.values()
 
 
@@ -163,26 +164,26 @@ def memory(product: Optional[str]) -> Optional[str]:
     return f"{match.group(1)}G" if match else None
 
 
-def _gpus(node: str, facts: Mapping[str, Any], version: _claims_versions.Numbers) -> Iterator[Device]:
-    bus_id = _slices.PCI_BUS_ID if _claims_versions.standard_bus_id(version) else _slices.PCIE_BUS_ID
+def _gpus(node: str, facts: Mapping[str, Any], version: versions.Numbers) -> Iterator[Device]:
+    bus_id = model.PCI_BUS_ID if versions.standard_bus_id(version) else model.PCIE_BUS_ID
     for gpu in facts.get("gpus", []):
         pci, product = gpu["pci"], gpu["model"]
         if pci["vendor_id"] == AMD:
             continue
         attributes: Dict[str, Any] = {
-            f"{_slices.GPU_DRIVER}/type": "gpu",
-            f"{_slices.GPU_DRIVER}/uuid": gpu["uuid"],
-            f"{_slices.GPU_DRIVER}/productName": product,
-            f"{_slices.GPU_DRIVER}/architecture": architecture(product),
+            f"{model.GPU_DRIVER}/type": "gpu",
+            f"{model.GPU_DRIVER}/uuid": gpu["uuid"],
+            f"{model.GPU_DRIVER}/productName": product,
+            f"{model.GPU_DRIVER}/architecture": architecture(product),
             bus_id: pci["address"],
-            _slices.PCIE_ROOT: pci["pcie_root"],
+            model.PCIE_ROOT: pci["pcie_root"],
         }
-        if _claims_versions.standard_numa_of_gpus(version):
-            attributes[_slices.NUMA_NODE] = pci["numa_node"]
+        if versions.standard_numa_of_gpus(version):
+            attributes[model.NUMA_NODE] = pci["numa_node"]
         size = memory(product)
-        capacity = {f"{_slices.GPU_DRIVER}/memory": size} if size else {}
+        capacity = {f"{model.GPU_DRIVER}/memory": size} if size else {}
         # Named by minor number, which is the order on the bus unless somebody changed it.
-        yield Device(_slices.GPU_DRIVER, node, f"gpu-{gpu['index']}", node, _said(attributes), capacity)
+        yield Device(model.GPU_DRIVER, node, f"gpu-{gpu['index']}", node, _said(attributes), capacity)
 
 
 def architecture(product: Optional[str]) -> Optional[str]:
@@ -193,8 +194,8 @@ def architecture(product: Optional[str]) -> Optional[str]:
 def predicted(
     node: str,
     facts: Mapping[str, Any],
-    dranet: _claims_versions.Numbers,
-    gpu: _claims_versions.Numbers,
+    dranet: versions.Numbers,
+    gpu: versions.Numbers,
     move_ib: bool = True,
     exclude: Sequence[str] = (),
 ) -> List[Device]:

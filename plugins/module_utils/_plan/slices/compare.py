@@ -12,9 +12,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import _slices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device, Value
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices_expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Value
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
 
 # Any of them, being true, brings the pod of NVIDIA's driver to a node (node affinity of its Helm chart).
@@ -28,12 +28,12 @@ GPU_LABELS = (
 _MOST_LINES = 30
 
 # What is published of a NIC wherever its netdev is.
-_LASTING = (_slices.RDMA, _slices.PCI_ADDRESS, _slices.NIC_NUMA_NODE, _slices.NUMA_NODE, _slices.PCIE_ROOT)
+_LASTING = (model.RDMA, model.PCI_ADDRESS, model.NIC_NUMA_NODE, model.NUMA_NODE, model.PCIE_ROOT)
 # What changes with a cable, or by the role rdma_links after the facts were gathered.
-_PASSING = tuple(f"{_slices.DRANET}/{name}" for name in ("state", "mtu", "ipv4", "ipv6"))
-_TYPE = f"{_slices.GPU_DRIVER}/type"
+_PASSING = tuple(f"{model.DRANET}/{name}" for name in ("state", "mtu", "ipv4", "ipv6"))
+_TYPE = f"{model.GPU_DRIVER}/type"
 # Of a NIC with a netdev it is told by some versions only.
-_RDMA_DEVICE = f"{_slices.DRANET}/rdmaDevice"
+_RDMA_DEVICE = f"{model.DRANET}/rdmaDevice"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def silent(driver: str, seen: Seen) -> str:
     """Why a driver publishes nothing at all for a node."""
     if not seen.exists:
         return "the cluster has no node of this name"
-    if driver == _slices.GPU_DRIVER:
+    if driver == model.GPU_DRIVER:
         if not any(seen.labels.get(label) == "true" for label in GPU_LABELS):
             return f"no label brings NVIDIA's DRA driver to the node, {GPU_LABELS[0]}=true or one of NFD's would"
         return "NVIDIA's DRA driver does not run there, or without gpuResourcesEnabledOverride=true"
@@ -94,7 +94,7 @@ def silent(driver: str, seen: Seen) -> str:
 def _missing(device: Device, seen: Seen, others: Sequence[Device]) -> str:
     if not seen.exists or device.driver not in seen.drivers:
         return silent(device.driver, seen)
-    if device.driver == _slices.GPU_DRIVER:
+    if device.driver == model.GPU_DRIVER:
         kinds = {str(one.attributes.get(_TYPE)) for one in others if _place(one) == _place(device)}
         instead = f"publishes it as {', '.join(sorted(kinds))}" if kinds else "leaves it out"
         return f"NVIDIA's DRA driver runs there, and {instead}"
@@ -125,14 +125,14 @@ def _same(expected: Value, published: Optional[Value]) -> bool:
 
 
 def _attributes(expected: Device, published: Device) -> Iterator[Differing]:
-    is_nic = expected.driver == _slices.DRANET
-    in_pod = is_nic and _slices.IF_NAME not in published.attributes
+    is_nic = expected.driver == model.DRANET
+    in_pod = is_nic and model.IF_NAME not in published.attributes
     for name, value in expected.attributes.items():
         found = published.attributes.get(name)
         untold = found is None and name == _RDMA_DEVICE
         if _same(value, found) or name in _PASSING or untold or (in_pod and name not in _LASTING):
             continue
-        reason = "its RDMA modules were loaded after DRANET was started: restart DRANET" if name == _slices.RDMA else ""
+        reason = "its RDMA modules were loaded after DRANET was started: restart DRANET" if name == model.RDMA else ""
         yield Differing(published.driver, published.name, expected.pci, name, value, found, reason)
 
 
@@ -145,9 +145,9 @@ def compare(expected: Expected, published: Sequence[Device], seen: Seen) -> Comp
     found = Compared()
     for address, why in expected.left_out.items():
         if not any(device.pci == address for device in published):
-            found.missing.append(Odd(_slices.DRANET, "", address, why, intended=True))
+            found.missing.append(Odd(model.DRANET, "", address, why, intended=True))
     # A part of a GPU has the address of the GPU.
-    by_place = {_place(device): device for device in published if device.is_gpu or device.driver == _slices.DRANET}
+    by_place = {_place(device): device for device in published if device.is_gpu or device.driver == model.DRANET}
     for device in expected.devices:
         other = by_place.pop(_place(device), None)
         if other is None:
@@ -166,7 +166,7 @@ def _counted(odd: Sequence[Odd], what: str) -> Iterator[Problem]:
     """Devices with the same reason in one line: one of them by its address, more as a number."""
     counts = Counter((one.driver, one.reason) for one in odd)
     for (driver, reason), count in counts.items():
-        kind = "GPU" if driver == _slices.GPU_DRIVER else "NIC"
+        kind = "GPU" if driver == model.GPU_DRIVER else "NIC"
         places = [one.pci or one.name for one in odd if (one.driver, one.reason) == (driver, reason)]
         one = count == 1
         yield Problem(f"{kind} {places[0]}" if one else f"{count} {kind}s", f"{'is' if one else 'are'} {what} {reason}")
@@ -175,7 +175,7 @@ def _counted(odd: Sequence[Odd], what: str) -> Iterator[Problem]:
 def _changed(one: Differing) -> Problem:
     has = f"no {one.attribute}" if one.published is None else f"{one.attribute} {one.published!r}"
     text = f"has {has}, the facts say {one.expected!r}"
-    kind = "GPU" if one.driver == _slices.GPU_DRIVER else "NIC"
+    kind = "GPU" if one.driver == model.GPU_DRIVER else "NIC"
     return Problem(f"{kind} {one.pci or one.name}", f"{text}: {one.reason}" if one.reason else text)
 
 

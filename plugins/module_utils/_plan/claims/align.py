@@ -11,16 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable, Dict, List, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _claims_layout,
-    _claims_text,
-    _claims_versions,
-    _slices,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_fit import Fit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import Layout, NumaError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_text import Hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import layout as claims_layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import text as claims_text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.fit import Fit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Layout, NumaError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.text import Hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 
 
 @dataclass
@@ -46,33 +44,33 @@ def _groups(layout: Layout) -> str:
     return own if number == 1 else f"{number} groups of {own}, each"
 
 
-def _pcie_root(fit: Fit, _nodes: Sequence[Node], _version: _claims_versions.Numbers) -> List[_Way]:
-    layout = _claims_layout.grouped(fit.template, _slices.PCIE_ROOT)
+def _pcie_root(fit: Fit, _nodes: Sequence[Node], _version: versions.Numbers) -> List[_Way]:
+    layout = claims_layout.grouped(fit.template, model.PCIE_ROOT)
     return [_Way([layout], f"{_groups(layout)} on one PCIe root complex")]
 
 
-def _numa(fit: Fit, nodes: Sequence[Node], version: _claims_versions.Numbers) -> List[_Way]:
+def _numa(fit: Fit, nodes: Sequence[Node], version: versions.Numbers) -> List[_Way]:
     template = fit.template
-    standard = all(_slices.NUMA_NODE in device.attributes for node in nodes for device in node.gpus + node.nics)
+    standard = all(model.NUMA_NODE in device.attributes for node in nodes for device in node.gpus + node.nics)
     if standard:
-        groups = _claims_layout.grouped(template, _slices.NUMA_NODE)
+        groups = claims_layout.grouped(template, model.NUMA_NODE)
         return [
-            _Way([_claims_layout.whole(template, _slices.NUMA_NODE)], "all on one NUMA node"),
+            _Way([claims_layout.whole(template, model.NUMA_NODE)], "all on one NUMA node"),
             _Way([groups], f"{_groups(groups)} on one NUMA node"),
         ]
-    one = _claims_layout.by_numa(template, nodes, version)
+    one = claims_layout.by_numa(template, nodes, version)
     ways = [_Way(one, "all on one NUMA node, one template for each")]
-    across = _claims_layout.across_numa(template, nodes, version)
+    across = claims_layout.across_numa(template, nodes, version)
     if across is not None:
         ways.append(_Way([across], "the same share on every NUMA node"))
     return ways
 
 
-def _unaligned(fit: Fit, nodes: Sequence[Node], version: _claims_versions.Numbers) -> List[_Way]:
-    return [_Way(_claims_layout.apart(fit.template, nodes, version), "GPUs and NICs of different NUMA nodes")]
+def _unaligned(fit: Fit, nodes: Sequence[Node], version: versions.Numbers) -> List[_Way]:
+    return [_Way(claims_layout.apart(fit.template, nodes, version), "GPUs and NICs of different NUMA nodes")]
 
 
-_WAYS: Dict[str, Callable[[Fit, Sequence[Node], _claims_versions.Numbers], List[_Way]]] = {
+_WAYS: Dict[str, Callable[[Fit, Sequence[Node], versions.Numbers], List[_Way]]] = {
     "pcie_root": _pcie_root,
     "numa": _numa,
     "unaligned": _unaligned,
@@ -93,7 +91,7 @@ def _useful(fit: Fit, way: _Way, nodes: Sequence[Node]) -> List[Layout]:
     return [one for one in way.layouts if any(fit.fits(node, one) for node in nodes)] or way.layouts
 
 
-def choose(fit: Fit, nodes: Sequence[Node], hosts: Hosts, version: _claims_versions.Numbers) -> Choice:
+def choose(fit: Fit, nodes: Sequence[Node], hosts: Hosts, version: versions.Numbers) -> Choice:
     """The layouts of a template on these nodes, one of each kind.
 
     With ``auto`` they fit on every node that has the devices at all; with another ``align`` they may not fit anywhere.
@@ -101,7 +99,7 @@ def choose(fit: Fit, nodes: Sequence[Node], hosts: Hosts, version: _claims_versi
     """
     template = fit.template
     able = [node for node in nodes if fit.lacking(node) is None]
-    counted = Choice("none", [_claims_layout.plain(template)], "counts only")
+    counted = Choice("none", [claims_layout.plain(template)], "counts only")
     if template.align == "none":
         return counted
     if not template.gpus or template.nics in (0, None):
@@ -123,5 +121,5 @@ def choose(fit: Fit, nodes: Sequence[Node], hosts: Hosts, version: _claims_versi
         for way, against in zip(ways, misfits):
             if not against:
                 return Choice(align, _useful(fit, way, able), "; ".join([way.text, *reasons]))
-        reasons.append(f"not {align}, {_claims_text.misfits(misfits[0], hosts)}")
+        reasons.append(f"not {align}, {claims_text.misfits(misfits[0], hosts)}")
     return Choice("none", counted.layouts, "; ".join(["counts only", *reasons]))

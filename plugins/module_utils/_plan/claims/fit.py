@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning import (
-    _allocate,
-    _cel,
-    _claims_layout,
-    _claims_selectors,
-    _slices,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_layout import Ask, Layout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_model import Template
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._claims_node import Node
-from ansible_collections.zerocopy.rdma.plugins.module_utils._planning._slices import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel, selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import layout as claims_layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Template
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 
 _SHOWN = 4
-_PLACES = {_slices.PCIE_ROOT: "PCIe root complex", _slices.NUMA_NODE: "NUMA node"}
+_PLACES = {model.PCIE_ROOT: "PCIe root complex", model.NUMA_NODE: "NUMA node"}
 
 
 class FailedSelectorError(Exception):
@@ -62,17 +58,17 @@ class Fit:
 
     def whatever_the_links(self) -> Fit:
         """The same without the expression that leaves out NICs while they have no link."""
-        nic = [[one for one in expressions if one != _claims_selectors.LINKED] for expressions in self.nic]
+        nic = [[one for one in expressions if one != selectors.LINKED] for expressions in self.nic]
         return Fit(self.template, self.gpu, nic, self.unknown, links=False)
 
     def _is_true(self, expression: str, node: Node, place: int) -> bool:
         key, device = (expression, node.device_keys[place]), node.devices[place]
         if key not in self._true:
             try:
-                self._true[key] = expression in self.unknown or _cel.matches(expression, device)
-            except _cel.SelectorError as error:
+                self._true[key] = expression in self.unknown or cel.matches(expression, device)
+            except cel.SelectorError as error:
                 # What it asks for may come with the link.
-                if self.links or _claims_selectors.looks_linked(device):
+                if self.links or selectors.looks_linked(device):
                     raise FailedSelectorError(expression, node, device, str(error)) from error
                 self._true[key] = True
         return self._true[key]
@@ -80,7 +76,7 @@ class Fit:
     def _matching(self, node: Node, is_gpu: bool, number: int, further: Tuple[str, ...]) -> FrozenSet[int]:
         key = (node.key, is_gpu, number, further)
         if key not in self._known:
-            of_class = _claims_selectors.GPU_CLASS if is_gpu else _claims_selectors.NIC_CLASS
+            of_class = selectors.GPU_CLASS if is_gpu else selectors.NIC_CLASS
             # In this order, as the scheduler: what the class rules out never meets the other expressions.
             expressions = (*of_class, *(self.gpu if is_gpu else self.nic)[number], *further)
             self._known[key] = frozenset(
@@ -90,10 +86,10 @@ class Fit:
             )
         return self._known[key]
 
-    def _alternatives(self, node: Node, ask: Ask) -> Tuple[_allocate.Alternative, ...]:
+    def _alternatives(self, node: Node, ask: Ask) -> Tuple[allocate.Alternative, ...]:
         numbers = range(len(self.gpu if ask.is_gpu else self.nic))
         found = [self._matching(node, ask.is_gpu, number, ask.expressions) for number in numbers]
-        return tuple(_allocate.Alternative(one, ask.count) for one in found)
+        return tuple(allocate.Alternative(one, ask.count) for one in found)
 
     def matched(self, node: Node, is_gpu: bool) -> int:
         """How many devices of a kind any of the alternatives matches."""
@@ -102,9 +98,9 @@ class Fit:
 
     def fits(self, node: Node, layout: Layout) -> bool:
         """Whether the claim can be satisfied on the idle node. Raises TooManyStepsError."""
-        requests = [_allocate.Request(ask.name, self._alternatives(node, ask)) for ask in layout.asks]
-        constraints = [_allocate.Constraint(frozenset(one.requests), one.attribute) for one in layout.together]
-        return _allocate.allocate(node.devices, requests, constraints) is not None
+        requests = [allocate.Request(ask.name, self._alternatives(node, ask)) for ask in layout.asks]
+        constraints = [allocate.Constraint(frozenset(one.requests), one.attribute) for one in layout.together]
+        return allocate.allocate(node.devices, requests, constraints) is not None
 
     def lacking(self, node: Node) -> Optional[str]:
         """Of which devices there are too few, whatever the alignment."""
@@ -126,7 +122,7 @@ class Fit:
         if lacking is not None:
             return lacking
         if not layout.together and not any(ask.expressions for ask in layout.asks):
-            return f"more than {_allocate.MOST_RESULTS} devices, which a claim cannot have"
+            return f"more than {allocate.MOST_RESULTS} devices, which a claim cannot have"
         if not layout.together:
             return f"no NUMA node has {self.template.gpus} GPUs and {self.template.nics} NICs as they are asked for"
         attribute = layout.together[0].attribute
@@ -135,11 +131,11 @@ class Fit:
         if not set(gpus) & set(nics):
             return f"no GPU shares a {place} with a NIC (GPUs on {_some(gpus)}, NICs on {_some(nics)})"
         template = self.template
-        groups = len(_claims_layout.grouped(template, attribute).together)
+        groups = len(claims_layout.grouped(template, attribute).together)
         some = next(
             number
             for number in range(groups - 1, -1, -1)
-            if self.fits(node, _claims_layout.grouped(template, attribute, number))
+            if self.fits(node, claims_layout.grouped(template, attribute, number))
         )
         each = f"{template.gpus // groups} GPU(s) and {(template.nics or 0) // groups} NIC(s)"
         return f"{some} of {groups} groups of {each} find a common {place}"
