@@ -83,9 +83,9 @@ runtime:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _images
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._module import answer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import images
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
 
 
 def main() -> None:
@@ -102,9 +102,9 @@ def main() -> None:
     )
     params, check, files = module.params, module.check_mode, Files()
     if params["state"] == "absent":
-        answer(module, lambda: _images.absent(files, params["runtime"], check))
-    request = _images.Request(params["name"], params["ids"], params["archive"] or "", check)
-    answer(module, lambda: _images.present(request, files, _images.layout_of(files, params["runtime"])))
+        answer(module, lambda: images.absent(files, params["runtime"], check))
+    request = images.Request(params["name"], params["ids"], params["archive"] or "", check)
+    answer(module, lambda: images.present(request, files, images.layout_of(files, params["runtime"])))
 
 
 if __name__ == "__main__":

@@ -185,10 +185,10 @@ plugins_missing:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._module import answer
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_converge import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_options import COMMON, nri
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import COMMON, nri
 
 
 def main() -> None:

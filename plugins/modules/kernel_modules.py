@@ -169,10 +169,10 @@ warnings:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_apply import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_intent import DEFAULT_NAME, intent
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._module import answer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.apply import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import DEFAULT_NAME, intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
 
 
 def main() -> None:

@@ -278,11 +278,12 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nm_links, _nm_request
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._command import run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._module import answer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
 
 
 def _dicts(options: Dict[str, Any], **others: Any) -> Dict[str, Any]:
@@ -323,15 +324,15 @@ def _call(params: Dict[str, Any], check: bool) -> Dict[str, Any]:
     if params["confirm"] == "auto":
         raise HostError("confirm: auto is for Ansible's controller, which has to come back over a new connection")
     if params["confirm"] is not None:
-        return _nm_links.confirm(files, params["confirm"], run, check)
+        return converge.confirm(files, params["confirm"], run, check)
     if params["state"] == "absent":
-        return _nm_links.converge(files, _nm_links.Request(transaction=False), run, check)
-    request = _nm_links.Request(
-        links=_nm_request.parse(params["links"]),
-        unmanaged=_nm_request.parse_unmanaged(params["unmanaged"]),
-        rollback_seconds=_nm_request.seconds("rollback_seconds", params["rollback_seconds"]),
+        return converge.converge(files, converge.Request(transaction=False), run, check)
+    request = converge.Request(
+        links=links_request.parse(params["links"]),
+        unmanaged=links_request.parse_unmanaged(params["unmanaged"]),
+        rollback_seconds=links_request.seconds("rollback_seconds", params["rollback_seconds"]),
     )
-    return _nm_links.converge(files, request, run, check)
+    return converge.converge(files, request, run, check)
 
 
 def main() -> None:

@@ -14,8 +14,8 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.vars.hostvars import HostVarsVars
 
 from ansible_collections.zerocopy.rdma.plugins.filter.links import links as links_filter
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nm_request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 Facts = Callable[..., dict[str, Any]]
@@ -229,7 +229,7 @@ def test_a_driver_that_is_not_loaded_yet_is_no_mistake_of_the_inventory(facts_of
 )
 def test_the_module_takes_what_is_planned(facts_of: Facts, name: str, wanted: dict[str, Any]) -> None:
     found = plan(facts_of(name), **wanted)
-    assert [link.name for link in _nm_request.parse(found.links)] == [link["name"] for link in found.links]
+    assert [link.name for link in request.parse(found.links)] == [link["name"] for link in found.links]
 
 
 def hostvars(facts: dict[str, Any] | None, **variables: Any) -> dict[str, Any]:

@@ -11,23 +11,21 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_options
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_converge import Outcome, converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import Outcome, converge
 
 CONF_D = "etc/containerd/conf.d"
 K3S = "var/lib/rancher/k3s/agent/etc/containerd"
 
 
 def call(part: str, root: Path) -> Outcome:
-    params = {name: spec.get("default") for name, spec in _runtime_options.COMMON.items()}
+    params = {name: spec.get("default") for name, spec in options.COMMON.items()}
     if part == "memlock":
-        request = _runtime_options.memlock({**params, "memlock": "unlimited", "handlers": []}, check=False)
+        request = options.memlock({**params, "memlock": "unlimited", "handlers": []}, check=False)
     else:
         timeouts = {"request_timeout": "30s", "registration_timeout": "30s"}
-        request = _runtime_options.nri(
-            {**params, **timeouts, "cdi": True, "validator": "auto", "memlock": None}, check=False
-        )
+        request = options.nri({**params, **timeouts, "cdi": True, "validator": "auto", "memlock": None}, check=False)
     return converge(request, Files(str(root)))
 
 

@@ -15,9 +15,9 @@ import glob
 import os
 from pathlib import Path
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._toml import Document, header, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, header, quoted
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runtime"
 SPEC = (FIXTURES / "oci-spec-1.7.24.json").read_text(encoding="utf-8")

@@ -13,11 +13,11 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _images
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_flavour import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import images
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runtime"
 ANSWERS = {
@@ -50,48 +50,48 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: Callable[..., 
 
     def make(*answers: str, **own: Any) -> Tuple[Files, Layout]:
         layout = Layout("containerd", "containerd.service", "", "", "", served(*map(ANSWERS.get, answers)), (), **own)
-        monkeypatch.setattr(_images, "layout_of", lambda files, runtime: layout)
+        monkeypatch.setattr(images, "layout_of", lambda files, runtime: layout)
         return Files(str(tmp_path / "root")), layout
 
     return make
 
 
-def request(**own: Any) -> _images.Request:
+def request(**own: Any) -> images.Request:
     options: Dict[str, Any] = {"name": NAME, "identities": {"amd64": ID}, "archive": "/tmp/image.tar", **own}
-    return _images.Request(**options)
+    return images.Request(**options)
 
 
 def test_imported_once_and_taken_away(node: Callable[..., Tuple[Files, Layout]], tmp_path: Path) -> None:
     change = {"kind": "image", "name": NAME, "before": None, "after": ID}
     tools = Tools()
     for predicting in ({"archive": ""}, {"check": True}):
-        predicted = _images.present(request(**predicting), *node("missing"), tools)
+        predicted = images.present(request(**predicting), *node("missing"), tools)
         assert (predicted["changed"], predicted["changes"], tools.ran) == (True, [change], [])
 
     files, layout = node("missing", "missing", "missing", "known")
-    done = _images.present(request(), files, layout, tools)
+    done = images.present(request(), files, layout, tools)
     assert done == predicted
     assert tools.ran == [["ctr", "-a", layout.socket, "-n", "k8s.io", "images", "import", "/tmp/image.tar"]]
-    again = _images.present(request(), *node("known"), tools)
+    again = images.present(request(), *node("known"), tools)
     assert (again["changed"], again["id"], len(tools.ran)) == (False, ID, 1)
 
     files, layout = node("known")
-    predicted = _images.absent(files, "auto", True)
+    predicted = images.absent(files, "auto", True)
     assert predicted["changes"] == [{"kind": "image", "name": NAME, "before": ID, "after": None}]
     files, layout = node("known", "removed")
-    assert _images.absent(files, "auto", False) == predicted
+    assert images.absent(files, "auto", False) == predicted
     assert not (tmp_path / "root" / LEDGER).exists()
-    assert _images.absent(files, "auto", False)["changed"] is False
+    assert images.absent(files, "auto", False)["changed"] is False
 
 
 def test_an_image_of_somebody_else_stays(node: Callable[..., Tuple[Files, Layout]], tmp_path: Path) -> None:
     # It was there under another name.
-    _images.present(request(), *node("missing", "known", "known"), Tools())
+    images.present(request(), *node("missing", "known", "known"), Tools())
     assert not (tmp_path / "root" / LEDGER).exists()
     # It got another name since.
-    _images.present(request(), *node("missing", "missing", "known"), Tools())
+    images.present(request(), *node("missing", "missing", "known"), Tools())
     files, _layout = node("renamed")
-    left = _images.absent(files, "auto", False)
+    left = images.absent(files, "auto", False)
     assert (left["changed"], left["warnings"]) == (
         False,
         [f"{NAME} has other names by now (localhost/mine:1), so it is left as it is"],
@@ -102,7 +102,7 @@ def test_an_image_of_somebody_else_stays(node: Callable[..., Tuple[Files, Layout
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"format": 1, "files": {}, "directories": [], "notes": {NAME: identity}}))
         files, _layout = node(answer)
-        assert _images.absent(files, "auto", False)["changed"] is False
+        assert images.absent(files, "auto", False)["changed"] is False
         assert not path.exists()
 
 
@@ -119,14 +119,14 @@ def test_what_cannot_be(
     node: Callable[..., Tuple[Files, Layout]], answers: Any, own: Any, layout: Any, said: str
 ) -> None:
     with pytest.raises(HostError) as refused:
-        _images.present(request(**own), *node(*answers, **layout), Tools("ctr: unexpected EOF"))
+        images.present(request(**own), *node(*answers, **layout), Tools("ctr: unexpected EOF"))
     assert said in str(refused.value)
 
 
 def test_what_the_runtime_makes_of_an_archive_is_looked_at(
     node: Callable[..., Tuple[Files, Layout]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_images, "_DEADLINE", 0.0)
+    monkeypatch.setattr(images, "_DEADLINE", 0.0)
     for answer, said in (("known", f"the runtime has {ID} under this name"), ("missing", "the runtime does not know")):
         with pytest.raises(HostError, match=said):
-            _images.present(request(identities={"amd64": OTHER}), *node("missing", "missing", answer), Tools())
+            images.present(request(identities={"amd64": OTHER}), *node("missing", "missing", answer), Tools())

@@ -11,16 +11,16 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files, Stored
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._initramfs import Image
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_apply import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_config import Config, Option
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_intent import Intent, intent
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_live import Loaded
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_plan import Have, Plan, plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._ledger import FileChange
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.apply import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.config import Config, Option
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Image
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import Intent, intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import Loaded
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.plan import Have, Plan, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange
 
 EXCLUSIVE = intent(netns_mode="exclusive")
 IMAGE = Image("6.8", "/boot/initrd.img-6.8", built=100, size=1)

@@ -11,21 +11,22 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _kernel_config, _kernel_live
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._initramfs import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import config as kernel_config
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.index import Index, index_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import (
     Image,
     contained,
     images,
     listed,
     rebuild,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_index import Index, index_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_intent import intent, same
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._kernel_package import package_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._netns_mode import mounted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import intent, same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.netns_mode import mounted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.package import package_of
 
 # From Debian 13, kernel 6.12.117+deb13-amd64.
 MODULES_DEP = """\
@@ -128,7 +129,7 @@ def test_what_others_configure(tmp_path: Path) -> None:
     wanted = intent(
         modules=["rdma_cm", "ib_umad"], options={"mlx5_core": {"prof_sel": 3, "flag": 1}}, netns_mode="exclusive"
     )
-    config = _kernel_config.read(files, wanted)
+    config = kernel_config.read(files, wanted)
     assert config.conflicts(wanted) == [
         "/etc/modprobe.d/early.conf sets ib_core.netns_mode=1, 0 is wanted: /etc/modprobe.d/zerocopy-rdma.conf comes "
         "later, so it wins",
@@ -146,8 +147,8 @@ def test_what_others_configure(tmp_path: Path) -> None:
 def test_the_command_line_counts_on_the_running_node_only(tmp_path: Path) -> None:
     cmdline = 'root=/dev/vda ib-core.netns_mode=0 module_blacklist=siw,ib-umad modprobe.blacklist=smc a.b="c d" quiet\n'
     files = plant(tmp_path, {"/proc/cmdline": cmdline})
-    assert _kernel_config.read(files, intent()).options == []
-    config = _kernel_config.read(Running(str(tmp_path)), intent())
+    assert kernel_config.read(files, intent()).options == []
+    config = kernel_config.read(Running(str(tmp_path)), intent())
     assert [(option.key, option.value) for option in config.options] == [("ib_core.netns_mode", "0"), ("a.b", "c d")]
     assert config.stronger("ib_core.netns_mode", "1", intent(name="zzz")) is not None
     assert (sorted(config.forbidden), list(config.blacklisted)) == (["ib_umad", "siw"], ["smc"])
@@ -230,11 +231,11 @@ def test_live_state(tmp_path: Path) -> None:
             "/sys/module/ib_core/initstate": "live\n",
         },
     )
-    loaded = _kernel_live.loaded_modules(files)
-    assert loaded["ib_core"] == _kernel_live.Loaded(2, ("ib_uverbs", "rdma_cm"))
+    loaded = live.loaded_modules(files)
+    assert loaded["ib_core"] == live.Loaded(2, ("ib_uverbs", "rdma_cm"))
     assert [name for name in sorted(loaded) if loaded[name].permanent] == ["old", "rdma_cm"]
     keys = ["ib_core.netns_mode", "ib_core.hidden", "absent.x"]
-    assert _kernel_live.parameters(files, keys) == {"ib_core.netns_mode": "Y", "ib_core.hidden": None}
+    assert live.parameters(files, keys) == {"ib_core.netns_mode": "Y", "ib_core.hidden": None}
 
 
 def test_what_would_be_taken_away_by_unloading(tmp_path: Path) -> None:
@@ -256,7 +257,7 @@ def test_what_would_be_taken_away_by_unloading(tmp_path: Path) -> None:
     (driver / "module").symlink_to("../../../../module/mlx5_core")
     (tmp_path / "sys/module/mlx5_core/drivers").mkdir(parents=True)
     (tmp_path / "sys/module/mlx5_core/drivers/pci:mlx5_core").symlink_to("../../../bus/pci/drivers/mlx5_core")
-    reasons = {name: _kernel_live.occupied(files, name) for name in ("mlx5_core", "rdma_rxe", "ib_ipoib", "ib_umad")}
+    reasons = {name: live.occupied(files, name) for name in ("mlx5_core", "rdma_rxe", "ib_ipoib", "ib_umad")}
     assert reasons == {
         "mlx5_core": "it drives 0000:00:05.0",
         "rdma_rxe": "RDMA device rxe0 is there",
@@ -264,23 +265,21 @@ def test_what_would_be_taken_away_by_unloading(tmp_path: Path) -> None:
         "ib_umad": None,
     }
     (driver / "0000:00:05.0").unlink()
-    assert _kernel_live.occupied(files, "mlx5_core") is None
+    assert live.occupied(files, "mlx5_core") is None
 
 
 def test_order_of_unloading() -> None:
-    def modules(**counts: Any) -> Dict[str, _kernel_live.Loaded]:
-        return {name: _kernel_live.Loaded(count, tuple(users)) for name, (count, users) in counts.items()}
+    def modules(**counts: Any) -> Dict[str, live.Loaded]:
+        return {name: live.Loaded(count, tuple(users)) for name, (count, users) in counts.items()}
 
     loaded = modules(core=(3, ["cm", "umad", "verbs"]), cm=(1, ["rdma"]), rdma=(0, []), umad=(0, []), verbs=(0, []))
     names: List[str] = sorted(loaded)
-    order, kept = _kernel_live.unloading(names, loaded, lambda module: None)
+    order, kept = live.unloading(names, loaded, lambda module: None)
     assert (order.index("cm") > order.index("rdma"), order[-1], kept) == (True, "core", {})
-    order, kept = _kernel_live.unloading(names, loaded, lambda module: "rails" if module == "verbs" else None)
+    order, kept = live.unloading(names, loaded, lambda module: "rails" if module == "verbs" else None)
     assert kept == {"verbs": "rails", "core": "verbs use it"}
     # Something without a module's name, such as an open device, holds the second reference of cm.
-    order, kept = _kernel_live.unloading(
-        ["cm", "rdma", "gone"], {**loaded, **modules(cm=(2, ["rdma"]))}, lambda module: None
-    )
+    order, kept = live.unloading(["cm", "rdma", "gone"], {**loaded, **modules(cm=(2, ["rdma"]))}, lambda module: None)
     assert (order, kept) == (["rdma"], {"cm": "it is in use"})
 
 

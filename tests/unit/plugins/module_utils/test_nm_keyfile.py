@@ -9,9 +9,9 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nm_keyfile, _nm_request
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_keyfile import Profile
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_resolve import Target, profile_mac
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target, profile_mac
 
 ETHERNET = Target("ethernet", "b8:59:9f:3b:2b:88", "ens1np0")
 IPOIB = Target("infiniband", profile_mac("00:00:10:03:fe:80:00:00:00:00:00:00:b8:59:9f:03:00:c6:e4:6b"), "ibp138s0")
@@ -60,8 +60,8 @@ zerocopy.rdma=nm_links
 
 
 def profiles(target: Target, **options: Any) -> List[Profile]:
-    (link,) = _nm_request.parse([{"name": "rail0", "hca": "mlx5_0", **options}])
-    return _nm_keyfile.profiles(link, target)
+    (link,) = request.parse([{"name": "rail0", "hca": "mlx5_0", **options}])
+    return keyfile.profiles(link, target)
 
 
 def section(text: str, name: str) -> Dict[str, str]:
@@ -74,9 +74,9 @@ def test_a_rail() -> None:
     (profile,) = profiles(ETHERNET, addresses=["10.20.0.11/16"], mtu=9000, rail_table=1000, routes=routes)
     assert profile.text == RAIL
     assert profile.path == "/etc/NetworkManager/system-connections/rail0.nmconnection"
-    assert _nm_keyfile.uuid_in(profile.text) == profile.uuid
-    assert _nm_keyfile.is_ours(profile.text)
-    assert not _nm_keyfile.is_ours(profile.text.replace("[user]", "[proxy]"))
+    assert keyfile.uuid_in(profile.text) == profile.uuid
+    assert keyfile.is_ours(profile.text)
+    assert not keyfile.is_ours(profile.text.replace("[user]", "[proxy]"))
 
 
 def test_no_profile_names_its_interface() -> None:
@@ -120,7 +120,7 @@ def test_ipv6_addresses() -> None:
     assert "dad-timeout" not in ipv6
     assert section(profile.text, "ipv4") == {"method": "disabled", "route-metric": "1000"}
     # ARP is of IPv4.
-    assert _nm_keyfile.sysctls(profile, 1000) == {}
+    assert keyfile.sysctls(profile, 1000) == {}
 
 
 @pytest.mark.parametrize(("table", "metric"), [(None, "1000"), (101, "101")])
@@ -132,10 +132,10 @@ def test_the_metric_is_never_left_to_networkmanager(table: Optional[int], metric
 
 def test_sysctls_of_a_rail() -> None:
     (profile,) = profiles(ETHERNET, addresses=["10.20.0.11/16"], rail_table=1000)
-    values = _nm_keyfile.sysctls(profile, 1000)
+    values = keyfile.sysctls(profile, 1000)
     assert values["net/ipv4/conf/ens1np0/arp_ignore"] == "1"
-    assert "net/ipv4/conf/ens1np0/rp_filter = 2\n" in (_nm_keyfile.sysctl_text(values) or "")
-    assert _nm_keyfile.sysctls(profile, None) == {}
+    assert "net/ipv4/conf/ens1np0/rp_filter = 2\n" in (keyfile.sysctl_text(values) or "")
+    assert keyfile.sysctls(profile, None) == {}
 
 
 @pytest.mark.parametrize(
@@ -150,11 +150,11 @@ def test_sysctls_of_a_rail() -> None:
     ],
 )
 def test_udev_rules(selector: Dict[str, str], match: str) -> None:
-    text = _nm_keyfile.udev_text(_nm_request.parse_unmanaged([selector])) or ""
+    text = keyfile.udev_text(request.parse_unmanaged([selector])) or ""
     assert text.splitlines()[1] == f'ACTION!="remove", SUBSYSTEM=="net", {match}, ENV{{NM_UNMANAGED}}="1"'
 
 
 def test_names_of_children_fit_the_kernel() -> None:
-    child = _nm_request.Child("vlan", 4000)
-    assert _nm_keyfile.child_name("enp193s0f0np0", child) == "enp193s0f0.4000"
-    assert len(_nm_keyfile.child_name("enp193s0f0np0", child)) == 15
+    child = request.Child("vlan", 4000)
+    assert keyfile.child_name("enp193s0f0np0", child) == "enp193s0f0.4000"
+    assert len(keyfile.child_name("enp193s0f0np0", child)) == 15

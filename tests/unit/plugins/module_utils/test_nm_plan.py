@@ -13,18 +13,15 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, netdev, port_netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import (
-    _nm_guard,
-    _nm_interfaces,
-    _nm_plan,
-    _nm_request,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_bus import Active, Device, Snapshot
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_state import Node, Plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._report import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import interfaces as links_interfaces
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Active, Device, Snapshot
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import Node, Plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_node import NodeTree
 
 FILE = "/etc/NetworkManager/system-connections/{}.nmconnection"
@@ -44,7 +41,7 @@ def node(
 ) -> Node:
     """The node as nm_links reads it; ``there`` are properties of netdevs that only a running kernel tells."""
     files = Tree(str(tree.root))
-    interfaces = dict(_nm_interfaces.read(files))
+    interfaces = dict(links_interfaces.read(files))
     for name, values in (there or {}).items():
         interfaces[name] = replace(interfaces[name], **values)
     hcas = infiniband.hcas(files, counters=False)
@@ -55,13 +52,13 @@ def node(
         interfaces=interfaces,
         hcas=hcas,
         routes=netdev.default_routes(files),
-        session=_nm_guard.session(files, interfaces, ssh),
+        session=guard.session(files, interfaces, ssh),
         snapshot=None if snapshot is None else lambda: snapshot,
     )
 
 
 def plan(on: Node, *links: Dict[str, Any], unmanaged: Any = ()) -> Plan:
-    return _nm_plan.build(on, _nm_request.parse(links), _nm_request.parse_unmanaged(unmanaged))
+    return links_plan.build(on, request.parse(links), request.parse_unmanaged(unmanaged))
 
 
 def disconnected(*names: str) -> Snapshot:

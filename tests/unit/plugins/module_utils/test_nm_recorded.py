@@ -11,13 +11,13 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nm_apply, _nm_bus, _nm_interfaces, _nm_live
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_interfaces import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._nm_keyfile import Profile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply, bus, interfaces, live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.interfaces import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "nm"
 
@@ -40,8 +40,8 @@ def objects(version: str) -> Dict[str, Any]:
 
 @pytest.mark.parametrize("version", ["1.52", "1.58"])
 def test_snapshot(version: str) -> None:
-    snapshot = _nm_bus.interpret(objects(version))
-    words = {name: _nm_bus.describe(device) for name, device in snapshot.devices.items()}
+    snapshot = bus.interpret(objects(version))
+    words = {name: bus.describe(device) for name, device in snapshot.devices.items()}
     assert words == {
         "lo": "connected (lo)",
         "enp0s3": "connected (management)",
@@ -56,17 +56,17 @@ def test_an_old_networkmanager_is_refused() -> None:
     told = objects("1.52")
     told["/org/freedesktop/NetworkManager"]["org.freedesktop.NetworkManager"]["Version"]["data"] = "1.18.8"
     with pytest.raises(HostError, match=r"NetworkManager 1\.18\.8 is too old; nm_links needs 1\.20 or newer"):
-        _nm_bus.interpret(told)
+        bus.interpret(told)
 
 
 def test_links_and_addresses_of_the_kernel() -> None:
     recorded = json.loads((FIXTURES / "rtnetlink-6.12.json").read_text("utf-8"))
-    links = {entry.name: entry for entry in map(_nm_interfaces.interpret_link, map(bytes.fromhex, recorded["links"]))}
+    links = {entry.name: entry for entry in map(interfaces.interpret_link, map(bytes.fromhex, recorded["links"]))}
     assert links["enp39s0"].mac == links["enp39s0"].hardware == "52:54:00:77:02:01"
     assert (links["enp39s0"].kind, links["enp39s0"].mtu, links["enp39s0"].carrier) == ("ethernet", 1500, True)
     assert links["enp39s0"].max_mtu == 9212
     assert (links["lo"].kind, links["lo"].mac) == (None, None)
-    addresses = [_nm_interfaces.interpret_address(bytes.fromhex(raw)) for raw in recorded["addresses"]]
+    addresses = [interfaces.interpret_address(bytes.fromhex(raw)) for raw in recorded["addresses"]]
     assert (links["enp0s3"].index, "10.77.0.11/24") in addresses
     assert (links["enp0s3"].index, "fe80::5054:ff:fe77:1/64") in addresses
 
@@ -100,9 +100,9 @@ def managed(state: Optional[int], number: int = 9) -> str:
     return json.dumps({"data": [told]})
 
 
-def activation(script: Script, interface: Interface) -> _nm_live.Activation:
-    manager = _nm_bus.NetworkManager(script)
-    return _nm_live.Activation(manager, lambda: {"enp39s0": interface}, [(PROFILE, None)])
+def activation(script: Script, interface: Interface) -> live.Activation:
+    manager = bus.NetworkManager(script)
+    return live.Activation(manager, lambda: {"enp39s0": interface}, [(PROFILE, None)])
 
 
 UP = Interface("enp39s0", mtu=4000, addresses=("192.168.39.77/24", "fe80::1/64"))
@@ -111,15 +111,15 @@ CONNECTION = json.dumps({"data": ["/org/freedesktop/NetworkManager/Settings/9"]}
 
 
 def test_a_connection_that_starts_by_itself_is_only_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_nm_live, "_PAUSE", 0)
+    monkeypatch.setattr(live, "_PAUSE", 0)
     script = Script({"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": [managed(1), managed(1), managed(2)]})
     activation(script, UP).run()
     assert script.asked == ["GetConnectionByUuid"] + ["GetManagedObjects"] * 3
 
 
 def test_a_connection_that_does_not_start_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_nm_live, "_PAUSE", 0)
-    monkeypatch.setattr(_nm_live, "_GRACE", 0)
+    monkeypatch.setattr(live, "_PAUSE", 0)
+    monkeypatch.setattr(live, "_GRACE", 0)
     answers = [managed(None), managed(1), managed(2)]
     script = Script({"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": answers, "ActivateConnection": [ACTIVE]})
     activation(script, UP).run()
@@ -127,7 +127,7 @@ def test_a_connection_that_does_not_start_is_started(monkeypatch: pytest.MonkeyP
 
 
 def test_a_connection_that_is_ending_is_not_taken_for_the_one_that_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_nm_live, "_PAUSE", 0)
+    monkeypatch.setattr(live, "_PAUSE", 0)
     # It began by itself (8), was replaced by the one asked for (9), and both are there for a moment.
     both = json.loads(managed(3, 8))
     both["data"][0].update(json.loads(managed(1, 9))["data"][0])
@@ -138,7 +138,7 @@ def test_a_connection_that_is_ending_is_not_taken_for_the_one_that_was_started(m
 
 
 def test_who_has_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_nm_live, "_PAUSE", 0)
+    monkeypatch.setattr(live, "_PAUSE", 0)
     answers = {
         "GetConnectionByUuid": [CONNECTION],
         "GetManagedObjects": [managed(1), managed(None), managed(1), managed(None)],
@@ -153,8 +153,8 @@ def test_who_has_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_link_that_is_up_without_its_mtu_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_nm_live, "_PAUSE", 0)
-    monkeypatch.setattr(_nm_live, "_AFTERWARDS", 0)
+    monkeypatch.setattr(live, "_PAUSE", 0)
+    monkeypatch.setattr(live, "_AFTERWARDS", 0)
     script = Script({"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": [managed(2)]})
     with pytest.raises(HostError, match="did not come up: its MTU is 1500 instead of 4000"):
         activation(script, Interface("enp39s0", mtu=1500, addresses=UP.addresses)).run()
@@ -169,7 +169,7 @@ def test_a_link_that_is_up_without_its_mtu_fails(monkeypatch: pytest.MonkeyPatch
 )
 def test_what_the_bus_refuses(answer: str, message: str) -> None:
     with pytest.raises(HostError, match=message):
-        _nm_bus.NetworkManager(Script({"GetManagedObjects": [answer]})).snapshot()
+        bus.NetworkManager(Script({"GetManagedObjects": [answer]})).snapshot()
 
 
 CHECKPOINT = "/org/freedesktop/NetworkManager/Checkpoint/3"
@@ -204,7 +204,7 @@ def test_only_our_own_checkpoint_of_a_killed_run_is_closed(
 ) -> None:
     script = Script({"GetManagedObjects": [with_checkpoint(4)], "CheckpointDestroy": [""]})
     ledger = noted(tmp_path, path, netdev)
-    _nm_apply.finish_earlier(ledger, script)
+    apply.finish_earlier(ledger, script)
     assert ("CheckpointDestroy" in script.asked) == kept
     assert "checkpoint" not in ledger.notes
 
@@ -212,6 +212,6 @@ def test_only_our_own_checkpoint_of_a_killed_run_is_closed(
 def test_confirming_too_late_is_an_error(tmp_path: Path) -> None:
     script = Script({"GetManagedObjects": [managed(None)]})
     with pytest.raises(HostError, match="has rolled the links back, since nobody confirmed within 60 s"):
-        _nm_apply.confirm(noted(tmp_path, CHECKPOINT, "enp39s0"), script, CHECKPOINT)
+        apply.confirm(noted(tmp_path, CHECKPOINT, "enp39s0"), script, CHECKPOINT)
     with pytest.raises(HostError, match="is not the checkpoint of the last call"):
-        _nm_apply.confirm(noted(tmp_path, CHECKPOINT, "enp39s0"), script, "/x")
+        apply.confirm(noted(tmp_path, CHECKPOINT, "enp39s0"), script, "/x")

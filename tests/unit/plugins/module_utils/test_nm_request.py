@@ -9,8 +9,8 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nm_request
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request
 
 MLX = {"name": "rail0", "hca": "mlx5_0"}
 
@@ -60,7 +60,7 @@ REFUSED = [
 @pytest.mark.parametrize(("entry", "message"), REFUSED, ids=[message[:40] for _entry, message in REFUSED])
 def test_refused(entry: Dict[str, Any], message: str) -> None:
     with pytest.raises(HostError) as caught:
-        _nm_request.parse([entry])
+        request.parse([entry])
     assert message in str(caught.value)
 
 
@@ -77,7 +77,7 @@ def test_refused(entry: Dict[str, Any], message: str) -> None:
 )
 def test_each_only_once(entries: List[Dict[str, Any]], message: str) -> None:
     with pytest.raises(HostError) as caught:
-        _nm_request.parse(entries)
+        request.parse(entries)
     assert message in str(caught.value)
 
 
@@ -88,8 +88,8 @@ def test_words_are_normalised() -> None:
         "addresses": ["10.0.0.1/24", "FD00:0::1/64"],
         "pkeys": [{"pkey": "1", "addresses": ["10.1.0.1/31"]}],
     }
-    (link,) = _nm_request.parse([entry])
-    assert link.selector == _nm_request.Selector("pci", "0000:1a:00.0")
+    (link,) = request.parse([entry])
+    assert link.selector == request.Selector("pci", "0000:1a:00.0")
     assert link.addresses == ("10.0.0.1/24", "fd00::1/64")
-    assert link.children == (_nm_request.Child("pkey", 0x8001, ("10.1.0.1/31",)),)
+    assert link.children == (request.Child("pkey", 0x8001, ("10.1.0.1/31",)),)
     assert link.children[0].suffix == "8001"

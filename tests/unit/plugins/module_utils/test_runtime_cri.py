@@ -15,10 +15,11 @@ from typing import Callable, Dict, Iterator, List, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_cri, _runtime_records
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_flavour import Layout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_keys import Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import records as runtime_records
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runtime"
 ANSWERS = {
@@ -61,24 +62,24 @@ def served(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
 def test_what_containerd_answered(served: Callable[..., str]) -> None:
     path = served(*(ANSWERS[name] for name in ("_version", "_sandboxes", "_stored", "_records", "_refused")))
-    assert _runtime_cri.version(path) == "containerd 2.1.9+unknown"
-    assert _runtime_cri.sandboxes(path) == [GOOD]
-    assert _runtime_cri.stored_sandboxes(path) == [GOOD]
-    assert _runtime_cri.sandbox_records(path) == {GOOD: "good_lab_uid-good_0"}
+    assert cri.version(path) == "containerd 2.1.9+unknown"
+    assert cri.sandboxes(path) == [GOOD]
+    assert cri.stored_sandboxes(path) == [GOOD]
+    assert cri.sandbox_records(path) == {GOOD: "good_lab_uid-good_0"}
     with pytest.raises(HostError, match=r"refuses /runtime\.v1\.RuntimeService/Nothing"):
-        _runtime_cri.call(path, "/runtime.v1.RuntimeService/Nothing")
+        cri.call(path, "/runtime.v1.RuntimeService/Nothing")
 
 
 def test_a_containerd_that_dies_while_it_answers(served: Callable[..., str]) -> None:
     for length in (0, 5, 20, 100):
         path = served(ANSWERS["_version"][:length])
         with pytest.raises(HostError, match="does not answer: connection closed"):
-            _runtime_cri.version(path)
+            cri.version(path)
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
     with pytest.raises(HostError, match=r"/none does not answer: No such file"):
-        _runtime_cri.version(str(tmp_path / "none"))
+        cri.version(str(tmp_path / "none"))
 
 
 def test_which_records_belong_to_no_pod(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,20 +96,20 @@ def test_which_records_belong_to_no_pod(monkeypatch: pytest.MonkeyPatch) -> None
     layout = Layout("containerd", "containerd.service", "", "", "", "/none", ())
     now = iter(range(0, 1000, 2))
     clock = SimpleNamespace(monotonic=lambda: next(now), sleep=lambda seconds: None)
-    monkeypatch.setattr(_runtime_records, "time", clock)
+    monkeypatch.setattr(runtime_records, "time", clock)
     for version, records, stored, listed, expected in rows:
-        monkeypatch.setattr(_runtime_cri, "sandbox_records", lambda path, given=records: given)
-        monkeypatch.setattr(_runtime_cri, "stored_sandboxes", lambda path, given=stored: given)
-        monkeypatch.setattr(_runtime_cri, "sandboxes", lambda path, given=listed: given)
-        leaks = _runtime_records.find(layout, Effective({"version": version}, complete=True))
+        monkeypatch.setattr(cri, "sandbox_records", lambda path, given=records: given)
+        monkeypatch.setattr(cri, "stored_sandboxes", lambda path, given=stored: given)
+        monkeypatch.setattr(cri, "sandboxes", lambda path, given=listed: given)
+        leaks = runtime_records.find(layout, Effective({"version": version}, complete=True))
         assert [leak.identity for leak in leaks] == expected
 
 
 def test_an_attach_on_its_way_is_no_leak(monkeypatch: pytest.MonkeyPatch) -> None:
     stored: List[str] = []
-    monkeypatch.setattr(_runtime_cri, "sandbox_records", lambda path: {"a": "x_0"})
-    monkeypatch.setattr(_runtime_cri, "stored_sandboxes", lambda path: list(stored))
+    monkeypatch.setattr(cri, "sandbox_records", lambda path: {"a": "x_0"})
+    monkeypatch.setattr(cri, "stored_sandboxes", lambda path: list(stored))
     clock = SimpleNamespace(monotonic=lambda: 0, sleep=lambda seconds: stored.append("a"))
-    monkeypatch.setattr(_runtime_records, "time", clock)
+    monkeypatch.setattr(runtime_records, "time", clock)
     layout = Layout("containerd", "containerd.service", "", "", "", "/none", ())
-    assert _runtime_records.find(layout, Effective({"version": 3}, complete=True)) == []
+    assert runtime_records.find(layout, Effective({"version": 3}, complete=True)) == []

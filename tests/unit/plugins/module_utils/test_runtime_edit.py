@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_chain, _runtime_edit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._toml import Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain, edit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document
 
 NRI = ("plugins", "io.containerd.nri.v1.nri")
 LINES = [
@@ -54,16 +54,16 @@ def test_edits_say_only_that_and_can_be_taken_out(imports: str, lines: List[str]
         ((*NRI, "plugin_request_timeout"), "30s"),
     ]
     try:
-        edited = _runtime_edit.set_keys(text, "main", keys)
+        edited = edit.set_keys(text, "main", keys)
     except HostError:
         assert any("disable" in line for line in lines)
         return
-    edited = _runtime_edit.add_imports(edited, "main", ["/etc/x.toml", "/etc/y.toml"])
+    edited = edit.add_imports(edited, "main", ["/etc/x.toml", "/etc/y.toml"])
     after = Document(edited, "main").data
     wanted = dict(keys)
     wanted[("imports",)] = [*before.get("imports", []), "/etc/x.toml", "/etc/y.toml"]
-    assert _runtime_chain.with_keys(before, wanted) == after
-    assert _runtime_edit.strip(edited) == text
+    assert chain.with_keys(before, wanted) == after
+    assert edit.strip(edited) == text
     assert [line for line in edited.splitlines() if "zerocopy" not in line and line not in text] == []
 
 
@@ -76,14 +76,14 @@ def test_what_cannot_be_changed_by_line_is_refused() -> None:
         ),
     ]:
         with pytest.raises(HostError, match=said):
-            _runtime_edit.set_keys(text, "main", [((*NRI, "plugin_request_timeout"), "30s")])
+            edit.set_keys(text, "main", [((*NRI, "plugin_request_timeout"), "30s")])
 
 
 def test_a_template_of_k3s() -> None:
     template = '{{ template "base" . }}\n\n{{- if .X }}\n[debug]\n{{ end }}\n  level = "info"'
-    edited = _runtime_edit.set_keys(template, "x.tmpl", [((*NRI, "disable"), False)])
+    edited = edit.set_keys(template, "x.tmpl", [((*NRI, "disable"), False)])
     assert edited == template + (
         '\n[plugins."io.containerd.nri.v1.nri"]  # zerocopy.rdma, after an open line\n'
         "  disable = false  # zerocopy.rdma\n"
     )
-    assert _runtime_edit.strip(edited) == template
+    assert edit.strip(edited) == template

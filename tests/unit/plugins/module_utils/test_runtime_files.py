@@ -11,10 +11,10 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _runtime_options
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_converge import Outcome, converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import Outcome, converge
 
 K3S = "var/lib/rancher/k3s/agent/etc/containerd"
 RKE2 = "var/lib/rancher/rke2/agent/etc/containerd"
@@ -81,13 +81,13 @@ def tree(root: str) -> Dict[str, Any]:
 
 
 def call(part: str, root: str, check: bool = False, **options: Any) -> Outcome:
-    params = {name: spec.get("default") for name, spec in _runtime_options.COMMON.items()}
+    params = {name: spec.get("default") for name, spec in runtime_options.COMMON.items()}
     if part == "nri":
         params.update(request_timeout="45s", registration_timeout="30s", cdi=True, validator="auto", memlock=None)
-        request = _runtime_options.nri({**params, **options}, check)
+        request = runtime_options.nri({**params, **options}, check)
     else:
         params.update(memlock="unlimited", handlers=[])
-        request = _runtime_options.memlock({**params, **options}, check)
+        request = runtime_options.memlock({**params, **options}, check)
     return converge(request, Files(root))
 
 

@@ -12,16 +12,12 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import (
-    _oci_spec,
-    _runtime_containerd,
-    _runtime_flavour,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files, Stored
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_ask import Asker
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_containerd import Plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_values import UNLIMITED
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import containerd, flavour, oci_spec
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.ask import Asker
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import Plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import UNLIMITED
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.runtimes import SPEC, Containerd
 
 PARTS = {
@@ -74,11 +70,11 @@ class Node:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode())
         self.files = Files(str(root))
-        self.layout = _runtime_flavour.detect(self.files, "containerd")
+        self.layout = flavour.detect(self.files, "containerd")
 
     def make(self, parts: Dict[str, Any], known: List[str]) -> Plan:
         asker = Asker("containerd", self.containerd)
-        return _runtime_containerd.make(self.files, self.layout, parts, known, asker, self.containerd)
+        return containerd.make(self.files, self.layout, parts, known, asker, self.containerd)
 
     def install(self, plan: Plan) -> List[str]:
         for file in plan.wanted:
@@ -145,7 +141,7 @@ def test_the_base_specification(tmp_path: Path) -> None:
     theirs = specs["/etc/containerd/zerocopy-rdma-base-spec-own.json"]
     assert theirs["process"]["rlimits"] == [{"type": "RLIMIT_CORE", "hard": 1, "soft": 0}, limit]
     assert theirs["hooks"] == {"x": []}
-    assert _oci_spec.default() == recorded
+    assert oci_spec.default() == recorded
 
 
 def test_refused(tmp_path: Path) -> None:

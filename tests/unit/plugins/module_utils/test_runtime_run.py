@@ -11,20 +11,15 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import (
-    _nri_socket,
-    _runtime_converge,
-    _runtime_options,
-    _runtime_records,
-    _runtime_run,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_converge import CONCERN, Outcome
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_flavour import Daemon, Layout, detect
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_records import Leak
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_service import State
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import converge, nri_socket, records, run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN, Outcome
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Daemon, Layout, detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.records import Leak
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import State
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.runtimes import Containerd
 
 MAIN = "etc/containerd/config.toml"
@@ -95,28 +90,28 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
 
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(_runtime_run, "Service", service)
-    monkeypatch.setattr(_runtime_run.Run.__init__, "__defaults__", (made.containerd,))
-    monkeypatch.setattr(_runtime_converge, "detect", lambda files, runtime: detect(files, "containerd"))
-    monkeypatch.setattr(_runtime_converge, "daemon", lambda files, layout: service(files, layout, None).daemon())
-    monkeypatch.setattr(_nri_socket, "listening", lambda files, path: True)
-    monkeypatch.setattr(_nri_socket, "connected", lambda files, path: 0)
-    monkeypatch.setattr(_runtime_records, "find", lambda layout, effective: made.leaks)
-    monkeypatch.setattr(_runtime_records, "now", lambda socket, version: made.leaks)
-    monkeypatch.setattr(_runtime_records, "undo", lambda files, layout, execute: False)
+    monkeypatch.setattr(run, "Service", service)
+    monkeypatch.setattr(run.Run.__init__, "__defaults__", (made.containerd,))
+    monkeypatch.setattr(converge, "detect", lambda files, runtime: detect(files, "containerd"))
+    monkeypatch.setattr(converge, "daemon", lambda files, layout: service(files, layout, None).daemon())
+    monkeypatch.setattr(nri_socket, "listening", lambda files, path: True)
+    monkeypatch.setattr(nri_socket, "connected", lambda files, path: 0)
+    monkeypatch.setattr(records, "find", lambda layout, effective: made.leaks)
+    monkeypatch.setattr(records, "now", lambda socket, version: made.leaks)
+    monkeypatch.setattr(records, "undo", lambda files, layout, execute: False)
     return made
 
 
 def call(node: Node, part: str, check: bool = False, **options: Any) -> Outcome:
-    params: Dict[str, Any] = {name: spec.get("default") for name, spec in _runtime_options.COMMON.items()}
+    params: Dict[str, Any] = {name: spec.get("default") for name, spec in runtime_options.COMMON.items()}
     if part == "nri":
         params.update(request_timeout="45s", registration_timeout="30s", cdi=True, validator="auto", memlock=None)
         params.update(memlock_handlers=[])
-        request = _runtime_options.nri({**params, **options}, check)
+        request = runtime_options.nri({**params, **options}, check)
     else:
         params.update(memlock="unlimited", handlers=[])
-        request = _runtime_options.memlock({**params, **options}, check)
-    return _runtime_converge.converge(request, node)
+        request = runtime_options.memlock({**params, **options}, check)
+    return converge.converge(request, node)
 
 
 def kinds(outcome: Outcome) -> List[str]:
@@ -218,13 +213,13 @@ def test_a_stopped_runtime_is_not_started(node: Node) -> None:
 
 def test_nri_that_is_configured_but_does_not_listen(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     call(node, "nri")
-    monkeypatch.setattr(_nri_socket, "listening", lambda files, path: False)
+    monkeypatch.setattr(nri_socket, "listening", lambda files, path: False)
     assert kinds(call(node, "nri")) == ["service"]
 
 
 def test_left_behind_records_stop_a_restart(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     removed: List[Leak] = []
-    monkeypatch.setattr(_runtime_records, "remove", lambda layout, leaks, execute: removed.extend(leaks))
+    monkeypatch.setattr(records, "remove", lambda layout, leaks, execute: removed.extend(leaks))
     node.leaks = [Leak("0f38942f46b9aaaa", "bad_lab_uid-bad_0")]
     for check in (True, False):
         with pytest.raises(
@@ -241,7 +236,7 @@ def test_left_behind_records_stop_a_restart(node: Node, monkeypatch: pytest.Monk
 
 def test_left_behind_records_are_found_without_a_restart(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     removed: List[Leak] = []
-    monkeypatch.setattr(_runtime_records, "remove", lambda layout, leaks, execute: removed.extend(leaks))
+    monkeypatch.setattr(records, "remove", lambda layout, leaks, execute: removed.extend(leaks))
     call(node, "nri")
     settled = call(node, "nri")
     assert "sandbox_records" not in settled.facts
@@ -260,7 +255,7 @@ def test_a_runtime_that_was_broken_before_is_left_alone(node: Node, monkeypatch:
     def silent(layout: Layout, effective: Any) -> List[Leak]:
         raise HostError("nobody answers")
 
-    monkeypatch.setattr(_runtime_records, "find", silent)
+    monkeypatch.setattr(records, "find", silent)
     node.active = "activating"
     with pytest.raises(HostError, match=r"broken before any change \(nobody answers\): its last words"):
         call(node, "nri")

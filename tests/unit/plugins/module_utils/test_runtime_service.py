@@ -8,18 +8,19 @@ from typing import Any, List, Sequence
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nri_socket, _runtime_cri, _runtime_service
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_flavour import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri, nri_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import service as runtime_service
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import (
     Layout,
     configured,
     daemon,
     detect,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_keys import Effective
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._runtime_service import Service
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
 
 # The journal of a guest's containerd 2.1.9 whose NRI socket has an impossible path.
 JOURNAL = """\
@@ -49,7 +50,7 @@ class Systemd:
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_runtime_service, "_INTERVAL", 0)
+    monkeypatch.setattr(runtime_service, "_INTERVAL", 0)
 
 
 def service(root: Path, systemd: Systemd) -> Service:
@@ -88,8 +89,8 @@ def test_ready_is_when_the_cri_answers_and_nri_accepts(tmp_path: Path, monkeypat
             raise answer
         return str(answer)
 
-    monkeypatch.setattr(_runtime_cri, "version", version)
-    monkeypatch.setattr(_nri_socket, "accepts", lambda path: accepted.pop(0))
+    monkeypatch.setattr(cri, "version", version)
+    monkeypatch.setattr(nri_socket, "accepts", lambda path: accepted.pop(0))
     unit = service(tmp_path, Systemd("ActiveState=active\nSubState=running\n"))
     assert unit.await_ready(ON) == "containerd 2"
     assert answers == accepted == []

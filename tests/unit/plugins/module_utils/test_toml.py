@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._toml import Document, header, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, header, quoted
 
 try:
     loads = importlib.import_module("tomllib").loads

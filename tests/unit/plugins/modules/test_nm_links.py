@@ -12,8 +12,8 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host import _nm_apply
-from ansible_collections.zerocopy.rdma.plugins.module_utils._host._errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply
 from ansible_collections.zerocopy.rdma.plugins.modules import nm_links
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_node import NodeTree
 
@@ -151,7 +151,7 @@ def test_a_failure_puts_the_files_back(run: Run, tmp_path: Path, monkeypatch: py
         self._ledger.apply(self._plan.files)
         raise HostError("links: rail1: ens2np0 did not come up")
 
-    monkeypatch.setattr(_nm_apply.Run, "_change", fail)
+    monkeypatch.setattr(apply.Run, "_change", fail)
     result = run(links=[dict(LINKS[0], mtu=4000), LINKS[1]])
     assert result["msg"] == "links: rail1: ens2np0 did not come up; everything was put back"
     assert files(tmp_path) == before

@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+
+"""What else on the node configures kernel modules: modprobe.d and the kernel's command line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import Intent, canonical, same
+
+# In the order of libkmod: a name found in an earlier directory hides the same name in a later one.
+_DIRECTORIES = (
+    "/etc/modprobe.d",
+    "/run/modprobe.d",
+    "/usr/local/lib/modprobe.d",
+    "/usr/lib/modprobe.d",
+    "/lib/modprobe.d",
+)
+_CMDLINE = "/proc/cmdline"
+_ARGUMENT = re.compile(r'(?:[^\s"]|"[^"]*")+')
+_DISABLING = ("true", "false", "/bin/true", "/bin/false", "/usr/bin/true", "/usr/bin/false", ":")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One parameter as somebody sets it; ``order`` is the order in which modprobe passes them, the last one wins."""
+
+    key: str
+    value: str
+    source: str
+    order: Tuple[int, str] = (0, "")
+
+
+@dataclass
+class Config:
+    """What modprobe would read, without our own file."""
+
+    options: List[Option] = field(default_factory=list)
+    blacklisted: Dict[str, str] = field(default_factory=dict)
+    forbidden: Dict[str, str] = field(default_factory=dict)
+    installs: Dict[str, Tuple[str, str]] = field(default_factory=dict)
+    softdeps: Dict[str, List[str]] = field(default_factory=dict)
+
+    def stronger(self, key: str, value: str, intent: Intent) -> Optional[Option]:
+        """Somebody else's setting that comes after ours and says something else."""
+        ours = (0, f"{intent.name}.conf")
+        later = [option for option in self.options if option.key == key and option.order > ours]
+        return later[-1] if later and not same(later[-1].value, value) else None
+
+    def conflicts(self, intent: Intent) -> List[str]:
+        """Warnings about everything that contradicts the intent."""
+        warnings = []
+        for option in self.options:
+            value = intent.values.get(option.key)
+            if value is None or same(value, option.value):
+                continue
+            wins = option.order > (0, f"{intent.name}.conf")
+            verdict = "it comes later, so it wins" if wins else f"{intent.modprobe_path} comes later, so it wins"
+            warnings.append(f"{option.source} sets {option.key}={option.value}, {value} is wanted: {verdict}")
+        for module in intent.modules:
+            if module in self.blacklisted:
+                warnings.append(
+                    f"{self.blacklisted[module]} blacklists {module}: systemd-modules-load will not load it at boot"
+                )
+        return warnings
+
+
+def parse(text: str) -> List[List[str]]:
+    """The words of each line of a modprobe.d(5) file, continued lines joined, comments left out."""
+    lines = [line.strip() for line in text.replace("\\\n", " ").splitlines()]
+    return [_ARGUMENT.findall(line) for line in lines if line and not line.startswith("#")]
+
+
+def assignments(words: Sequence[str]) -> Dict[str, str]:
+    """Parameters of an ``options`` line, ``name=value``; a bare name is a bool that is set."""
+    pairs = [word.partition("=") for word in words]
+    return {key: value.replace('"', "") if equals else "1" for key, equals, value in pairs}
+
+
+def soft_dependencies(words: Sequence[str]) -> List[str]:
+    """Modules named in a softdep line's ``pre:`` and ``post:`` parts."""
+    return [canonical(word) for word in words if not word.endswith(":")]
+
+
+def _paths(files: Files, own: str) -> List[str]:
+    found: Dict[str, str] = {}
+    for directory in _DIRECTORIES:
+        for name in files.names(directory):
+            if name.endswith(".conf"):
+                found.setdefault(name, f"{directory}/{name}")
+    return [found[name] for name in sorted(found) if found[name] != own]
+
+
+def _add(config: Config, path: str, words: Sequence[str]) -> None:
+    if len(words) < 2:
+        return
+    directive, module = words[0], canonical(words[1])
+    if directive == "options":
+        for key, value in assignments(words[2:]).items():
+            name = path.rsplit("/", 1)[1]
+            config.options.append(Option(f"{module}.{key}", value, path, (0, name)))
+    elif directive == "blacklist":
+        config.blacklisted.setdefault(module, path)
+    elif directive == "install" and words[2:3] and words[2] in _DISABLING:
+        config.installs[module] = (" ".join(words[2:]), path)
+    elif directive == "softdep":
+        config.softdeps[module] = soft_dependencies(words[2:])
+
+
+def _add_argument(config: Config, argument: str) -> None:
+    key, equals, value = argument.replace('"', "").partition("=")
+    module, dot, parameter = key.partition(".")
+    if key == "module_blacklist":
+        config.forbidden.update((canonical(name), f"{_CMDLINE} ({key})") for name in value.split(",") if name)
+    elif key == "modprobe.blacklist":
+        config.blacklisted.update((canonical(name), f"{_CMDLINE} ({key})") for name in value.split(",") if name)
+    elif dot and module and parameter:
+        name = f"{canonical(module)}.{parameter}"
+        config.options.append(Option(name, value if equals else "1", _CMDLINE, (1, "")))
+
+
+def read(files: Files, intent: Intent) -> Config:
+    """Everybody else's configuration below ``files``; the kernel's command line only of the running node."""
+    config = Config()
+    for path in _paths(files, intent.modprobe_path):
+        for words in parse(files.text(path) or ""):
+            _add(config, path, words)
+    # libkmod adds the command line after all files (seen with kmod 34: modprobe --show-depends).
+    if files.live:
+        for argument in _ARGUMENT.findall(files.text(_CMDLINE) or ""):
+            _add_argument(config, argument)
+    return config

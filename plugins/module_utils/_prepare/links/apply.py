@@ -1,0 +1,214 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""One change of the links: inside a NetworkManager checkpoint, and put back whole if any of it fails."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+from dataclasses import replace
+from typing import Any, Dict, Optional, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import interfaces, live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Device, NetworkManager
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import Node, Plan
+
+# A run that is killed while it activates leaves its checkpoint to expire after this much more.
+_MARGIN = 75
+
+
+def _set(notes: Dict[str, Any], key: str, value: Any) -> None:
+    notes.pop(key, None)
+    if value:
+        notes[key] = value
+
+
+def _open_checkpoint(ledger: Ledger, manager: NetworkManager) -> Optional[str]:
+    """Ours, if NetworkManager still has it. Paths are counted from 1 again after a restart, so the netdevs decide."""
+    note = ledger.notes.get("checkpoint")
+    if not note:
+        return None
+    for path, names in manager.snapshot().checkpoints.items():
+        if note["path"] in (None, path) and names and set(names) <= set(note["devices"]):
+            return path
+    return None
+
+
+def finish_earlier(ledger: Ledger, run: Runner) -> None:
+    """A run that was not confirmed: we reached the node again, which is all that a confirmation says."""
+    manager = NetworkManager(run)
+    path = _open_checkpoint(ledger, manager)
+    if path:
+        manager.keep(path)
+    ledger.notes.pop("checkpoint", None)
+    ledger.save()
+
+
+def confirm(ledger: Ledger, run: Runner, checkpoint: str) -> None:
+    """:raises HostError: it is not the one of the last call, or NetworkManager has rolled it back."""
+    note = ledger.notes.get("checkpoint")
+    if note is None or note["path"] != checkpoint:
+        raise HostError(f"confirm: {checkpoint!r} is not the checkpoint of the last call, or that is confirmed already")
+    manager = NetworkManager(run)
+    kept = checkpoint in manager.snapshot().checkpoints
+    # Before waiting for whoever else changes the node at the moment: NetworkManager does not wait.
+    if kept:
+        manager.keep(checkpoint)
+    with ledger.locked():
+        ledger.notes.pop("checkpoint", None)
+        ledger.save()
+    if not kept:
+        raise HostError(
+            f"confirm: {checkpoint} is gone: NetworkManager has rolled the links back, since nobody confirmed "
+            f"within {note['seconds']} s; raise rollback_seconds if the node answers that slowly"
+        )
+
+
+class Run:
+    """One change of the node, whole or not at all."""
+
+    def __init__(self, node: Node, plan: Plan, run: Runner, seconds: Optional[int]) -> None:
+        """``seconds``: NetworkManager rolls back after so long without confirmation; ``None``: it does not."""
+        self._node = node
+        self._ledger = node.ledger
+        self._plan = plan
+        self._seconds = seconds
+        self._run = run
+        self._manager = NetworkManager(run)
+        self._live = node.tree.live
+
+    def apply(self) -> Optional[str]:
+        """Do what is planned; returns the open checkpoint, if there is one."""
+        notes = self._ledger.notes
+        before, known = copy.deepcopy(notes), set(self._ledger.known)
+        self._remember()
+        try:
+            checkpoint = self._open(self._seconds) if self._live and self._seconds else None
+        except HostError as error:
+            self._forget(before)
+            raise HostError(f"no NetworkManager checkpoint, so nothing was changed: {error}") from error
+        try:
+            self._change()
+        except HostError as error:
+            self._undo(checkpoint, before, known)
+            raise HostError(f"{error}; everything was put back") from error
+        if checkpoint and self._seconds:
+            self._manager.extend(checkpoint, self._seconds)
+        self._settle()
+        return checkpoint
+
+    def _remember(self) -> None:
+        """Before the first change, all that taking it back needs."""
+        notes, plan = self._ledger.notes, self._plan
+        notes.setdefault("links", {}).update(plan.remembered)
+        notes["unmanaged"] = sorted({*notes.get("unmanaged", ()), *plan.unmanaged})
+        for entry in plan.sysctls:
+            notes.setdefault("sysctl", {}).setdefault(entry.key, entry.before)
+        ours = {profile.uuid for profile, _device in plan.up}
+        handed = [(self._snapshot_device(name)) for name, managed in plan.handed if not managed]
+        for device in [device for profile, device in plan.up if profile.parent is None] + handed:
+            if device:
+                active = device.active if device.active and device.active.uuid not in ours else None
+                note = {"uuid": active.uuid, "id": active.id} if active else None
+                notes.setdefault("prior", {}).setdefault(device.name, note)
+        for profile, _device in plan.up:
+            interface = self._node.interfaces.get(profile.netdev or "")
+            if interface and profile.parent is None and profile.mtu not in (None, interface.mtu):
+                notes.setdefault("mtu", {}).setdefault(interface.name, interface.mtu)
+        if self._live:
+            notes["pending"] = {**notes.get("pending", {}), **plan.pending}
+        self._ledger.save()
+
+    def _snapshot_device(self, name: str) -> Optional[Device]:
+        return self._node.snapshot().devices.get(name) if self._node.snapshot else None
+
+    def _open(self, seconds: int) -> Optional[str]:
+        devices = {}
+        for _profile, device in [*self._plan.up, *self._plan.down]:
+            if device:
+                devices[device.name] = device
+        if not devices:
+            return None
+        note: Dict[str, Any] = {"path": None, "devices": sorted(devices), "seconds": seconds}
+        self._ledger.notes["checkpoint"] = note
+        self._ledger.save()
+        note["path"] = self._manager.checkpoint(list(devices.values()), seconds + _MARGIN)
+        self._ledger.save()
+        return str(note["path"])
+
+    def _change(self) -> None:
+        plan = self._plan
+        foreign = set(plan.foreign)
+        # A profile that a rollback brought back is ours, not an original to keep.
+        self._ledger.apply(
+            [replace(entry, before=None) if entry.path in foreign and entry.after else entry for entry in plan.files]
+        )
+        if not self._live:
+            return
+        for entry in plan.sysctls:
+            live.write_sysctl(entry.key, entry.after)
+        self._load()
+        if plan.up:
+            tree = self._node.tree
+            live.Activation(self._manager, lambda: interfaces.read(tree), plan.up).run()
+        live.hand(self._run, self._manager, plan.handed)
+        if plan.mtus:
+            self._give_back([(name, after) for name, _before, after in plan.mtus])
+        if plan.again:
+            plan.warnings += live.restore(self._manager, plan.again)
+
+    def _give_back(self, mtus: Sequence[Tuple[str, int]]) -> None:
+        """Not before NetworkManager has put back what it remembers."""
+        names = [name for name, _mtu in mtus]
+        condition = functools.partial(live.is_settled, names)
+        live.await_state(self._manager, condition, live.ACTIVATION_SECONDS)
+        for name, mtu in mtus:
+            live.write_mtu(name, mtu)
+
+    def _load(self) -> None:
+        for paths in self._plan.load:
+            self._manager.load(paths)
+
+    def _undo(self, checkpoint: Optional[str], notes: Dict[str, Any], known: Set[str]) -> None:
+        plan, ledger = self._plan, self._ledger
+        try:
+            if checkpoint:
+                with contextlib.suppress(HostError):
+                    # It may have run out by now, and then it is rolled back already.
+                    self._manager.roll_back(checkpoint)
+            stored = ledger.files.stored
+            ledger.apply([FileChange(c.path, stored(c.path), c.before, keep=c.path in known) for c in plan.files])
+            if self._live:
+                for entry in reversed(plan.sysctls):
+                    live.write_sysctl(entry.key, entry.before)
+                self._load()
+                live.hand(self._run, self._manager, [(name, not managed) for name, managed in plan.handed])
+                parents = [
+                    self._node.interfaces.get(profile.netdev or "") for profile, _d in plan.up if not profile.parent
+                ]
+                self._give_back([(entry.name, entry.mtu) for entry in parents if entry and entry.mtu])
+        finally:
+            self._forget(notes)
+
+    def _forget(self, before: Dict[str, Any]) -> None:
+        self._ledger.notes.clear()
+        self._ledger.notes.update(before)
+        self._ledger.save()
+
+    def _settle(self) -> None:
+        notes, plan = self._ledger.notes, self._plan
+        _set(notes, "links", plan.remembered)
+        _set(notes, "unmanaged", plan.unmanaged)
+        _set(notes, "sysctl", {key: value for key, value in notes.get("sysctl", {}).items() if key in plan.wanted})
+        for key in ("prior", "mtu"):
+            _set(notes, key, {name: entry for name, entry in notes.get(key, {}).items() if name not in plan.left})
+        notes.pop("pending", None)
+        self._ledger.save()

@@ -1,0 +1,201 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""NetworkManager over D-Bus, by ``busctl``: what it knows, checkpoints, loading and activating profiles.
+
+Interfaces: org.freedesktop.NetworkManager(5) D-Bus API; enumerations from nm-dbus-interface.h.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+
+_SERVICE = "org.freedesktop.NetworkManager"
+_ROOT = "/org/freedesktop/NetworkManager"
+# Keyfiles, policy rules and checkpoints that delete new connections are all there since 1.20 (2019).
+_OLDEST = (1, 20)
+_DELETE_NEW_CONNECTIONS = 2
+
+UNMANAGED, UNAVAILABLE, DISCONNECTED, ACTIVATED = 10, 20, 30, 100
+ACTIVE_ACTIVATED, ACTIVE_DEACTIVATING = 2, 3
+_EXTERNAL = 0x80
+
+_CONFLICT = re.compile(r"IP address (\S+) cannot be configured because .* by host (\S+)")
+_FAILED = re.compile(r"-> failed \(reason '([^']+)'")
+
+
+@dataclass(frozen=True)
+class Active:
+    """A connection that is active or becoming so; ``external``: addresses somebody gave to the netdev by hand."""
+
+    path: str
+    uuid: str
+    id: str
+    state: int
+    external: bool
+
+
+@dataclass(frozen=True)
+class Device:
+    path: str
+    name: str
+    state: int
+    active: Optional[Active] = None
+
+    @property
+    def managed(self) -> bool:
+        return self.state > UNMANAGED
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What NetworkManager has, at one moment; ``checkpoints`` maps an open checkpoint to its netdevs."""
+
+    devices: Dict[str, Device] = field(default_factory=dict)
+    actives: Dict[str, Active] = field(default_factory=dict)
+    checkpoints: Dict[str, List[str]] = field(default_factory=dict)
+
+    def active(self, uuid: str) -> Optional[Active]:
+        """The profile's active connection; not one that is ending where another begins."""
+        found = [entry for entry in self.actives.values() if entry.uuid == uuid]
+        return min(found, key=lambda entry: entry.state) if found else None
+
+
+def interpret(objects: Dict[str, Dict[str, Any]]) -> Snapshot:
+    """The answer to GetManagedObjects of NetworkManager.
+
+    :raises HostError: it is too old.
+    """
+
+    def of(path: str, interface: str) -> Dict[str, Any]:
+        entry = objects.get(path, {}).get(f"{_SERVICE}{interface}", {})
+        return {name: value["data"] for name, value in entry.items()}
+
+    version = str(of(_ROOT, "").get("Version", "0"))
+    if tuple(int(part) for part in re.findall(r"[0-9]+", version)[:2]) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise HostError(f"NetworkManager {version} is too old; nm_links needs {oldest} or newer")
+    actives = {}
+    for path in objects:
+        told = of(path, ".Connection.Active")
+        if told:
+            external = bool(told.get("StateFlags", 0) & _EXTERNAL)
+            actives[path] = Active(path, told["Uuid"], told["Id"], told["State"], external)
+    devices = {}
+    for path in objects:
+        told = of(path, ".Device")
+        if told and told.get("Real", True):
+            devices[path] = Device(path, told["Interface"], told["State"], actives.get(told["ActiveConnection"]))
+    checkpoints = {}
+    for path in objects:
+        told = of(path, ".Checkpoint")
+        if told:
+            checkpoints[path] = sorted(devices[entry].name for entry in told["Devices"] if entry in devices)
+    return Snapshot({entry.name: entry for entry in devices.values()}, actives, checkpoints)
+
+
+class NetworkManager:
+    """The running NetworkManager."""
+
+    def __init__(self, run: Runner) -> None:
+        self._run = run
+
+    def _busctl(self, path: str, interface: str, method: str, *arguments: str, verb: str = "call") -> Any:
+        """Data of a method's answer. :raises HostError: with the service's own message."""
+        options = ["--json=short", "--auto-start=no", "--timeout=25", verb]
+        done = self._run(["busctl", *options, _SERVICE, path, interface, method, *arguments], timeout=60)
+        if done.rc == 127:
+            raise HostError("busctl is missing; it comes with systemd, and NetworkManager is asked through it")
+        if done.rc != 0:
+            reason = done.reason[len("Call failed: ") :] if done.reason.startswith("Call failed: ") else done.reason
+            if "was not provided" in reason or "not activatable" in reason or "ServiceUnknown" in reason:
+                reason = "NetworkManager is not running; start it (systemctl enable --now NetworkManager)"
+            raise HostError(reason)
+        return json.loads(done.out)["data"] if done.out.strip() else []
+
+    def snapshot(self) -> Snapshot:
+        """:raises HostError: NetworkManager is not running, or too old."""
+        answer = self._busctl("/org/freedesktop", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects")
+        return interpret(answer[0])
+
+    def checkpoint(self, devices: Sequence[Device], seconds: int) -> str:
+        """Open a checkpoint that NetworkManager rolls back by itself after ``seconds``; returns its path."""
+        arguments = [str(len(devices)), *(device.path for device in devices), str(seconds)]
+        arguments.append(str(_DELETE_NEW_CONNECTIONS))
+        return str(self._busctl(_ROOT, _SERVICE, "CheckpointCreate", "aouu", *arguments)[0])
+
+    def keep(self, checkpoint: str) -> None:
+        """Close the checkpoint; what was changed since stays."""
+        self._busctl(_ROOT, _SERVICE, "CheckpointDestroy", "o", checkpoint)
+
+    def extend(self, checkpoint: str, seconds: int) -> None:
+        """Let the checkpoint expire ``seconds`` from now."""
+        self._busctl(_ROOT, _SERVICE, "CheckpointAdjustRollbackTimeout", "ou", checkpoint, str(seconds))
+
+    def roll_back(self, checkpoint: str) -> None:
+        self._busctl(_ROOT, _SERVICE, "CheckpointRollback", "o", checkpoint)
+
+    def load(self, paths: Sequence[str]) -> None:
+        """Read profiles from their files; one whose file is gone is forgotten, and what it had active goes down.
+
+        :raises HostError: NetworkManager refuses one.
+        """
+        if not paths:
+            return
+        method = ("LoadConnections", "as", str(len(paths)), *paths)
+        failed = self._busctl(f"{_ROOT}/Settings", f"{_SERVICE}.Settings", *method)[1]
+        if failed:
+            raise HostError("NetworkManager refuses {}".format(", ".join(failed)))
+
+    def connection(self, uuid: str) -> str:
+        """D-Bus path of the profile. :raises HostError: NetworkManager has none with this uuid."""
+        method = ("GetConnectionByUuid", "s", uuid)
+        return str(self._busctl(f"{_ROOT}/Settings", f"{_SERVICE}.Settings", *method)[0])
+
+    def activate(self, uuid: str, device: Optional[Device]) -> str:
+        """Begin; returns the path of the active connection."""
+        target = device.path if device else "/"
+        arguments = (self.connection(uuid), target, "/")
+        return str(self._busctl(_ROOT, _SERVICE, "ActivateConnection", "ooo", *arguments)[0])
+
+    def reapply(self, device: Device) -> None:
+        """Give the device what its profile says now, without taking it down where NetworkManager can do so."""
+        self._busctl(device.path, f"{_SERVICE}.Device", "Reapply", "a{sa{sv}}tu", "0", "0", "0")
+
+    def manage(self, device: Device, managed: bool) -> None:
+        """Until the device or NetworkManager goes: for a device that is there, udev's word comes too late."""
+        value = "true" if managed else "false"
+        self._busctl(device.path, f"{_SERVICE}.Device", "Managed", "b", value, verb="set-property")
+
+    def reason(self, netdev: str, since: float) -> Optional[str]:
+        """Why an activation failed, from NetworkManager's log: D-Bus does not tell who has the address."""
+        self._run(["journalctl", "--sync"], timeout=30)
+        log = self._run(
+            ["journalctl", "-q", "--no-pager", "-o", "cat", "-u", "NetworkManager", "--since", f"@{int(since)}"],
+            timeout=30,
+        )
+        lines = [line for line in log.out.splitlines() if f"({netdev})" in line]
+        for line in reversed(lines):
+            conflict = _CONFLICT.search(line)
+            if conflict:
+                return f"address {conflict.group(1)} is already used by {conflict.group(2)}"
+        failures = [found.group(1) for found in map(_FAILED.search, lines) if found]
+        return failures[-1] if failures else None
+
+
+def describe(device: Optional[Device]) -> str:
+    """A device's state in a word or two."""
+    if device is None:
+        return "absent"
+    if device.active:
+        return f"connected ({device.active.id})"
+    return {UNMANAGED: "unmanaged", UNAVAILABLE: "unavailable"}.get(device.state, "disconnected")

@@ -1,0 +1,245 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""A link as NetworkManager keyfiles (nm-settings-keyfile(5)) and as sysctls; text only, nothing is read or written."""
+
+from __future__ import annotations
+
+import ipaddress
+import uuid
+from dataclasses import dataclass
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Child, Link, Route, Selector
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
+
+DIRECTORY = "/etc/NetworkManager/system-connections"
+SYSCTL_PATH = "/etc/sysctl.d/90-zerocopy-rdma-links.conf"
+UDEV_PATH = "/etc/udev/rules.d/90-zerocopy-rdma-unmanaged.rules"
+
+_HEADER = "# Written by zerocopy.rdma (nm_links). Changes are overwritten.\n"
+# NetworkManager keeps this section when it writes a profile anew, as a rollback does; by it we know our own.
+_MARK = ("zerocopy.rdma", "nm_links")
+_NAMESPACE = uuid.UUID("5b5f2a7c-4f0e-5d3b-9a51-6f2d1f4f7a10")
+# Above the profiles of an installer, so that a port which comes back from a pod gets ours.
+_PRIORITY = "100"
+# NetworkManager probes for this long (ms) whether somebody has the address, whenever it brings the link up.
+_DAD_TIMEOUT = "2000"
+_RULE_PRIORITY = 32000
+# Of routes without a table. NetworkManager gives devices without a metric of their own one that no other device has, in
+# the order in which they come up: the management NIC's default route would have another one after each boot.
+_METRIC = 1000
+
+# ARP for an address only on the netdev that has it, from its own address, and answers accepted on any rail.
+_SYSCTLS = (("arp_ignore", "1"), ("arp_announce", "2"), ("rp_filter", "2"))
+
+_IFNAMSIZ = 15
+# The last 8 of an IPoIB address's 20 octets, as text.
+_GUID = 23
+
+Sections = Dict[str, List[Tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One connection profile; ``netdev`` is the interface it will be active on, when that is known."""
+
+    id: str
+    uuid: str
+    netdev: Optional[str]
+    text: str
+    addresses: Tuple[str, ...] = ()
+    mtu: Optional[int] = None
+    parent: Optional[str] = None
+
+    @property
+    def path(self) -> str:
+        return path_of(self.id)
+
+
+def path_of(connection_id: str) -> str:
+    return f"{DIRECTORY}/{connection_id}.nmconnection"
+
+
+def is_ours(text: str) -> bool:
+    """Whether this module wrote the profile, or NetworkManager wrote it anew in a rollback."""
+    section = ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            section = line.strip()
+        elif section == "[user]" and line.replace(" ", "") == "=".join(_MARK):
+            return True
+    return False
+
+
+def uuid_in(text: str) -> Optional[str]:
+    """The uuid of a profile's text."""
+    return next((line.split("=", 1)[1].strip() for line in text.splitlines() if line.startswith("uuid=")), None)
+
+
+def child_name(parent: str, child: Child) -> str:
+    """The netdev that NetworkManager makes for a child; it shortens the parent's name where the whole is too long."""
+    suffix = f".{child.suffix}"
+    return parent[: _IFNAMSIZ - len(suffix)] + suffix
+
+
+def _uuid(connection_id: str, mac: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, f"{connection_id} {mac}"))
+
+
+def _route(number: int, route: Route) -> List[Tuple[str, str]]:
+    nowhere = "::" if ":" in route.to else "0.0.0.0"  # noqa: S104
+    parts = [route.to]
+    if route.via or route.metric is not None:
+        parts.append(route.via or nowhere)
+    if route.metric is not None:
+        parts.append(str(route.metric))
+    lines = [(f"route{number}", ",".join(parts))]
+    if route.table is not None:
+        lines.append((f"route{number}_options", f"table={route.table}"))
+    return lines
+
+
+def _rail(addresses: Sequence[str], first: int, table: int) -> List[Tuple[str, str]]:
+    """What each address sends leaves by its own rail; the ordinary connected routes stay."""
+    lines: List[Tuple[str, str]] = []
+    for offset, text in enumerate(addresses):
+        entry = ipaddress.ip_interface(text)
+        lines += [
+            (f"route{first + offset}", str(entry.network)),
+            (f"route{first + offset}_options", f"src={entry.ip},table={table}"),
+            (f"routing-rule{offset + 1}", f"priority {_RULE_PRIORITY} from {entry.ip} table {table}"),
+        ]
+    return lines
+
+
+def _ip(version: int, addresses: Sequence[str], routes: Sequence[Route], table: Optional[int]) -> List[Tuple[str, str]]:
+    mine = [text for text in addresses if (":" in text) == (version == 6)]
+    routes = [route for route in routes if (":" in route.to) == (version == 6)]
+    if version == 6:
+        # Link-local only: RDMA-CM over link-local GIDs needs the address, router advertisements would bring a default
+        # route. With eui64 it equals the port's default GID; another one would take a GID index and shift the rest.
+        lines = [("addr-gen-mode", "eui64"), ("method", "manual" if mine else "link-local")]
+    else:
+        lines = [("method", "manual" if mine else "disabled")]
+    # A family without addresses would ask for a metric as well. Of rails in one subnet each has another table.
+    lines.append(("route-metric", str(_METRIC if table is None else table)))
+    if not mine and version == 4:
+        return lines
+    lines += [("never-default", "true"), ("ignore-auto-dns", "true"), ("ignore-auto-routes", "true")]
+    if mine:
+        # Without its address the link is not up: otherwise a conflict would leave it "connected" and useless.
+        lines += [(f"address{number}", text) for number, text in enumerate(mine, 1)]
+        lines.append(("may-fail", "false"))
+        if version == 4:
+            lines.append(("dad-timeout", _DAD_TIMEOUT))
+    for number, route in enumerate(routes, 1):
+        lines += _route(number, route)
+    if table is not None and mine:
+        lines += _rail(mine, len(routes) + 1, table)
+    return lines
+
+
+def _render(sections: Sections) -> str:
+    parts = [_HEADER]
+    for name, lines in sections.items():
+        parts.append(f"\n[{name}]\n" + "".join(f"{key}={value}\n" for key, value in lines))
+    return "".join(parts)
+
+
+def _connection(connection_id: str, identity: str, kind: str) -> List[Tuple[str, str]]:
+    return [
+        ("id", connection_id),
+        ("uuid", identity),
+        ("type", kind),
+        ("autoconnect", "true"),
+        ("autoconnect-priority", _PRIORITY),
+    ]
+
+
+def _mtu(mtu: Optional[int]) -> List[Tuple[str, str]]:
+    return [] if mtu is None else [("mtu", str(mtu))]
+
+
+def _child(link: Link, child: Child, parent: Profile, mac: str, netdev: Optional[str]) -> Profile:
+    connection_id = f"{link.name}.{child.suffix}"
+    identity = _uuid(connection_id, mac)
+    sections: Sections = {}
+    if child.kind == "vlan":
+        sections["connection"] = _connection(connection_id, identity, "vlan")
+        # The parent's connection, not its interface: that survives a new name.
+        sections["vlan"] = [("id", str(child.number)), ("parent", parent.uuid)]
+        if child.mtu is not None:
+            sections["ethernet"] = _mtu(child.mtu)
+    else:
+        sections["connection"] = _connection(connection_id, identity, "infiniband")
+        mode = link.transport_mode or "datagram"
+        # NetworkManager makes a partition only below a parent named by its interface.
+        sections["infiniband"] = [("p-key", str(child.number)), ("parent", netdev or ""), ("transport-mode", mode)]
+        sections["infiniband"] += _mtu(child.mtu)
+    sections["ipv4"] = _ip(4, child.addresses, (), link.rail_table)
+    sections["ipv6"] = _ip(6, child.addresses, (), link.rail_table)
+    sections["user"] = [_MARK]
+    return Profile(
+        id=connection_id,
+        uuid=identity,
+        netdev=child_name(netdev, child) if netdev else None,
+        text=_render(sections),
+        addresses=child.addresses,
+        mtu=child.mtu,
+        parent=parent.id,
+    )
+
+
+def profiles(link: Link, target: Target) -> List[Profile]:
+    """The link's profiles, parent first. A partition needs its parent's name and is left out while that is unknown."""
+    mac, kind = target.mac or "", target.kind or "ethernet"
+    identity = _uuid(link.name, mac)
+    device = [("mac-address", mac.upper()), *_mtu(link.mtu)]
+    if kind == "infiniband":
+        device.append(("transport-mode", link.transport_mode or "datagram"))
+    sections: Sections = {
+        "connection": _connection(link.name, identity, kind),
+        kind: device,
+        "ipv4": _ip(4, link.addresses, link.routes, link.rail_table),
+        "ipv6": _ip(6, link.addresses, link.routes, link.rail_table),
+        "user": [_MARK],
+    }
+    parent = Profile(link.name, identity, target.netdev, _render(sections), link.addresses, link.mtu)
+    children = [child for child in link.children if child.kind == "vlan" or target.netdev]
+    return [parent] + [_child(link, child, parent, mac, target.netdev) for child in children]
+
+
+def sysctls(profile: Profile, table: Optional[int]) -> Dict[str, str]:
+    """Key (as a path, since a VLAN's name has a dot) and value of what several NICs in one subnet need."""
+    if table is None or profile.netdev is None or not any(":" not in text for text in profile.addresses):
+        return {}
+    return {f"net/ipv4/conf/{profile.netdev}/{key}": value for key, value in _SYSCTLS}
+
+
+def sysctl_text(values: Dict[str, str]) -> Optional[str]:
+    """The file that systemd applies at boot and, by its udev rule, whenever one of the netdevs appears again."""
+    if not values:
+        return None
+    return _HEADER + "".join(f"{key} = {value}\n" for key, value in sorted(values.items()))
+
+
+def udev_text(selectors: Sequence[Selector]) -> Optional[str]:
+    """Rules that make NetworkManager leave ports alone.
+
+    Not NetworkManager's own ``unmanaged-devices``: that matches names and MAC addresses, and a VF gets a new random
+    MAC address each time it is made.
+    """
+    if not selectors:
+        return None
+    # Of an IPoIB address the port GUID alone stays.
+    keys = {"pci": 'KERNELS=="{}"', "mac": 'ATTR{{address}}=="{}"', "guid": 'ATTR{{address}}=="*:{}"'}
+    lines = []
+    for entry in sorted(selectors, key=str):
+        guid = entry.kind == "mac" and len(entry.value) > _GUID
+        match = keys["guid" if guid else entry.kind].format(entry.value[-_GUID:] if guid else entry.value)
+        lines.append(f'ACTION!="remove", SUBSYSTEM=="net", {match}, ENV{{NM_UNMANAGED}}="1"\n')
+    return _HEADER + "".join(lines)

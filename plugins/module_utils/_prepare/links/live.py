@@ -1,0 +1,194 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Making NetworkManager, the kernel and udev do what was planned, and waiting until they did."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import (
+    ACTIVATED,
+    ACTIVE_ACTIVATED,
+    ACTIVE_DEACTIVATING,
+    DISCONNECTED,
+    Device,
+    NetworkManager,
+    Snapshot,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.interfaces import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import UDEV_PATH, Profile
+
+Interfaces = Callable[[], Mapping[str, Interface]]
+
+# Duplicate address detection, a link that trains again after an MTU change, a loaded machine.
+ACTIVATION_SECONDS = 45
+# NetworkManager sets MTU and addresses before it calls a connection activated; after a reapply they may follow.
+_AFTERWARDS = 10
+# How long NetworkManager is given to start by itself what it was told to connect automatically.
+_GRACE = 1.0
+_PAUSE = 0.2
+
+
+class Activation:
+    """Profiles on their way up; all at once, so that the wait is that of the slowest."""
+
+    def __init__(
+        self, manager: NetworkManager, interfaces: Interfaces, wanted: Sequence[Tuple[Profile, Optional[Device]]]
+    ) -> None:
+        self._manager = manager
+        self._interfaces = interfaces
+        self._wanted = wanted
+        # The active connection that is awaited, by profile. NetworkManager may have several of one profile for a
+        # moment, one ending and one beginning, so its path is what counts.
+        self._paths: Dict[str, str] = {}
+        self._asked: Set[str] = set()
+        self._activated: Dict[str, float] = {}
+        self._begin = time.monotonic()
+        self._since = time.time() - 1
+
+    def run(self) -> None:
+        """:raises HostError: one does not come up; says which, and NetworkManager's reason."""
+        for profile, device in self._wanted:
+            self._manager.connection(profile.uuid)
+            if device and device.active and device.active.uuid == profile.uuid and device.state == ACTIVATED:
+                self._renew(profile, device)
+        pending = [profile for profile, _device in self._wanted]
+        while pending:
+            snapshot, interfaces = self._manager.snapshot(), self._interfaces()
+            pending = [profile for profile in pending if not self._is_up(profile, snapshot, interfaces)]
+            if pending:
+                time.sleep(_PAUSE)
+
+    def _renew(self, profile: Profile, device: Device) -> None:
+        # Not everything can be changed on an active device (transport mode, a VLAN's id).
+        try:
+            self._manager.reapply(device)
+        except HostError:
+            self._ask(profile, device)
+
+    def _ask(self, profile: Profile, device: Optional[Device]) -> None:
+        self._paths[profile.uuid] = self._manager.activate(profile.uuid, device)
+        self._asked.add(profile.uuid)
+
+    def _is_up(self, profile: Profile, snapshot: Snapshot, interfaces: Mapping[str, Interface]) -> bool:
+        path = self._paths.get(profile.uuid)
+        active = snapshot.actives.get(path) if path else snapshot.active(profile.uuid)
+        elapsed = time.monotonic() - self._begin
+        missing = plan.missing(profile, interfaces.get(profile.netdev or ""))
+        if active and active.state < ACTIVE_DEACTIVATING:
+            self._paths[profile.uuid] = active.path
+            if active.state == ACTIVE_ACTIVATED:
+                since = self._activated.setdefault(profile.uuid, elapsed)
+                if missing is None:
+                    return True
+                if elapsed - since > _AFTERWARDS:
+                    raise self._failed(profile, missing)
+        elif profile.uuid in self._asked:
+            raise self._failed(profile, "the activation ended")
+        elif path or elapsed > _GRACE:
+            # It did not begin by itself, or that failed: what is asked for is said why it fails.
+            self._ask(profile, snapshot.devices.get(profile.netdev or ""))
+        if elapsed > ACTIVATION_SECONDS:
+            raise self._failed(profile, missing or "NetworkManager is still at it")
+        return False
+
+    def _failed(self, profile: Profile, what: str) -> HostError:
+        reason = self._manager.reason(profile.netdev or "", self._since) or what
+        return HostError(f"links: {profile.id}: {profile.netdev} did not come up: {reason}")
+
+
+def restore(manager: NetworkManager, wanted: Sequence[Tuple[Device, str, str]]) -> List[str]:
+    """Make active again what was so before; returns warnings about what could not be."""
+    warnings = []
+    for device, uuid, name in wanted:
+        is_active = functools.partial(_has, device.name, uuid)
+        try:
+            if not await_state(manager, is_active, _GRACE):
+                manager.activate(uuid, device)
+            if await_state(manager, is_active, ACTIVATION_SECONDS):
+                continue
+            problem = "it did not come up"
+        except HostError as error:
+            problem = str(error)
+        warnings.append(f"{device.name} had connection {name!r} active before; it could not be activated: {problem}")
+    return warnings
+
+
+def _has(netdev: str, uuid: str, snapshot: Snapshot) -> bool:
+    device = snapshot.devices.get(netdev)
+    return bool(device and device.active and device.active.uuid == uuid)
+
+
+def is_settled(names: Sequence[str], snapshot: Snapshot) -> bool:
+    """Whether NetworkManager is doing nothing with these netdevs."""
+    found = [snapshot.devices[name] for name in names if name in snapshot.devices]
+    return all(device.state <= DISCONNECTED or device.state == ACTIVATED for device in found)
+
+
+def await_state(manager: NetworkManager, condition: Callable[[Snapshot], bool], seconds: float) -> bool:
+    """Whether the condition comes true within ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while not condition(manager.snapshot()):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE)
+    return True
+
+
+def write_sysctl(key: str, value: str) -> None:
+    """:raises HostError: the kernel refuses; a netdev that is gone is no error, it gets the value when it is back."""
+    try:
+        with open(f"/proc/sys/{key}", "w", encoding="ascii") as handle:
+            handle.write(value)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise HostError(f"sysctl {key} = {value}: {error.strerror}") from error
+
+
+def write_mtu(netdev: str, mtu: int) -> None:
+    """:raises HostError: the kernel refuses; a netdev that is gone is no error."""
+    try:
+        with open(f"/sys/class/net/{netdev}/mtu", "r+", encoding="ascii") as handle:
+            if handle.read().strip() != str(mtu):
+                handle.seek(0)
+                handle.write(str(mtu))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise HostError(f"MTU {mtu} of {netdev}: {error.strerror}") from error
+
+
+def hand(run: Runner, manager: NetworkManager, handed: Sequence[Tuple[str, bool]]) -> None:
+    """Let udev apply our rules to netdevs that are there already, and NetworkManager follow them.
+
+    :raises HostError: either refuses.
+    """
+    if not handed:
+        return
+    must(run(["udevadm", "control", "--reload"]), "udevadm control --reload")
+    paths = [f"/sys/class/net/{name}" for name, _managed in handed]
+    must(run(["udevadm", "trigger", "--action=change", "--settle", *paths]), "udevadm trigger")
+
+    # NetworkManager looks at NM_UNMANAGED when a device appears, not when it changes.
+    devices = manager.snapshot().devices
+    for name, managed in handed:
+        if name in devices:
+            manager.manage(devices[name], managed)
+
+    def noticed(snapshot: Snapshot) -> bool:
+        states = [(snapshot.devices.get(name), managed) for name, managed in handed]
+        return all(device is None or device.managed == managed for device, managed in states)
+
+    if not await_state(manager, noticed, ACTIVATION_SECONDS):
+        names = ", ".join(name for name, _managed in handed)
+        raise HostError(f"unmanaged: NetworkManager does not follow {UDEV_PATH} for {names}")

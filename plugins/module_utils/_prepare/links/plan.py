@@ -1,0 +1,312 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Links and the node as it is -> what has to change. Reads; changes nothing."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, keyfile, request, resolve
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.interfaces import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import Node, Plan, Sysctl
+
+if TYPE_CHECKING:
+    # Needed only where something has to change, and loading is what this module's steady state costs.
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Device
+
+# Bit 7 of an IPoIB address's first octet: the interface can do connected mode (drivers/infiniband/ulp/ipoib/ipoib.h,
+# IPOIB_CM_SUPPORTED). ConnectX-4 and newer cannot, unless ib_ipoib is loaded with ipoib_enhanced=0.
+_CONNECTED = 0x80
+
+
+def _targets(node: Node, links: Sequence[Link]) -> List[Target]:
+    remembered = node.ledger.notes.get("links", {})
+    found: List[Target] = []
+    owners: Dict[str, str] = {}
+    for link in links:
+        where = f"links: {link.name}"
+        note = remembered.get(link.name, {})
+        known = note if note.get("selector") == str(link.selector) else {}
+        target = resolve.resolve(where, node.tree, node.interfaces, node.hcas, link.selector, known)
+        kind = target.kind or (None if link.type == "auto" else link.type)
+        if target.mac and target.mac in owners:
+            raise HostError(f"{where}: {link.selector} is the same port as that of {owners[target.mac]}")
+        owners[target.mac or link.name] = link.name
+        _check(node, link, target, kind)
+        found.append(replace(target, kind=kind))
+    return found
+
+
+def _check(node: Node, link: Link, target: Target, kind: Optional[str]) -> None:
+    where = f"links: {link.name}"
+    if target.interface:
+        name = target.interface.name
+        physical = resolve.is_physical(node.tree, name)
+        problem = guard.problem(node.tree, name, node.routes, node.session, physical)
+        if problem:
+            raise HostError(f"{where}: {link.selector} cannot be used: {problem}")
+        if target.interface.kind is None:
+            raise HostError(f"{where}: {link.selector}: {name} is neither Ethernet nor InfiniBand")
+    if link.type not in ("auto", kind):
+        raise HostError(f"{where}: type: {link.selector} is {kind}, not {link.type}")
+    if kind:
+        request.check_kind(link, kind)
+    guard.check_networks(node.tree, link, node.session)
+    if target.interface:
+        _check_hardware(where, link, target.interface)
+
+
+def _check_hardware(where: str, link: Link, interface: Interface) -> None:
+    if link.transport_mode == "connected":
+        first = int((interface.hardware or "80")[:2], 16)
+        if not first & _CONNECTED:
+            raise HostError(f"{where}: transport_mode: {interface.name} cannot do connected mode; use datagram")
+    elif link.mtu and interface.max_mtu and link.mtu > interface.max_mtu:
+        raise HostError(f"{where}: mtu: {interface.name} can do {interface.max_mtu} at most, not {link.mtu}")
+
+
+def _shared_subnets(links: Sequence[Link]) -> List[str]:
+    owners: Dict[str, List[Link]] = {}
+    for link in links:
+        for text in {str(ipaddress.ip_interface(address).network) for address in link.addresses}:
+            owners.setdefault(text, []).append(link)
+    return [
+        "{} are in one subnet, {}, so replies may leave by the wrong port: give each a rail_table".format(
+            ", ".join(link.name for link in several), text
+        )
+        for text, several in sorted(owners.items())
+        if len(several) > 1 and not all(link.rail_table for link in several)
+    ]
+
+
+def _owned(node: Node) -> Dict[str, str]:
+    """Path and text of every profile that this module wrote."""
+    found = {}
+    for name in node.ledger.files.names(keyfile.DIRECTORY):
+        if name.endswith(".nmconnection") and not name.startswith("."):
+            path = f"{keyfile.DIRECTORY}/{name}"
+            text = node.ledger.files.text(path) or ""
+            if keyfile.is_ours(text):
+                found[path] = text
+    return found
+
+
+def _files(
+    plan: Plan, node: Node, profiles: Sequence[Profile], sysctls: Dict[str, str], unmanaged: Sequence[Selector]
+) -> Dict[str, str]:
+    owned = _owned(node)
+    wanted = []
+    for profile in profiles:
+        if profile.path not in owned and node.ledger.files.exists(profile.path):
+            raise HostError(
+                f"links: {profile.id}: {profile.path} is somebody else's profile; choose another name or remove it"
+            )
+        wanted.append(File(profile.path, profile.text, 0o600))
+    for path, text in (
+        (keyfile.SYSCTL_PATH, keyfile.sysctl_text(sysctls)),
+        (keyfile.UDEV_PATH, keyfile.udev_text(unmanaged)),
+    ):
+        if text is not None:
+            wanted.append(File(path, text))
+    kept = {entry.path for entry in wanted}
+    # NetworkManager writes a profile anew when it rolls back, so the ledger may not know it as ours.
+    wanted += [File(path, None, release=True) for path in owned if path not in kept]
+    plan.files = node.ledger.compare(wanted)
+    plan.warnings += node.ledger.warnings
+    plan.foreign = [path for path in owned if path not in node.ledger.known]
+    return owned
+
+
+def _live_sysctls(node: Node, wanted: Dict[str, str]) -> List[Sysctl]:
+    previous = node.ledger.notes.get("sysctl", {})
+    targets = {**previous, **wanted}
+    found = []
+    for key, after in sorted(targets.items()):
+        # Gone with its netdev, which gets its values from the file when it comes back.
+        before = node.tree.text(f"proc/sys/{key}")
+        if before is not None and before != after:
+            found.append(Sysctl(key, before, after))
+    return found
+
+
+def _satisfied(profile: Profile, interface: Optional[Interface]) -> bool:
+    return (
+        interface is not None
+        and set(profile.addresses) <= set(interface.addresses)
+        and profile.mtu in (None, interface.mtu)
+    )
+
+
+def missing(profile: Profile, interface: Optional[Interface]) -> Optional[str]:
+    """What of the profile the netdev does not have, in words; ``None`` when it has everything."""
+    if _satisfied(profile, interface):
+        return None
+    if interface is None:
+        return f"netdev {profile.netdev} does not exist"
+    if profile.mtu not in (None, interface.mtu):
+        return f"its MTU is {interface.mtu} instead of {profile.mtu}"
+    return "it has no address {}".format(", ".join(sorted(set(profile.addresses) - set(interface.addresses))))
+
+
+def _check_manager(node: Node, profile: Profile, device: Optional[Device]) -> None:
+    """:raises HostError: somebody else than NetworkManager configures the netdev."""
+    where, name = f"links: {profile.id}", profile.netdev or ""
+    interface = node.interfaces[name]
+    state = node.tree.text(f"run/systemd/netif/links/{interface.index}") or ""
+    if "ADMIN_STATE=configured" in state or "ADMIN_STATE=configuring" in state:
+        raise HostError(f"{where}: systemd-networkd configures {name}; take it out of its .network files (or netplan)")
+    if device is None or not device.managed:
+        interfaces = node.tree.text("etc/network/interfaces") or ""
+        hint = "it is marked unmanaged in NetworkManager.conf, its conf.d, or by a udev rule (NM_UNMANAGED)"
+        if any(name in line.split() for line in interfaces.splitlines() if not line.lstrip().startswith("#")):
+            hint = "it is in /etc/network/interfaces; remove it there"
+        raise HostError(f"{where}: NetworkManager does not manage {name}: {hint}")
+    if device.active and device.active.external:
+        addresses = ", ".join(interface.addresses) or "no address"
+        raise HostError(f"{where}: {name} was configured by hand or by another tool ({addresses}); undo that first")
+
+
+def _connections(plan: Plan, node: Node, groups: Sequence[List[Profile]]) -> None:
+    plan.children = {profile.path for group in groups for profile in group if profile.parent}
+    changed = {entry.path for entry in plan.files if entry.after is not None and entry.before != entry.after}
+    pending = node.ledger.notes.get("pending", {})
+    for group in groups:
+        parent = node.interfaces.get(group[0].netdev or "")
+        for profile in group:
+            if profile.path in changed or profile.path in pending:
+                plan.pending[profile.path] = profile.uuid
+            if parent is None or parent.carrier is False:
+                continue
+            interface = node.interfaces.get(profile.netdev or "")
+            if profile.path in plan.pending or not _satisfied(profile, interface):
+                device = node.snapshot().devices.get(profile.netdev or "") if node.snapshot else None
+                if interface and profile.parent is None:
+                    _check_manager(node, profile, device)
+                plan.up.append((profile, device))
+                plan.pending[profile.path] = profile.uuid
+
+
+def _leave(plan: Plan, node: Node, owned: Dict[str, str], kept: Sequence[Profile], handed: Sequence[str]) -> None:
+    """What goes down with its file, and what was there before it."""
+    paths = {entry.path for entry in plan.files if entry.after is None}
+    gone = {path: keyfile.uuid_in(text) for path, text in owned.items() if path in paths}
+    # A run that was killed may have removed the file and not told NetworkManager.
+    names = {profile.path for profile in kept}
+    gone.update((path, uuid) for path, uuid in node.ledger.notes.get("pending", {}).items() if path not in names)
+    plan.pending.update(gone)
+    stay = {profile.netdev for profile in kept} | set(handed)
+    prior = node.ledger.notes.get("prior", {})
+    leaving = {name: entry for name, entry in prior.items() if name not in stay}
+    plan.left = sorted(leaving)
+    # NetworkManager puts the MTU back as it found it, which after a stay in a pod is the one that we had set.
+    for name, before in sorted(node.ledger.notes.get("mtu", {}).items()):
+        interface = node.interfaces.get(name)
+        if name in leaving and interface and interface.mtu not in (None, before):
+            plan.mtus.append((name, interface.mtu or before, before))
+    if not node.snapshot or not (gone or any(leaving.values())):
+        return
+    snapshot = node.snapshot()
+    for path, uuid in sorted(gone.items()):
+        active = snapshot.active(uuid or "")
+        if active:
+            device = next((entry for entry in snapshot.devices.values() if entry.active == active), None)
+            plan.down.append((path.rsplit("/", 1)[-1][: -len(".nmconnection")], device))
+    for name, entry in sorted(leaving.items()):
+        device = snapshot.devices.get(name)
+        if device and entry and not (device.active and device.active.uuid == entry["uuid"]):
+            plan.again.append((device, entry["uuid"], entry["id"]))
+
+
+def _netdevs(node: Node, selector: Selector) -> List[str]:
+    try:
+        target = resolve.resolve("unmanaged", node.tree, node.interfaces, (), selector, {"mac": selector.value})
+    except HostError:
+        # A VF that does not exist yet: the rule waits for it.
+        return []
+    return [target.interface.name] if target.interface else []
+
+
+def _hand(plan: Plan, node: Node, unmanaged: Sequence[Selector], targets: Sequence[Target]) -> List[str]:
+    """Netdevs that NetworkManager shall leave alone."""
+    taken = {target.interface.name for target in targets if target.interface}
+    wanted: Dict[str, bool] = {}
+    for text in node.ledger.notes.get("unmanaged", ()):
+        kind, value = text.split(" ", 1)
+        wanted.update(dict.fromkeys(_netdevs(node, Selector(kind, value)), True))
+    for selector in unmanaged:
+        for name in _netdevs(node, selector):
+            problem = guard.problem(node.tree, name, node.routes, node.session, physical=True)
+            if name in taken:
+                problem = f"{name} is one of the links"
+            if problem:
+                raise HostError(f"unmanaged: {selector} cannot be taken from NetworkManager: {problem}")
+            wanted[name] = False
+    for name, managed in sorted(wanted.items()):
+        record = node.tree.text(f"run/udev/data/n{node.interfaces[name].index}") or ""
+        if ("E:NM_UNMANAGED=1" in record.splitlines()) == managed:
+            plan.handed.append((name, managed))
+    return [name for name, managed in wanted.items() if not managed]
+
+
+def _remembered(links: Sequence[Link], targets: Sequence[Target]) -> Dict[str, Any]:
+    """What finds a port again while it is in a pod."""
+    return {
+        link.name: {"selector": str(link.selector), "kind": target.kind, "mac": target.mac, "netdev": target.netdev}
+        for link, target in zip(links, targets)
+        if target.mac
+    }
+
+
+def _report(link: Link, target: Target, group: Sequence[Profile], live: bool) -> Dict[str, Any]:
+    if target.interface is None:
+        state = "in_pod"
+    elif not live:
+        state = "written"
+    else:
+        state = "no_carrier" if target.interface.carrier is False else "up"
+    return {
+        "name": link.name,
+        "netdev": target.netdev,
+        "mac": target.mac,
+        "type": target.kind,
+        "state": state,
+        "connections": [profile.id for profile in group],
+    }
+
+
+def build(node: Node, links: Sequence[Link], unmanaged: Sequence[Selector]) -> Plan:
+    """What has to change so that the node has these links and no others of ours.
+
+    :raises HostError: a link is impossible, or would endanger the node; nothing was changed.
+    """
+    plan = Plan(warnings=_shared_subnets(links))
+    targets = _targets(node, links)
+    groups = [keyfile.profiles(link, target) if target.mac else [] for link, target in zip(links, targets)]
+    profiles = [profile for group in groups for profile in group]
+    sysctls: Dict[str, str] = {}
+    for link, group in zip(links, groups):
+        for profile in group:
+            sysctls.update(keyfile.sysctls(profile, link.rail_table))
+    owned = _files(plan, node, profiles, sysctls, unmanaged)
+    if node.snapshot:
+        handed = _hand(plan, node, unmanaged, targets)
+        plan.sysctls, plan.wanted = _live_sysctls(node, sysctls), sysctls
+        _connections(plan, node, [group for group in groups if group])
+        _leave(plan, node, owned, profiles, handed)
+    plan.remembered = _remembered(links, targets)
+    plan.unmanaged = sorted(map(str, unmanaged))
+    plan.links = [
+        _report(link, target, group, bool(node.snapshot)) for link, target, group in zip(links, targets, groups)
+    ]
+    return plan

@@ -1,0 +1,317 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What is asked of ``nm_links``: checked as far as that is possible without looking at the node."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+
+Interface = Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
+
+# NetworkManager's file name, an interface-like id, and room for ".8001.nmconnection".
+_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+_PCI = re.compile(r"^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
+_MAC = re.compile(r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")
+_IPOIB = re.compile(r"^[0-9a-f]{2}(:[0-9a-f]{2}){19}$")
+_DEVICE = re.compile(r"^[A-Za-z0-9_.-]+$")
+
+# IPv6 needs 1280 (RFC 8200). 9216 is what switches and NICs agree on for jumbo frames.
+MIN_MTU = 1280
+MAX_ETHERNET = 9216
+# IB MTU 4096 less the 4-byte IPoIB header (RFC 4391); connected mode: NetworkManager's and the kernel's limit.
+MAX_DATAGRAM = 4092
+MAX_CONNECTED = 65520
+
+# RT_TABLE_DEFAULT, RT_TABLE_MAIN, RT_TABLE_LOCAL (include/uapi/linux/rtnetlink.h).
+_RESERVED_TABLES = (0, 253, 254, 255)
+_MAX_TABLE = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Selector:
+    """A port on the node: ``kind`` is ``hca``, ``pci`` or ``mac``; ``port`` counts with ``hca`` only."""
+
+    kind: str
+    value: str
+    port: int = 1
+
+    def __str__(self) -> str:
+        return f"hca {self.value} port {self.port}" if self.kind == "hca" else f"{self.kind} {self.value}"
+
+
+@dataclass(frozen=True)
+class Route:
+    to: str
+    via: Optional[str] = None
+    metric: Optional[int] = None
+    table: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Child:
+    """A VLAN (``kind`` ``vlan``, ``number`` its id) or an IPoIB partition (``pkey``, full membership bit set)."""
+
+    kind: str
+    number: int
+    addresses: Tuple[str, ...] = ()
+    mtu: Optional[int] = None
+
+    @property
+    def suffix(self) -> str:
+        """As NetworkManager and the kernel append it to the parent's name."""
+        return str(self.number) if self.kind == "vlan" else f"{self.number:04x}"
+
+
+@dataclass(frozen=True)
+class Link:
+    name: str
+    selector: Selector
+    type: str = "auto"
+    addresses: Tuple[str, ...] = ()
+    mtu: Optional[int] = None
+    transport_mode: Optional[str] = None
+    children: Tuple[Child, ...] = ()
+    routes: Tuple[Route, ...] = ()
+    rail_table: Optional[int] = None
+
+    @property
+    def networks(self) -> List[Tuple[str, str]]:
+        """All (option, network) that traffic would be sent to through this link by the main table."""
+        found = [("addresses", text) for text in self.addresses]
+        for child in self.children:
+            found += [(f"{child.kind}s: {child.suffix}: addresses", text) for text in child.addresses]
+        return found + [("routes", route.to) for route in self.routes if route.table is None]
+
+
+def _fail(where: str, problem: str) -> HostError:
+    return HostError(f"{where}: {problem}")
+
+
+def normal_mac(text: str) -> Optional[str]:
+    """A MAC address, or a 20-octet IPoIB address, in lower case with colons; ``None`` when it is neither."""
+    lower = text.strip().lower().replace("-", ":")
+    return lower if _MAC.match(lower) or _IPOIB.match(lower) else None
+
+
+def selector(where: str, entry: Mapping[str, Any]) -> Selector:
+    """:raises HostError: not exactly one of hca, pci and mac, or one that cannot be right."""
+    given = [kind for kind in ("hca", "pci", "mac") if entry.get(kind)]
+    if len(given) != 1:
+        names = " and ".join(given) or "none"
+        raise _fail(where, f"exactly one of hca, pci and mac selects the port, but {names} is given")
+    kind, value = given[0], str(entry[given[0]]).strip()
+    port = entry.get("port")
+    if kind != "hca" and port is not None:
+        raise _fail(where, f"port goes with hca, not with {kind}")
+    if kind == "mac":
+        mac = normal_mac(value)
+        if mac is None:
+            raise _fail(where, f"mac: {value!r} is not a MAC address such as b8:59:9f:3b:2b:88 (20 octets for IPoIB)")
+        return Selector("mac", mac)
+    if kind == "pci":
+        address = value.lower()
+        address = address if address.count(":") == 2 else f"0000:{address}"
+        if not _PCI.match(address):
+            raise _fail(where, f"pci: {value!r} is not a PCI address such as 0000:1a:00.0")
+        return Selector("pci", address)
+    if not _DEVICE.match(value):
+        raise _fail(where, f"hca: {value!r} is not the name of an RDMA device such as mlx5_0")
+    number = 1 if port is None else port
+    if number < 1:
+        raise _fail(where, f"port: {number} is not a port number; they start at 1")
+    return Selector("hca", value, number)
+
+
+def interface(where: str, text: str) -> Interface:
+    """:raises HostError: no address with prefix length that a port could have."""
+    problem = None
+    if "/" not in str(text):
+        problem = "has no prefix length; write for example {}/24"
+    else:
+        try:
+            parsed = ipaddress.ip_interface(text)
+        except ValueError as error:
+            raise _fail(where, f"{text!r} is not an address with prefix length ({error})") from error
+        network, address = parsed.network, parsed.ip
+        spare = network.max_prefixlen - network.prefixlen
+        if address.is_multicast or address.is_loopback or address.is_unspecified:
+            problem = "cannot be the address of a port"
+        elif address.is_link_local:
+            problem = "is link-local; leave it out, the kernel makes it"
+        elif network.prefixlen == 0:
+            problem = "has prefix length 0, which would cover every address"
+        elif spare > 1 and address == network.network_address:
+            problem = f"is the address of the network itself; hosts start at {address + 1}"
+        elif spare > 1 and address.version == 4 and address == network.broadcast_address:
+            problem = f"is the broadcast address of {network}"
+    if problem is not None:
+        raise _fail(where, f"{text!r} " + problem.format(text))
+    return parsed
+
+
+def network(where: str, text: str) -> Union[ipaddress.IPv4Network, ipaddress.IPv6Network]:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise _fail(where, f"{text!r} is not a network such as 10.20.0.0/16 ({error})") from error
+
+
+def _addresses(where: str, entries: Optional[Sequence[str]]) -> Tuple[str, ...]:
+    return tuple(str(interface(f"{where}: addresses", text)) for text in entries or ())
+
+
+def _table(where: str, value: Optional[int]) -> Optional[int]:
+    if value is not None and (value in _RESERVED_TABLES or not 0 < value <= _MAX_TABLE):
+        raise _fail(where, f"{value} is not a routing table of one's own (1 to {_MAX_TABLE}, not 253 to 255)")
+    return value
+
+
+def _route(where: str, entry: Mapping[str, Any]) -> Route:
+    where = f"{where}: routes"
+    target = network(f"{where}: to", str(entry["to"]))
+    via = entry.get("via")
+    if via is not None:
+        try:
+            hop = ipaddress.ip_address(str(via))
+        except ValueError as error:
+            raise _fail(where, f"via: {via!r} is not an address") from error
+        if hop.version != target.version:
+            raise _fail(where, f"via: {via} is IPv{hop.version}, but to: {target} is IPv{target.version}")
+    table = _table(f"{where}: table", entry.get("table"))
+    if target.prefixlen == 0 and table is None:
+        raise _fail(where, f"to: {target} is a default route; an RDMA link gets none outside a table of its own")
+    metric = entry.get("metric")
+    if metric is not None and not 0 <= metric <= _MAX_TABLE:
+        raise _fail(where, f"metric: {metric} is not between 0 and {_MAX_TABLE}")
+    return Route(str(target), None if via is None else str(via), metric, table)
+
+
+def _number(where: str, text: Any) -> int:
+    try:
+        return int(str(text), 0)
+    except ValueError as error:
+        raise _fail(where, f"{text!r} is not a number") from error
+
+
+def _pkey(where: str, entry: Mapping[str, Any]) -> Child:
+    value = _number(f"{where}: pkey", entry["pkey"])
+    if not 0 < value <= 0xFFFF or value == 0x8000:
+        raise _fail(where, f"pkey: {entry['pkey']} is not a P_Key; they are 0x0001 to 0xffff without 0x8000")
+    if value & 0x7FFF == 0x7FFF:
+        raise _fail(where, f"pkey: {entry['pkey']} is the default partition, which is the link itself")
+    where = f"{where}: pkeys: 0x{value | 0x8000:04x}"
+    return Child("pkey", value | 0x8000, _addresses(where, entry.get("addresses")), entry.get("mtu"))
+
+
+def _vlan(where: str, entry: Mapping[str, Any]) -> Child:
+    value = entry["id"]
+    if not 1 <= value <= 4094:
+        raise _fail(where, f"vlans: id: {value} is not a VLAN id; they are 1 to 4094")
+    where = f"{where}: vlans: {value}"
+    return Child("vlan", value, _addresses(where, entry.get("addresses")), entry.get("mtu"))
+
+
+def mtu_limit(kind: str, transport_mode: Optional[str]) -> Tuple[int, str]:
+    """Highest MTU of ``ethernet`` or ``infiniband`` in bytes, and how to say what it is the limit of."""
+    if kind == "ethernet":
+        return MAX_ETHERNET, "Ethernet"
+    if transport_mode == "connected":
+        return MAX_CONNECTED, "IPoIB in connected mode"
+    return MAX_DATAGRAM, "IPoIB in datagram mode (9000 is for Ethernet only)"
+
+
+def check_kind(link: Link, kind: str) -> None:
+    """Whether everything that is asked of the link exists on its link layer.
+
+    :raises HostError: it does not.
+    """
+    where = f"links: {link.name}"
+    if kind == "ethernet":
+        if link.transport_mode:
+            raise _fail(where, f"transport_mode is for InfiniBand, but {link.selector} is Ethernet")
+        if any(child.kind == "pkey" for child in link.children):
+            raise _fail(where, f"pkeys are for InfiniBand, but {link.selector} is Ethernet; use vlans there")
+    elif any(child.kind == "vlan" for child in link.children):
+        raise _fail(where, f"vlans are for Ethernet, but {link.selector} is InfiniBand; use pkeys there")
+    limit, of_what = mtu_limit(kind, link.transport_mode)
+    for place, value in [("mtu", link.mtu)] + [(f"{c.kind}s: {c.suffix}: mtu", c.mtu) for c in link.children]:
+        if value is not None and not MIN_MTU <= value <= limit:
+            raise _fail(where, f"{place}: {value} is not between {MIN_MTU} and {limit}, the limits of {of_what}")
+    for child in link.children:
+        if child.kind == "vlan" and child.mtu and link.mtu and child.mtu > link.mtu:
+            raise _fail(where, f"vlans: {child.number}: mtu: {child.mtu} is more than {link.mtu}, that of the link")
+
+
+def _link(entry: Mapping[str, Any]) -> Link:
+    name = str(entry["name"])
+    if not _NAME.match(name):
+        raise _fail("links: name", f"{name!r} is not a name of letters, digits, dots, dashes and underscores (max. 64)")
+    where = f"links: {name}"
+    link = Link(
+        name=name,
+        selector=selector(where, entry),
+        type=entry.get("type") or "auto",
+        addresses=_addresses(where, entry.get("addresses")),
+        mtu=entry.get("mtu"),
+        transport_mode=entry.get("transport_mode"),
+        children=tuple(
+            [_vlan(where, child) for child in entry.get("vlans") or ()]
+            + [_pkey(where, child) for child in entry.get("pkeys") or ()]
+        ),
+        routes=tuple(_route(where, route) for route in entry.get("routes") or ()),
+        rail_table=_table(f"{where}: rail_table", entry.get("rail_table")),
+    )
+    if link.type != "auto":
+        check_kind(link, link.type)
+    return link
+
+
+def _once(seen: Dict[str, str], key: str, where: str, what: str) -> None:
+    if key in seen:
+        other = seen[key]
+        raise HostError(f"{where}: {what} is already taken by {other}; each can be used once")
+    seen[key] = where
+
+
+def parse(entries: Sequence[Mapping[str, Any]]) -> List[Link]:
+    """The links that a module call asks for.
+
+    :raises HostError: naming link, option, value and what would be right.
+    """
+    links = [_link(entry) for entry in entries]
+    names: Dict[str, str] = {}
+    addresses: Dict[str, str] = {}
+    selectors: Dict[str, str] = {}
+    for link in links:
+        where = f"links: {link.name}"
+        for profile in [link.name] + [f"{link.name}.{child.suffix}" for child in link.children]:
+            _once(names, profile, where, f"connection name {profile!r}")
+        _once(selectors, str(link.selector), where, str(link.selector))
+        for text in list(link.addresses) + [text for child in link.children for text in child.addresses]:
+            _once(addresses, text.split("/")[0], where, f"address {text.split('/')[0]}")
+    return links
+
+
+def parse_unmanaged(entries: Sequence[Mapping[str, Any]]) -> List[Selector]:
+    """:raises HostError: an entry is not exactly one of pci and mac."""
+    found = [selector("unmanaged", entry) for entry in entries]
+    seen: Dict[str, str] = {}
+    for entry in found:
+        _once(seen, str(entry), "unmanaged", str(entry))
+    return found
+
+
+def seconds(where: str, value: int) -> int:
+    """:raises HostError: a rollback time that is over before anyone can confirm, or that nobody waits for."""
+    if not 10 <= value <= 600:
+        raise _fail(where, f"{value} is not between 10 and 600")
+    return value

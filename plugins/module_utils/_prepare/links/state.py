@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What is read of a node for its links, and what is then to be changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.netdev import DefaultRoutes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.guard import Session
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.interfaces import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
+
+if TYPE_CHECKING:
+    # Needed only where something has to change, and loading is what the module's steady state costs.
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Device, Snapshot
+
+
+@dataclass(frozen=True)
+class Node:
+    """What is read of the node before anything is decided. ``snapshot`` asks NetworkManager, once and only if needed;
+    ``None`` where nothing live may be looked at."""
+
+    tree: Tree
+    ledger: Ledger
+    interfaces: Mapping[str, Interface]
+    hcas: Sequence[Hca]
+    routes: DefaultRoutes
+    session: Optional[Session] = None
+    snapshot: Optional[Callable[[], Snapshot]] = None
+
+
+@dataclass(frozen=True)
+class Sysctl:
+    key: str
+    before: str
+    after: str
+
+    @property
+    def change(self) -> Change:
+        return Change("sysctl", self.key, self.before, self.after)
+
+
+def _describe(device: Optional[Device]) -> str:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import describe
+
+    return describe(device)
+
+
+@dataclass
+class Plan:
+    """All that has to change, in the order in which it is done: files, sysctls, connections, devices.
+
+    ``pending`` are path and uuid of the profiles that NetworkManager has to read or to forget, ``children`` those that
+    need another one, ``wanted`` all sysctls. ``up`` are profiles to activate, ``down`` those that lose their file while
+    active. ``mtus`` is what netdevs get back afterwards (netdev, now, before us), ``again`` what was active on them and
+    is to be so again (device, uuid, id). ``handed`` are netdevs and whether NetworkManager shall manage them; ``left``
+    netdevs that are nothing of ours any more.
+    """
+
+    files: List[FileChange] = field(default_factory=list)
+    foreign: List[str] = field(default_factory=list)
+    sysctls: List[Sysctl] = field(default_factory=list)
+    wanted: Dict[str, str] = field(default_factory=dict)
+    pending: Dict[str, Optional[str]] = field(default_factory=dict)
+    children: Set[str] = field(default_factory=set)
+    up: List[Tuple[Profile, Optional[Device]]] = field(default_factory=list)
+    down: List[Tuple[str, Optional[Device]]] = field(default_factory=list)
+    mtus: List[Tuple[str, int, int]] = field(default_factory=list)
+    again: List[Tuple[Device, str, str]] = field(default_factory=list)
+    handed: List[Tuple[str, bool]] = field(default_factory=list)
+    left: List[str] = field(default_factory=list)
+    remembered: Dict[str, Any] = field(default_factory=dict)
+    unmanaged: List[str] = field(default_factory=list)
+    links: List[Dict[str, Any]] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
+
+    @property
+    def load(self) -> List[List[str]]:
+        """Paths of the profiles that NetworkManager has to read, or to forget.
+
+        Parents first: it makes a VLAN's device when it reads the profile, if it knows the parent by then.
+        """
+        parents, children = (
+            [path for path in sorted(self.pending) if (path in self.children) == is_child] for is_child in (False, True)
+        )
+        return [paths for paths in (parents, children) if paths]
+
+    @property
+    def changes(self) -> List[Change]:
+        """What a user is told; the work is done from the lists themselves."""
+        found = [entry.change for entry in self.files if entry.before != entry.after]
+        found += [entry.change for entry in self.sysctls]
+        found += [Change("connection", name, _describe(device), "absent") for name, device in self.down]
+        found += [
+            Change("connection", entry.id, _describe(device), "connected as configured") for entry, device in self.up
+        ]
+        found += [Change("mtu", name, before, after) for name, before, after in self.mtus]
+        found += [
+            Change("connection", name, "disconnected", f"connected on {dev.name}") for dev, _u, name in self.again
+        ]
+        words = {True: "managed", False: "unmanaged"}
+        found += [Change("device", name, words[not managed], words[managed]) for name, managed in self.handed]
+        return found

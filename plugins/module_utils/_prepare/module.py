@@ -1,0 +1,25 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""The end of every module of this folder."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+
+
+def answer(module: AnsibleModule, call: Callable[[], Dict[str, Any]]) -> None:
+    """Exit with what ``call`` returns, its ``warnings`` as Ansible's; fail with the text of a :class:`HostError`."""
+    try:
+        result = call()
+    except HostError as error:
+        module.fail_json(msg=str(error))
+    for warning in result.pop("warnings", []):
+        module.warn(warning)
+    module.exit_json(**result)

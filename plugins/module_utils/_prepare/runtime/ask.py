@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Asking a containerd what a configuration means, without installing it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import Dict, List, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain as runtime_chain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import Chain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective, Key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import same
+
+# Of these containerd prints what it came across, not what is in effect.
+SPOKEN = ("imports", "version")
+
+
+class Asker:
+    """Runs ``containerd config dump``; each question costs the start of a Go program."""
+
+    def __init__(self, binary: str, run: Runner) -> None:
+        self._binary = binary
+        self._run = run
+
+    def now(self, main: str) -> Effective:
+        """What the installed configuration means, asked without reading it here.
+
+        :raises HostError: containerd refuses it, in containerd's own words.
+        """
+        return self._dump(main, {})
+
+    def staged(self, chain: Chain, main: str, texts: Dict[str, str]) -> Effective:
+        """What the chain would mean with these files' texts in place of, or beside, those that are there.
+
+        :raises HostError: containerd refuses it.
+        """
+        directory = tempfile.mkdtemp(prefix="zerocopy-rdma-")
+        try:
+            names: Dict[str, str] = {}
+            # Without a main file containerd has its defaults, as with an empty one.
+            view = {main: "version = 2\n", **{source.path: source.text for source in chain.sources}, **texts}
+            self._write(directory, main, view, names)
+            return self._dump(os.path.join(directory, names[main]), names)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def _write(self, directory: str, path: str, view: Dict[str, str], names: Dict[str, str]) -> None:
+        if path in names or path not in view:
+            return
+        names[path] = f"{len(names)}.toml"
+        document = Document(view[path], path)
+        children = []
+        for pattern in runtime_chain.imports(document, path):
+            children += sorted(name for name in view if runtime_chain.matches(pattern, name))
+        for child in children:
+            self._write(directory, child, view, names)
+        staged = [os.path.join(directory, names[child]) for child in children if child in names]
+        with open(os.path.join(directory, names[path]), "w", encoding="utf-8", errors="surrogateescape") as handle:
+            handle.write(_with_imports(view[path], document, staged))
+
+    def _dump(self, path: str, names: Dict[str, str]) -> Effective:
+        done = self._run([self._binary, "--config", path, "config", "dump"], timeout=60)
+        if done.rc != 0:
+            reason = done.reason
+            for real, name in names.items():
+                reason = reason.replace(os.path.join(os.path.dirname(path), name), real)
+            raise HostError(reason)
+        return Effective(Document(done.out, "containerd config dump").data, complete=True)
+
+
+def _with_imports(text: str, document: Document, paths: List[str]) -> str:
+    at = document.keys.get(("imports",))
+    if at is None:
+        return text
+    lines = text.splitlines(keepends=True)
+    rest = lines[at.last][at.column :]
+    return "".join([*lines[: at.first], f"imports = {quoted(paths)}{rest}", *lines[at.last + 1 :]])
+
+
+def check(before: Effective, after: Effective, keys: Sequence[Key]) -> None:
+    """Make sure that the new configuration is the old one with exactly these keys set.
+
+    :raises HostError: more or less than that differs.
+    """
+    wanted = {key.full(before.version): key.value for key in keys}
+    expected = runtime_chain.with_keys(before.data, wanted)
+    wrong = [
+        (path, old, new)
+        for path, old, new in runtime_chain.differences(expected, after.data)
+        # What is written without a key that was zero, false or empty means the same without it.
+        if path[0] not in ("imports", "version")
+        and (old or new is not None)
+        and not (path in wanted and same(old, new))
+    ]
+    if wrong:
+        listed = "; ".join(f"{'.'.join(path)} would be {new!r} instead of {old!r}" for path, old, new in wrong[:5])
+        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+        raise HostError(
+            f"containerd would not understand the new configuration as intended, so nothing is changed: {listed}{more}"
+        )

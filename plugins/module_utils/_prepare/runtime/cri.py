@@ -1,0 +1,235 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The one question to a gRPC service that needs no library: send a message, get a message, over a unix socket.
+
+HTTP/2 and gRPC as far as one unary call needs them: RFC 9113, RFC 7541 (literals only), and gRPC's PROTOCOL-HTTP2.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from dataclasses import dataclass
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+
+Field = Union[int, bytes]
+
+_DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW = 0, 1, 3, 4, 6, 7, 8
+_ACK = _END_STREAM = 1
+_END_HEADERS = 4
+_LARGE = 0x3FFFFFFF
+_NAMESPACE = [("containerd-namespace", "k8s.io")]
+
+
+@dataclass(frozen=True)
+class Image:
+    """``identity`` is the digest of the image's configuration, ``sha256:`` and 64 digits; ``names`` have a tag each."""
+
+    identity: str
+    names: Tuple[str, ...]
+
+
+def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+def _literal(text: str) -> bytes:
+    raw = text.encode()
+    if len(raw) < 127:
+        return bytes([len(raw)]) + raw
+    return bytes([127, (len(raw) - 127) & 0x7F | 0x80, (len(raw) - 127) >> 7]) + raw
+
+
+def _request(method: str, message: bytes, metadata: Sequence[Tuple[str, str]]) -> bytes:
+    headers = [(":method", "POST"), (":scheme", "http"), (":path", method), (":authority", "localhost")]
+    headers += [("content-type", "application/grpc"), ("te", "trailers"), *metadata]
+    block = b"".join(b"\0" + _literal(name) + _literal(value) for name, value in headers)
+    return (
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        + _frame(_SETTINGS, 0, 0, struct.pack(">HI", 4, _LARGE))
+        + _frame(_WINDOW, 0, 0, struct.pack(">I", _LARGE))
+        + _frame(_HEADERS, _END_HEADERS, 1, block)
+        + _frame(_DATA, _END_STREAM, 1, struct.pack(">BI", 0, len(message)) + message)
+    )
+
+
+def call(
+    path: str, method: str, message: bytes = b"", metadata: Sequence[Tuple[str, str]] = (), timeout: float = 10
+) -> bytes:
+    """The service's answer; ``timeout`` in seconds for each wait.
+
+    :raises HostError: nobody listens, or the service answers with an error.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(timeout)
+        try:
+            connection.connect(path)
+            connection.sendall(_request(method, message, metadata))
+            answer = _answer(connection)
+        except OSError as error:
+            raise HostError(f"{path} does not answer: {error.strerror or error}") from error
+    if len(answer) < 5:
+        raise HostError(f"{path} refuses {method}")
+    return answer[5 : 5 + struct.unpack(">I", answer[1:5])[0]]
+
+
+def _answer(connection: socket.socket) -> bytes:
+    collected = b""
+    while True:
+        head = _exactly(connection, 9)
+        length, kind, flags, stream = struct.unpack(">I", b"\0" + head[:3])[0], head[3], head[4], head[5:9]
+        payload = _exactly(connection, length)
+        if kind == _SETTINGS and not flags & _ACK:
+            connection.sendall(_frame(_SETTINGS, _ACK, 0, b""))
+        elif kind == _PING and not flags & _ACK:
+            connection.sendall(_frame(_PING, _ACK, 0, payload))
+        elif kind in (_RESET, _GOAWAY):
+            return collected
+        elif stream == b"\0\0\0\1":
+            if kind == _DATA:
+                collected += payload
+            if kind in (_DATA, _HEADERS) and flags & _END_STREAM:
+                return collected
+
+
+def _exactly(connection: socket.socket, length: int) -> bytes:
+    chunks: List[bytes] = []
+    while length:
+        chunk = connection.recv(min(length, 1 << 20))
+        if not chunk:
+            raise ConnectionResetError("connection closed")
+        chunks.append(chunk)
+        length -= len(chunk)
+    return b"".join(chunks)
+
+
+def fields(message: bytes) -> Iterator[Tuple[int, Field]]:
+    """Number and value of each field of a protobuf message; fixed-width fields as their bytes."""
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        kind = tag & 7
+        if kind == 0:
+            value, at = _varint(message, at)
+            yield tag >> 3, value
+            continue
+        if kind == 2:
+            length, at = _varint(message, at)
+        else:
+            length = {1: 8, 5: 4}[kind]
+        yield tag >> 3, message[at : at + length]
+        at += length
+
+
+def _varint(message: bytes, at: int) -> Tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        at += 1
+        shift += 7
+        if byte < 0x80:
+            return value, at
+
+
+def _submessages(message: bytes, number: int) -> Iterator[bytes]:
+    return (value for key, value in fields(message) if key == number and isinstance(value, bytes))
+
+
+def _text(message: bytes, number: int) -> str:
+    return next((value.decode("utf-8", "replace") for value in _submessages(message, number)), "")
+
+
+def version(path: str, timeout: float = 10) -> str:
+    """Name and version of the runtime, as its CRI says.
+
+    :raises HostError: the CRI does not answer (yet).
+    """
+    answer = call(path, "/runtime.v1.RuntimeService/Version", timeout=timeout)
+    return f"{_text(answer, 2)} {_text(answer, 3)}"
+
+
+def sandboxes(path: str) -> List[str]:
+    """Ids of all pod sandboxes that the CRI knows, in any state.
+
+    :raises HostError: the CRI does not answer.
+    """
+    answer = call(path, "/runtime.v1.RuntimeService/ListPodSandbox")
+    return [_text(item, 1) for item in _submessages(answer, 1)]
+
+
+def stored_sandboxes(path: str) -> List[str]:
+    """Ids in the sandbox store of containerd 2; 1.7 keeps none there.
+
+    :raises HostError: containerd does not answer.
+    """
+    answer = call(path, "/containerd.services.sandbox.v1.Store/List", metadata=_NAMESPACE)
+    return [_text(item, 1) for item in _submessages(answer, 1)]
+
+
+def sandbox_records(path: str) -> Dict[str, str]:
+    """Id and sandbox name of every sandbox record in containerd's own store, whether the CRI knows it or not.
+
+    Numbers of fields are those of containerd's ``api/services/containers/v1``; the name is in the JSON that the CRI
+    plugin keeps as an extension of the record.
+
+    :raises HostError: containerd does not answer.
+    """
+    wanted = b'labels."io.cri-containerd.kind"==sandbox'
+    request = b"\x0a" + bytes([len(wanted)]) + wanted
+    answer = call(
+        path, "/containerd.services.containers.v1.Containers/List", request, [("containerd-namespace", "k8s.io")]
+    )
+    records = {}
+    for container in _submessages(answer, 1):
+        for extension in _submessages(container, 10):
+            if _text(extension, 1) != "io.cri-containerd.sandbox.metadata":
+                continue
+            try:
+                kept = json.loads(_text(next(_submessages(extension, 2)), 2))
+                records[_text(container, 1)] = str(kept["Metadata"]["Name"])
+            except (ValueError, KeyError, TypeError, StopIteration):
+                continue
+    return records
+
+
+def image(path: str, name: str) -> Optional[Image]:
+    """The image of that name or identity, or ``None`` when the CRI has none.
+
+    :raises HostError: the CRI does not answer.
+    """
+    answer = call(path, "/runtime.v1.ImageService/ImageStatus", _image_spec(name))
+    for found in _submessages(answer, 1):
+        names = tuple(value.decode("utf-8", "replace") for value in _submessages(found, 2))
+        # CRI-O leaves the algorithm out.
+        return Image("sha256:" + _text(found, 1).rpartition(":")[2], names)
+    return None
+
+
+def remove_image(path: str, name: str) -> None:
+    """Remove the image under all its names; fine when there is none.
+
+    :raises HostError: the CRI does not answer, or refuses.
+    """
+    call(path, "/runtime.v1.ImageService/RemoveImage", _image_spec(name), timeout=60)
+
+
+def _image_spec(name: str) -> bytes:
+    """A request with an ``ImageSpec`` as its first field, whose first field is the name."""
+    return _nested(_nested(name.encode()))
+
+
+def _nested(value: bytes) -> bytes:
+    """A protobuf message with this as its field number 1."""
+    length, head = len(value), bytearray(b"\x0a")
+    while length > 0x7F:
+        head.append(length & 0x7F | 0x80)
+        length >>= 7
+    return bytes(head) + bytes([length]) + value

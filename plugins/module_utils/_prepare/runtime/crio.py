@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""The files of CRI-O as they should be: drop-ins in its own directory, which a later file overrides key by key."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import Any, Dict, List, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import OURS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import (
+    Parts,
+    Plan,
+    unit_dropin,
+    unit_limit,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import NRI, Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import (
+    Document,
+    Path,
+    header,
+    lookup,
+    quoted,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import UNLIMITED, same
+
+_NRI: Path = ("crio", "nri")
+_ULIMITS: Path = ("crio", "runtime", "default_ulimits")
+_HEAD = "# Written by the Ansible collection zerocopy.rdma; changes here are undone by its next run.\n"
+
+
+def make(files: Files, layout: Layout, parts: Parts, binary: str, run: Runner) -> Plan:
+    """Plan for all ``parts``.
+
+    :raises HostError: a file is broken, or one that CRI-O reads after ours says something else.
+    """
+    names = [name for name in files.names(layout.dropins) if not name.startswith((".", OURS))]
+    paths = [layout.main, *(f"{layout.dropins}/{name}" for name in names)]
+    if files.live:
+        _accepted(files, layout, binary, run, {}, "CRI-O refuses its present configuration, so nothing is changed")
+    documents = {path: Document(files.text(path) or "", path) for path in paths}
+    before: Dict[str, Any] = {}
+    for document in documents.values():
+        before = chain.overlaid(before, document.data)
+    wanted = _wanted(parts, before)
+    texts: Dict[str, str] = {}
+    for part, keys in wanted.items():
+        path = f"{layout.dropins}/{OURS}{part}.conf"
+        _not_overridden(path, documents, keys)
+        tables: Dict[Path, List[str]] = {}
+        for key, value in keys:
+            tables.setdefault(key[:-1], []).append(f"{key[-1]} = {quoted(value)}\n")
+        texts[path] = _HEAD + "".join("\n" + header(table) + "\n" + "".join(rows) for table, rows in tables.items())
+    if files.live and texts:
+        _accepted(files, layout, binary, run, texts, "CRI-O refuses the new configuration, so nothing is changed")
+    after = before
+    for keys in wanted.values():
+        after = chain.with_keys(after, dict(keys))
+    plan = Plan(before=_effective(before), effective=_effective(after))
+    plan.wanted = [File(path, text) for path, text in texts.items()]
+    if "memlock" in parts:
+        plan.wanted.append(File(unit_dropin(layout), unit_limit(int(parts["memlock"]["limit"]))))
+    plan.files = [*paths, *(file.path for file in plan.wanted)]
+    plan.globs = [f"{layout.dropins}/*"]
+    return plan
+
+
+def _wanted(parts: Parts, before: Dict[str, Any]) -> Dict[str, List[Tuple[Path, Any]]]:
+    wanted: Dict[str, List[Tuple[Path, Any]]] = {}
+    if "nri" in parts:
+        if parts["nri"]["validator"] == "true":
+            raise HostError("validator: this module does not set CRI-O's NRI validator: use 'auto' or 'false'")
+        wanted["nri"] = [
+            ((*_NRI, "enable_nri"), True),
+            ((*_NRI, "nri_plugin_registration_timeout"), parts["nri"]["registration_timeout"]),
+            ((*_NRI, "nri_plugin_request_timeout"), parts["nri"]["request_timeout"]),
+        ]
+    if "memlock" in parts:
+        limit = int(parts["memlock"]["limit"])
+        value = "-1" if limit == UNLIMITED else str(limit)
+        # The list is replaced as a whole, so what others put there goes along.
+        others = lookup(before, _ULIMITS, [])
+        kept = [entry for entry in others if not str(entry).startswith("memlock=")]
+        wanted["memlock"] = [(_ULIMITS, [*kept, f"memlock={value}:{value}"])]
+    return wanted
+
+
+def _not_overridden(path: str, documents: Dict[str, Document], keys: List[Tuple[Path, Any]]) -> None:
+    for other, document in documents.items():
+        for key, value in keys:
+            found = document.get(key)
+            later = os.path.dirname(other) == os.path.dirname(path) and other > path
+            if later and found is not None and not same(found, value):
+                raise HostError(
+                    f"{other} is read after {path} and sets {'.'.join(key)} to {quoted(found)}, wanted is"
+                    f" {quoted(value)}: change or remove it there"
+                )
+
+
+def _effective(data: Dict[str, Any]) -> Effective:
+    """CRI-O's settings by the names that containerd has for them."""
+    nri = lookup(data, _NRI, {})
+    section = {
+        "disable": not nri.get("enable_nri", True),
+        "socket_path": nri.get("nri_listen", ""),
+        "plugin_request_timeout": nri.get("nri_plugin_request_timeout", ""),
+        "plugin_registration_timeout": nri.get("nri_plugin_registration_timeout", ""),
+    }
+    return Effective({"version": 0, NRI[0]: {NRI[1]: section}}, complete=True)
+
+
+def _accepted(files: Files, layout: Layout, binary: str, run: Runner, texts: Dict[str, str], refusal: str) -> None:
+    """Let CRI-O read its files with ours among them; our old ones are left out."""
+    directory = tempfile.mkdtemp(prefix="zerocopy-rdma-")
+    try:
+        names = [name for name in files.names(layout.dropins) if not name.startswith((".", OURS))]
+        for path in sorted({*(f"{layout.dropins}/{name}" for name in names), *texts}):
+            text = texts.get(path) or files.text(path) or ""
+            target = os.path.join(directory, os.path.basename(path))
+            with open(target, "w", encoding="utf-8", errors="surrogateescape") as handle:
+                handle.write(text)
+        main = ["--config", layout.main] if files.exists(layout.main) else []
+        done = run([binary, *main, "--config-dir", directory, "config"], timeout=60)
+        if done.rc != 0:
+            raise HostError(f"{refusal}: {done.reason.replace(directory, layout.dropins)}")
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Sandbox records that failed NRI attaches leave in containerd 2, and their removal.
+
+The next start of containerd stops at the first record whose name another one has ("failed to reserve sandbox name"),
+again and again; a record alone is adopted as a ready pod that has no NIC. The CRI does not list such records, and the
+sandbox store does not have them, which is how they are told from pods. containerd 1.7 leaves none.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import List
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import nanoseconds
+
+SYMPTOM = "failed to reserve sandbox name"
+_RECOVERY = "/run/zerocopy-rdma-recovery.toml"
+_OVERRIDE = "/run/systemd/system/{}.d/90-zerocopy-rdma-recovery.conf"
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A record and the sandbox name it holds (pod, namespace, uid and attempt, joined by underscores)."""
+
+    identity: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.identity[:12]})"
+
+
+def now(socket: str, config_version: int) -> List[Leak]:
+    """Records that no pod belongs to at this moment; an attach on its way looks the same.
+
+    :raises HostError: containerd does not answer.
+    """
+    records = cri.sandbox_records(socket)
+    if not records:
+        return []
+    if config_version > 2:
+        known = cri.stored_sandboxes(socket)
+    else:
+        # 1.7 has no sandbox store; there only a name held twice would be wrong.
+        names = list(records.values())
+        known = [identity for identity, name in records.items() if names.count(name) == 1]
+        known += cri.sandboxes(socket)
+    return [Leak(identity, name) for identity, name in sorted(records.items()) if identity not in known]
+
+
+def find(layout: Layout, effective: Effective) -> List[Leak]:
+    """Records that no pod belongs to, of a containerd that answers: they outlast the time NRI gives a plugin.
+
+    :raises HostError: containerd does not answer.
+    """
+    leaks = now(layout.socket, effective.version)
+    grace = (nanoseconds(effective.get("nri", ("plugin_request_timeout",))) or 2 * 10**9) / 1e9 + 1
+    deadline = time.monotonic() + grace
+    while leaks and time.monotonic() < deadline:
+        time.sleep(0.5)
+        again = set(now(layout.socket, effective.version))
+        leaks = [leak for leak in leaks if leak in again]
+    return leaks
+
+
+def danger(leaks: List[Leak]) -> str:
+    """What they will do, and the way out."""
+    return (
+        f"{len(leaks)} sandbox record(s) that failed NRI attaches left behind would make containerd fail at every"
+        " start, or come back as pods without their NIC (containerd issue 13609):"
+        f" {', '.join(map(str, leaks))}. Set recover_sandboxes (role: rdma_runtime_recover_sandboxes) to have them"
+        " removed; pods that run are not touched"
+    )
+
+
+def remove(layout: Layout, leaks: List[Leak], run: Runner) -> None:
+    """Remove leaked records and the pause process that some still have.
+
+    :raises HostError: containerd keeps one.
+    """
+    ctr = [*layout.ctr, "-a", layout.socket, "-n", "k8s.io"]
+    for leak in leaks:
+        # Fails for a record without a task, which is the state after a reboot.
+        run([*ctr, "tasks", "rm", "--force", leak.identity], timeout=60)
+        must(run([*ctr, "containers", "rm", leak.identity], timeout=60), f"sandbox record {leak} cannot be removed")
+
+
+def recover_stopped(files: Files, layout: Layout, effective: Effective, run: Runner) -> List[Leak]:
+    """Clear the records of a containerd that cannot start because of them: it runs once without its CRI.
+
+    :raises HostError: it does not start even so.
+    """
+    if layout.generated:
+        raise HostError(
+            f"{layout.unit} cannot start because of sandbox records without a pod ({SYMPTOM!r}). It starts its"
+            " containerd itself, so this is not repaired here: start that containerd by hand with its CRI disabled and"
+            " remove the records whose ids 'ctr -n k8s.io sandboxes ls' does not list"
+        )
+    binary = next((path for path in layout.binaries if files.exists(path)), layout.binaries[0])
+    version = effective.version
+    override = _OVERRIDE.format(layout.unit)
+    disabled = '["io.containerd.grpc.v1.cri"]'
+    imports = f'imports = ["{layout.main}"]\n' if files.exists(layout.main) else ""
+    _write(files, _RECOVERY, f"version = {version}\n{imports}disabled_plugins = {disabled}\n")
+    _write(files, override, f"[Service]\nExecStart=\nExecStart={binary} --config {_RECOVERY}\n")
+    try:
+        must(run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
+        must(run(["systemctl", "restart", layout.unit], timeout=120), f"{layout.unit} does not start without its CRI")
+        leaks = now(layout.socket, effective.version)
+        remove(layout, leaks, run)
+    finally:
+        undo(files, layout, run)
+    return leaks
+
+
+def undo(files: Files, layout: Layout, run: Runner) -> bool:
+    """Put the unit back after a recovery, also one that was killed; true when there was something to put back."""
+    override = _OVERRIDE.format(layout.unit)
+    found = [path for path in (override, _RECOVERY) if files.exists(path)]
+    for path in found:
+        files.remove(path)
+    if found:
+        files.remove_empty_directory(override.rpartition("/")[0])
+        must(run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
+    return bool(found)
+
+
+def _write(files: Files, path: str, text: str) -> None:
+
+    files.write(path, Stored(text.encode(), 0o644, 0, 0))

@@ -1,0 +1,293 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""One run that has something to plan: see ``converge``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any, Dict, List, Optional, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import containerd, nri_socket, records
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.ask import Asker
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import OURS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import Plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import (
+    Outcome,
+    Request,
+    digest,
+    running,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout, configured
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
+
+
+class Run:
+    """One module call; ``execute`` runs the node's tools."""
+
+    def __init__(self, request: Request, files: Files, layout: Layout, ledger: Ledger, execute: Runner = run) -> None:
+        self._request = request
+        self._files = files
+        self._ledger = ledger
+        self._execute = execute
+        self._service = Service(files, layout, execute)
+        self._daemon = self._service.daemon() if files.live else None
+        self._layout = configured(layout, self._daemon)
+        self._service.layout = self._layout
+        self._binary = self._find_binary() if files.live else ""
+        self._parts: Dict[str, Dict[str, Any]] = dict(ledger.notes.get("parts", {}))
+        parts = {**self._parts, **request.parts}
+        self._parts = {part: options for part, options in parts.items() if options is not None}
+
+    def outcome(self) -> Outcome:
+        if self._files.live and not self._request.check:
+            self._finish_recovery()
+        plan = self._plan()
+        changes = self._ledger.compare(plan.wanted)
+        outcome = Outcome(
+            [change.change for change in changes if change.before != change.after],
+            [change.texts for change in changes if change.before != change.after],
+            warnings=list(self._ledger.warnings),
+        )
+        for part, options in self._request.parts.items():
+            outcome.facts.update(self._facts(plan, part) if options else {})
+            outcome.warnings += plan.warnings.get(part, [])
+        needed = self._files.live and self._restart_needed(plan, changes)
+        now = needed and self._request.restart
+        leaks = self._leaks(plan, outcome, now) if now or self._daemon else []
+        if self._request.recover:
+            outcome.changes += [Change("sandbox_record", str(leak), "left behind", "absent") for leak in leaks]
+        elif leaks:
+            outcome.facts["sandbox_records"] = [str(leak) for leak in leaks]
+            outcome.warnings.append(records.danger(leaks))
+        if now:
+            outcome.changes.append(Change("service", self._layout.unit, "running", "restarted"))
+        outcome.facts.update(restarted=now, restart_pending=needed and not now)
+        if not self._request.check:
+            self._apply(changes)
+            if leaks and self._request.recover:
+                records.remove(self._layout, leaks, self._execute)
+                outcome.facts["sandbox_records_removed"] = [str(leak) for leak in leaks]
+            if now:
+                self._restart(plan, outcome)
+            elif not needed:
+                self._ledger.notes.pop("pending", None)
+            self._remember(plan)
+        outcome.facts.update(running(self._request, self._files))
+        return outcome
+
+    def _finish_recovery(self) -> None:
+        """A recovery that was killed leaves a containerd without CRI, until it is started as usual."""
+        if records.undo(self._files, self._layout, self._execute):
+            # Whether it starts is seen by what follows, which can also recover it.
+            self._execute(["systemctl", "restart", self._layout.unit], timeout=300)
+
+    def _find_binary(self) -> str:
+        if self._daemon:
+            try:
+                path = os.readlink(f"/proc/{self._daemon.pid}/exe").replace(" (deleted)", "")
+                if os.path.exists(path):
+                    return path
+            except OSError:
+                pass
+        found = [path for path in self._layout.binaries if os.path.exists(path)]
+        path = found[0] if found else shutil.which(self._layout.process) or ""
+        if not path:
+            raise HostError(f"runtime: {self._layout.process} is not installed (looked for {self._layout.binaries[0]})")
+        return path
+
+    def _plan(self) -> Plan:
+        if self._layout.flavour == "crio":
+            from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import crio
+
+            return crio.make(self._files, self._layout, self._parts, self._binary, self._execute)
+        asker = Asker(self._binary, self._execute) if self._files.live else None
+        known = self._ledger.known
+        return containerd.make(self._files, self._layout, self._parts, known, asker, self._execute)
+
+    def _facts(self, plan: Plan, part: str) -> Dict[str, Any]:
+        effective = plan.effective
+        facts: Dict[str, Any] = {
+            "runtime": self._layout.flavour,
+            "unit": self._layout.unit,
+            "config_version": effective.version or None,
+        }
+        if part == "nri":
+            facts["nri"] = {
+                "enabled": effective.nri_enabled,
+                "socket": effective.nri_socket,
+                "request_timeout": effective.get("nri", ("plugin_request_timeout",)),
+                "registration_timeout": effective.get("nri", ("plugin_registration_timeout",)),
+                "validator": bool(effective.get("nri", ("default_validator", "enable"))),
+            }
+        else:
+            facts["handlers"] = plan.handlers
+        return facts
+
+    def _restart_needed(self, plan: Plan, changes: List[FileChange]) -> bool:
+        state = self._service.state()
+        if not state.wanted:
+            return False
+        if plan.differs or any(_read_at_start_only(change.path) for change in changes):
+            return True
+        if state.failed:
+            return True
+        pending = self._ledger.notes.get("pending")
+        if pending is not None:
+            return self._daemon is None or self._daemon.identity == pending["daemon"]
+        if self._daemon is None or not self._parts:
+            return False
+        if plan.effective.nri_enabled and not nri_socket.listening(self._files, plan.effective.nri_socket):
+            return True
+        return "seen" not in self._ledger.notes and self._newest(plan) > self._daemon.started
+
+    def _newest(self, plan: Plan) -> float:
+        times = [0.0]
+        for path in plan.files:
+            try:
+                times.append(os.stat(path).st_mtime)
+            except OSError:
+                continue
+        return max(times)
+
+    def _leaks(self, plan: Plan, outcome: Outcome, restart: bool) -> List[records.Leak]:
+        """What would keep the runtime from starting, now or at the next boot.
+
+        :raises HostError: it is to be restarted, and would not start.
+        """
+        if self._layout.flavour == "crio":
+            return []
+        try:
+            leaks = records.find(self._layout, plan.before)
+        except HostError as error:
+            if not restart:
+                return []
+            said = self._service.journal()
+            if records.SYMPTOM in said:
+                self._recover_stopped(plan, outcome)
+                return []
+            if "pending" not in self._ledger.notes:
+                raise HostError(f"{self._layout.unit} is broken before any change ({error}): {said}") from error
+            return []
+        if restart and leaks and not self._request.recover:
+            raise HostError(f"{self._layout.unit} is not restarted: {records.danger(leaks)}")
+        return leaks
+
+    def _recover_stopped(self, plan: Plan, outcome: Outcome) -> None:
+        if not self._request.recover:
+            raise HostError(
+                f"{self._layout.unit} cannot start: sandbox records that failed NRI attaches left behind share a name"
+                f" (containerd issue 13609): {self._service.journal()}. Set recover_sandboxes"
+                " (role: rdma_runtime_recover_sandboxes) to have them removed; pods that run are not touched"
+            )
+        if not self._request.check:
+            gone = records.recover_stopped(self._files, self._layout, plan.before, self._execute)
+            outcome.facts["sandbox_records_removed"] = [str(leak) for leak in gone]
+
+    def _apply(self, changes: List[FileChange]) -> None:
+        notes = self._ledger.notes
+        if changes and self._files.live:
+            pending = notes.setdefault(
+                "pending", {"files": {}, "known": self._ledger.known, "parts": notes.get("parts", {})}
+            )
+            for change in changes:
+                pending["files"].setdefault(change.path, _kept(change.before))
+            pending["daemon"] = self._daemon.identity if self._daemon else ""
+        notes["parts"] = self._parts
+        notes.pop("seen", None)
+        self._ledger.apply(sorted(changes, key=_order))
+        self._ledger.save()
+
+    def _restart(self, plan: Plan, outcome: Outcome) -> None:
+        # The socket of the configuration that runs now; the new one may have another.
+        before = nri_socket.connected(self._files, plan.before.nri_socket)
+        try:
+            self._service.restart()
+            outcome.facts["version"] = self._service.await_ready(plan.effective)
+            if self._layout.generated and self._plan().differs:
+                raise HostError(f"{self._layout.unit} was restarted but did not take over its template")
+        except HostError as error:
+            raise HostError(f"{error}. {self._roll_back(plan)}") from error
+        self._ledger.notes.pop("pending", None)
+        self._ledger.save()
+        missing = self._service.await_plugins(plan.effective, before, self._request.await_plugins) if before else 0
+        outcome.facts["plugins_missing"] = missing
+        if missing:
+            outcome.warnings.append(
+                f"{missing} of {before} NRI plugin(s) that were connected before the restart of {self._layout.unit} did"
+                f" not come back within {self._request.await_plugins:g} s; pods get no devices from them until they do"
+            )
+
+    def _roll_back(self, plan: Plan) -> str:
+        pending: Optional[Dict[str, Any]] = self._ledger.notes.get("pending")
+        if pending is None:
+            return "No file was changed, so there is nothing to put back"
+        changes = [
+            FileChange(path, self._files.stored(path), _unkept(kept), keep=path in pending["known"])
+            for path, kept in sorted(pending["files"].items())
+        ]
+        self._ledger.apply(changes)
+        self._ledger.notes["parts"] = pending["parts"]
+        self._ledger.save()
+        try:
+            self._service.restart()
+            self._service.await_ready(plan.before)
+        except HostError as error:
+            return f"The files from before were put back, but: {error}"
+        self._ledger.notes.pop("pending", None)
+        self._forget_if_empty()
+        self._ledger.save()
+        return f"The files from before were put back and {self._layout.unit} runs with them again"
+
+    def _remember(self, plan: Plan) -> None:
+        notes = self._ledger.notes
+        if "pending" not in notes and self._parts:
+            nri = plan.effective.nri_enabled and "nri" in self._parts
+            notes["seen"] = {
+                "unit": self._layout.unit,
+                "files": sorted(set(plan.files)),
+                "globs": plan.globs,
+                "binary": self._binary,
+                "nri_socket": plan.effective.nri_socket if nri else "",
+                "digest": digest(self._files, plan.files, plan.globs, self._binary),
+                "facts": {part: self._facts(plan, part) for part in self._parts},
+                "warnings": plan.warnings,
+            }
+        self._forget_if_empty()
+        self._ledger.save()
+
+    def _forget_if_empty(self) -> None:
+        if not self._ledger.notes.get("parts") and "pending" not in self._ledger.notes:
+            self._ledger.notes.clear()
+
+
+def _kept(stored: Optional[Stored]) -> Optional[Dict[str, Any]]:
+    if stored is None:
+        return None
+    content = stored.content.decode("utf-8", "surrogateescape")
+    return {"content": content, "owner": [stored.mode, stored.uid, stored.gid]}
+
+
+def _unkept(kept: Optional[Dict[str, Any]]) -> Optional[Stored]:
+    return None if kept is None else Stored(kept["content"].encode("utf-8", "surrogateescape"), *kept["owner"])
+
+
+def _order(change: FileChange) -> Tuple[bool, int]:
+    """What is named in another file is written before it and removed after it, so no name is ever without its file."""
+    name = os.path.basename(change.path)
+    rank = 0 if name.startswith(containerd.SPEC) else 1 if name.startswith(OURS) else 2
+    return (True, -rank) if change.after is None else (False, rank)
+
+
+def _read_at_start_only(path: str) -> bool:
+    """Files whose content is no part of what ``config dump`` prints."""
+    name = os.path.basename(path)
+    return name.startswith(containerd.SPEC) or name.endswith((".conf", ".tmpl"))

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Restarting a container runtime and knowing that it is back."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from typing import Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri, nri_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import (
+    Daemon,
+    Layout,
+    configured,
+    daemon,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
+
+# A server under load needs seconds, a node that has to load hundreds of shims longer.
+_DEADLINE = 120.0
+_NRI_DEADLINE = 10.0
+_INTERVAL = 0.2
+_GRAVE = re.compile(r"level=(?:fatal|panic)|^containerd: |^panic: ")
+_QUOTED = re.compile(r'(?:msg|error)="((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class State:
+    """What systemd says of a unit."""
+
+    active: str
+    # Given up by systemd, or between two attempts.
+    failed: bool
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it runs or should run; an administrator's ``stop`` leaves it inactive."""
+        return self.active in ("active", "activating", "reloading", "failed")
+
+
+class Service:
+    """One runtime's unit on this machine."""
+
+    def __init__(self, files: Files, layout: Layout, run: Runner) -> None:
+        self._files = files
+        self._run = run
+        self.layout = layout
+
+    def daemon(self) -> Optional[Daemon]:
+        return daemon(self._files, self.layout)
+
+    def state(self) -> State:
+        """What systemd says; a unit that is just starting, as after a boot, is waited for."""
+        end = time.monotonic() + _DEADLINE
+        while True:
+            done = self._run(["systemctl", "show", "--property=ActiveState,SubState", self.layout.unit])
+            said = dict(line.split("=", 1) for line in must(done, "systemctl show").splitlines() if "=" in line)
+            active, sub = said.get("ActiveState", ""), said.get("SubState", "")
+            if not sub.startswith(("start", "reload")) or time.monotonic() > end:
+                return State(active, active == "failed" or sub == "auto-restart")
+            time.sleep(_INTERVAL)
+
+    def journal(self, lines: int = 100) -> str:
+        """What the unit said last: its grave errors, or else its last lines."""
+        unit = f"--unit={self.layout.unit}"
+        done = self._run(["journalctl", "--no-pager", "--output=cat", f"--lines={lines}", unit])
+        said = [line for line in done.out.splitlines() if line.strip()]
+        grave = [line for line in said if _GRAVE.search(line)]
+        return " | ".join(map(_short, grave[-1:] or said[-3:])) or "nothing in its journal"
+
+    def restart(self) -> None:
+        """:raises HostError: systemd says that it does not start."""
+        must(self._run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
+        # After quick failures systemd would otherwise refuse to start it at all.
+        self._run(["systemctl", "reset-failed", self.layout.unit])
+        done = self._run(["systemctl", "restart", self.layout.unit], timeout=300)
+        if done.rc != 0:
+            raise HostError(f"{self.layout.unit} does not start: {self.journal()}")
+
+    def await_ready(self, effective: Effective, deadline: float = _DEADLINE) -> str:
+        """Wait until the CRI answers and, where NRI is on, its socket accepts; returns the runtime's own version.
+
+        :raises HostError: that does not come true within ``deadline`` seconds.
+        """
+        end = time.monotonic() + deadline
+        answered = False
+        while True:
+            reason = ""
+            try:
+                version = cri.version(configured(self.layout, self.daemon()).socket, timeout=5)
+                # NRI starts before the CRI, so now it is there or never.
+                end = end if answered else min(end, time.monotonic() + _NRI_DEADLINE)
+                answered = True
+            except HostError as error:
+                reason = str(error)
+            if not reason and effective.nri_enabled and not nri_socket.accepts(effective.nri_socket):
+                reason = f"nobody accepts connections at {effective.nri_socket}"
+            if not reason:
+                return version
+            if time.monotonic() > end:
+                raise HostError(f"{self.layout.unit} was restarted but is not ready ({reason}): {self.journal()}")
+            if self.state().active == "failed":
+                raise HostError(f"{self.layout.unit} does not stay up: {self.journal()}")
+            time.sleep(_INTERVAL)
+
+    def await_plugins(self, effective: Effective, before: int, seconds: float) -> int:
+        """Wait for the NRI plugins that were connected before; returns how many are missing after ``seconds``."""
+        end = time.monotonic() + seconds
+        while True:
+            missing = before - nri_socket.connected(self._files, effective.nri_socket)
+            if missing <= 0 or time.monotonic() > end:
+                return max(missing, 0)
+            time.sleep(_INTERVAL)
+
+
+def _short(line: str) -> str:
+    """Message and error of one of containerd's log lines, without the quoting."""
+    parts = _QUOTED.findall(line)
+    return ": ".join(parts).replace('\\"', "'") if parts else line
