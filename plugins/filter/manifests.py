@@ -42,8 +42,8 @@ from typing import Any, Callable, Dict, List
 import yaml
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._manifests import ordered
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.manifests import ordered
 
 
 class _Dumper(yaml.SafeDumper):

@@ -178,10 +178,10 @@ names:
 
 from typing import Any, Dict
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._converge import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._module import run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._plan import Request
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.converge import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import Request
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:

@@ -49,10 +49,10 @@ nodes:
 
 from typing import Any, Dict
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._labels import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._module import run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.nodes import converge
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:

@@ -155,18 +155,19 @@ in_use:
 from dataclasses import asdict
 from typing import Any, Dict
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _dra_version, _probe_run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import ACCEPT, Api
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._module import run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _probe_run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._probe import Probe, Recipe
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import dra_version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
     params = module.params
     api = Api([client.get("/api", accept=ACCEPT), client.get("/apis", accept=ACCEPT)])
-    version = _dra_version.negotiate(api.versions(_dra_version.GROUP), lambda: client.get("/version"))
-    before = _probe_run.in_use(client, f"/apis/{_dra_version.GROUP}/{version}")
+    version = dra_version.negotiate(api.versions(dra_version.GROUP), lambda: client.get("/version"))
+    before = _probe_run.in_use(client, f"/apis/{dra_version.GROUP}/{version}")
     if module.check_mode:
         return {"changed": False, "pods": [], "in_use": before}
     recipe = Recipe(

@@ -185,9 +185,9 @@ differences:
 
 from typing import Any, Dict
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._module import run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._slice_info import SUBSETS, Request, info
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.info import SUBSETS, Request, info
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:

@@ -11,10 +11,10 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _dra_version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import dra_version
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
     Fleet,
     Object,
@@ -167,7 +167,7 @@ def test_older_versions_of_the_api_take_what_is_planned(
         objects += found.objects[1 if number else 0 :]
     claim = {"name": "prefill", "host": "lab-01", "rail": 0, "address": "10.0.0.1/24"}
     objects += plan({"lab-01": facts_of("lab-01")}, rdma_claims_claims=[claim]).objects[1:]
-    items = [_dra_version.converted(one, api) for one in objects]
+    items = [dra_version.converted(one, api) for one in objects]
     assert {one["apiVersion"] for one in items} == {f"resource.k8s.io/{api}"}
     command = [str(plane.kubectl), "--kubeconfig", str(plane.kubeconfig), "create", "--dry-run=server"]
     done = subprocess.run(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Object
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
 
 LABEL = "zerocopy.rdma/probe"
 CLAIM = "rdma"

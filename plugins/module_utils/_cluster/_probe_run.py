@@ -16,9 +16,6 @@ import time
 from datetime import datetime
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import Resource
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Key, Object, listed, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._probe import (
     LABEL,
     Probe,
@@ -28,8 +25,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._probe impo
     manifest,
     over,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._wait import gone, pod_trouble, until
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Key, Object, listed, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import gone, pod_trouble, until
 
 _PODS = Resource("", "v1", "Pod", "pods", True, frozenset())
 _OURS = {"labelSelector": LABEL}

@@ -12,7 +12,7 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._content_hash import hashed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 _LONGEST = 40

@@ -9,9 +9,9 @@ from typing import Any, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._applyset import TOOL, VERSION, Parent
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import GroupKind
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import TOOL, VERSION, Parent
 
 PARENT = Parent("my-set", "test")
 

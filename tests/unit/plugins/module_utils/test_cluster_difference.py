@@ -6,8 +6,8 @@ from __future__ import annotations
 import copy
 from typing import Any, Dict
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._difference import difference, same
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import difference, same
 
 FIELDS: Dict[str, Any] = {"f:data": {"f:a": {}}}
 

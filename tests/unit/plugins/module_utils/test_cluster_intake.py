@@ -9,13 +9,13 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import Api
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._applyset import PART_OF, Parent
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._dra_version import converted, negotiate
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._intake import Wanted, intake
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import GroupKind
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._order import rank
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import converted, negotiate
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import Wanted, intake
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.order import rank
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 
 PARENT = Parent("set", "kube-system")
 RELEASES = {release: {"major": "1", "minor": release} for release in ("31", "32", "33+", "36")}

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._managed import unchanged
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.managed import unchanged
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "cluster"
 Change = Callable[[Dict[str, Any]], Any]

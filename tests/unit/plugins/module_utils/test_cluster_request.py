@@ -15,9 +15,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import pytest
 import urllib3
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _request
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import THREADS, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import THREADS, Client
 
 # Status, headers and body of an answer; None closes the connection without one.
 Reply = Optional[Tuple[int, Dict[str, str], Any]]
@@ -134,7 +134,7 @@ def test_the_server_says_how_long_to_wait(server: Server, client: Client) -> Non
 
 
 def test_patience_ends(server: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_request, "PATIENCE", 0.2)
+    monkeypatch.setattr(request, "PATIENCE", 0.2)
     server.replies = [status(503, "still down")] * 10
     with pytest.raises(ClusterError, match=r"^still down \(tried for 0 s: GET /x\)$"):
         client.get("/x")

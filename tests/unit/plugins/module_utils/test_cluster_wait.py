@@ -9,8 +9,8 @@ from typing import Any, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import GroupKind
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._wait import State, pod_trouble, state
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import State, pod_trouble, state
 
 READY = State(True, "ready")
 

@@ -25,8 +25,8 @@ except ImportError:
     # It comes with the kubernetes library, whose absence is reported elsewhere.
     HTTPError = OSError  # type: ignore[misc, assignment]
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Object
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
 
 THREADS = 8
 # Seconds for which one request is repeated: a kube-apiserver of kubeadm restarts in about half of it.

@@ -11,10 +11,10 @@ from __future__ import annotations
 import time
 from typing import Set
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import metadata
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 
 _AGAIN_SECONDS = 0.5
 _OF_DRANET = {"fieldSelector": f"spec.driver={model.DRANET}"}

@@ -11,8 +11,8 @@ from __future__ import annotations
 import copy
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _content_hash, _order
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import GroupKind, split_version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, split_version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import content_hash, order
 
 
 def ordered(objects: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
@@ -21,9 +21,9 @@ def ordered(objects: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
     for item in objects:
         one: Dict[str, Any] = copy.deepcopy(dict(item))
         kind = GroupKind(split_version(one["apiVersion"])[0], one["kind"])
-        if kind in _content_hash.REFERENCES:
+        if kind in content_hash.REFERENCES:
             meta = one["metadata"]
-            meta["labels"] = {**(meta.get("labels") or {}), _content_hash.ALIAS: meta["name"]}
-            meta["name"] = _content_hash.hashed(meta["name"], one.get("spec"))
-        found.append((_order.rank(kind), one))
+            meta["labels"] = {**(meta.get("labels") or {}), content_hash.ALIAS: meta["name"]}
+            meta["name"] = content_hash.hashed(meta["name"], one.get("spec"))
+        found.append((order.rank(kind), one))
     return [one for _rank, one in sorted(found, key=lambda entry: entry[0])]

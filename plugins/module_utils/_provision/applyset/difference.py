@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._managed import applied_by
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Key, Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Key, Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.managed import applied_by
 
 _NOISE = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 

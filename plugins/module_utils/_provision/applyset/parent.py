@@ -18,8 +18,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import FrozenSet, Iterable, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import GroupKind, Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
 
 PART_OF = "applyset.kubernetes.io/part-of"
 _ID = "applyset.kubernetes.io/id"

@@ -11,18 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _content_hash, _dra_version
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import Api, Resource
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._applyset import PART_OF, Parent
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._content_hash import ALIAS, REFERENCES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import dra_version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api, Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     GroupKind,
     Key,
     Object,
     listed,
     split_version,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import content_hash
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS, REFERENCES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 
 DEFINITION = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 
@@ -59,8 +60,8 @@ def intake(
             sound.append((f"{place} ({item['kind']} {item['metadata']['name']})", own))
     new_kinds = _definitions(sound, api, problems)
     dra = None
-    if any(split_version(item["apiVersion"])[0] == _dra_version.GROUP for _place, item in sound):
-        dra = _dra_version.negotiate(api.versions(_dra_version.GROUP), ask_version)
+    if any(split_version(item["apiVersion"])[0] == dra_version.GROUP for _place, item in sound):
+        dra = dra_version.negotiate(api.versions(dra_version.GROUP), ask_version)
     found: List[Wanted] = []
     for place, item in sound:
         try:
@@ -111,9 +112,9 @@ def _one(item: Object, parent: Parent, api: Api, dra: Optional[str], new_kinds: 
     alias = ""
     if kind in REFERENCES:
         alias = meta["name"]
-        meta["name"] = _content_hash.hashed(alias, item.get("spec"))
+        meta["name"] = content_hash.hashed(alias, item.get("spec"))
     if dra:
-        item = _dra_version.converted(item, dra)
+        item = dra_version.converted(item, dra)
         meta = item["metadata"]
     resource = api.must_find(kind, split_version(item["apiVersion"])[1])
     if resource.namespaced:
@@ -149,6 +150,6 @@ def _referring(found: Sequence[Wanted]) -> List[Wanted]:
     return [
         one
         if one.alias or one.key.namespace not in names
-        else Wanted(one.key, one.resource, _content_hash.renamed(one.body, names[one.key.namespace]), "", one.new_kind)
+        else Wanted(one.key, one.resource, content_hash.renamed(one.body, names[one.key.namespace]), "", one.new_kind)
         for one in found
     ]

@@ -11,16 +11,16 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import Resource
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     GroupKind,
     Key,
     Object,
     listed,
     metadata,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 
 _AGAIN_SECONDS = 0.5
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 
 _Fields = Mapping[str, Any]
 

@@ -11,19 +11,19 @@ from __future__ import annotations
 import time
 from typing import List
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._plan import (
-    Request,
-    Step,
-    apply_query,
-    explained,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
     JSON,
     METADATA,
     Answer,
     Client,
     Query,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import (
+    Request,
+    Step,
+    apply_query,
+    explained,
 )
 
 # Seconds for an API server to serve a kind after its definition is established.

@@ -12,18 +12,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import ACCEPT, Api, Resource
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._applyset import (
-    PARENT_MANAGER,
-    PART_OF,
-    Parent,
-    Scope,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._difference import same
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._intake import Wanted, intake
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._managed import unchanged
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     GroupKind,
     Key,
     Object,
@@ -31,14 +22,23 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects im
     listed,
     metadata,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
     JSON,
     METADATA,
     METADATA_LIST,
     Answer,
     Client,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._usage import Member
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import Wanted, intake
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.managed import unchanged
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import (
+    PARENT_MANAGER,
+    PART_OF,
+    Parent,
+    Scope,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import Member
 
 _DRY = {"dryRun": "All"}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Dict, List
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import GroupKind
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind
 
 # What others need comes before them. A webhook comes last, so that it does not judge the objects that make it work.
 _RANKS: List[Dict[str, List[str]]] = [

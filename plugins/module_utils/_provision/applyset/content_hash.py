@@ -17,8 +17,8 @@ import hashlib
 import json
 from typing import Any, Dict, Mapping, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import GroupKind
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind
 
 ALIAS = "zerocopy.rdma/alias"
 

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Optional, Set
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _wait
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import Api
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._applyset import Scope
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._content_hash import ALIAS, CLAIM
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._difference import difference
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._intake import DEFINITION
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import Key, Object, listed, metadata
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._order import rank
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._plan import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Key, Object, listed, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS, CLAIM
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import difference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import DEFINITION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.order import rank
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Scope
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import (
     Plan,
     Request,
     Step,
@@ -31,9 +32,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._plan impor
     plan,
     refused,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._usage import Member, Usage
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._write import write
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import Member, Usage
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.write import write
 
 
 def converge(client: Client, request: Request) -> Dict[str, Any]:
@@ -109,10 +109,10 @@ class _Run:
         pending = [
             (step.wanted.key, step.wanted.resource)
             for step in steps
-            if not _wait.ready(step.wanted.key, step.after or step.before).ready
+            if not wait.ready(step.wanted.key, step.after or step.before).ready
         ]
         if pending:
-            _wait.until(self._client, pending, self._request.wait_timeout, _wait.ready)
+            wait.until(self._client, pending, self._request.wait_timeout, wait.ready)
 
     def prune(self) -> None:
         leftovers = self._plan.leftovers
@@ -166,7 +166,7 @@ class _Run:
     def _await_end(self, members: List[Member]) -> None:
         if self._request.wait and not self._request.check:
             ending = [(member.key, member.resource) for member in members]
-            _wait.until(self._client, ending, self._request.wait_timeout, _wait.gone)
+            wait.until(self._client, ending, self._request.wait_timeout, wait.gone)
 
     def finish(self) -> None:
         """Bring the parent up to date, or remove it when nothing is left."""

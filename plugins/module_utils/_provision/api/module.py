@@ -22,8 +22,8 @@ except ImportError:
     AUTH_ARG_SPEC = {}
     HAS_KUBERNETES_CORE = False
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import THREADS, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import THREADS, Client
 
 
 def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, Any]]) -> None:

@@ -11,23 +11,23 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import ACCEPT, Api
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._dra_version import GROUP, negotiate
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._driver_pods import driver_pods
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import (
-    GroupKind,
-    Object,
-    listed,
-    metadata,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import JSON, METADATA_LIST, Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._slice_wait import until_published
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare, model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import Compared, Seen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
+    GroupKind,
+    Object,
+    listed,
+    metadata,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import JSON, METADATA_LIST, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.driver_pods import driver_pods
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until_published
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 

@@ -15,18 +15,22 @@ from __future__ import annotations
 
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._api import Api, Resource
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._content_hash import CLAIM, REFERENCES, TEMPLATE
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._errors import ApiError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._intake import DEFINITION
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._objects import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api, Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     GroupKind,
     Key,
     Object,
     key_of,
     values_of,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import (
+    CLAIM,
+    REFERENCES,
+    TEMPLATE,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import DEFINITION
 
 _POD = GroupKind("", "Pod")
 _DEVICE_CLASS = GroupKind("resource.k8s.io", "DeviceClass")
