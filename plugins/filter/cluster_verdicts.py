@@ -60,7 +60,7 @@ from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _cluster_verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import verdicts
 
 
 def cluster_verdicts(
@@ -72,7 +72,7 @@ def cluster_verdicts(
     sets: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> Dict[str, List[Dict[str, Any]]]:
     groups = {host: variables.group_of(hostvars[host]) for host in hosts}
-    return {"checks": [asdict(check) for check in _cluster_verdicts.checks(groups, labels, nodes, pods, sets)]}
+    return {"checks": [asdict(check) for check in verdicts.checks(groups, labels, nodes, pods, sets)]}
 
 
 class FilterModule:

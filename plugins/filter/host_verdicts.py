@@ -66,13 +66,10 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import (
-    _document,
-    _host_drift,
-    _host_facts,
-    _host_live,
-    _host_plan,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift, facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import live as host_live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
 
 
@@ -85,15 +82,15 @@ def host_verdicts(
     untried: str = "",
 ) -> Dict[str, Any]:
     nodes = _verify_inventory.nodes(context, hosts, hostvars)
-    checks = _host_facts.of_fleet(nodes)
+    checks = facts.of_fleet(nodes)
     for node in nodes:
-        checks += _host_facts.of_node(node)
-        checks += _host_drift.of_node(node) if node.facts is not None else []
-    owns = {host: _host_plan.own(value) for host, value in (plan or {}).items()}
-    live, measurements = _host_live.of_fleet(nodes, owns, untried)
+        checks += facts.of_node(node)
+        checks += drift.of_node(node) if node.facts is not None else []
+    owns = {host: host_plan.own(value) for host, value in (plan or {}).items()}
+    live, measurements = host_live.of_fleet(nodes, owns, untried)
     return {
         "checks": [asdict(check) for check in checks + live],
-        "bandwidth": [_document.plain_measurement(one) for one in measurements],
+        "bandwidth": [document.plain_measurement(one) for one in measurements],
     }
 
 

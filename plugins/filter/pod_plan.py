@@ -62,7 +62,7 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _pod_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inventory
 
 
@@ -81,8 +81,8 @@ def pod_plan(
         groups[host.name] = host.group
         for entry in host.variables.get("rdma_claims_templates") or []:
             having.setdefault(str(entry["name"]), []).append(host.name)
-    waves = _pod_plan.waves(claims["objects"], claims["names"], having, groups, sample, bandwidth)
-    return [[_pod_plan.plain(pod) for pod in wave] for wave in waves]
+    waves = plan.waves(claims["objects"], claims["names"], having, groups, sample, bandwidth)
+    return [[plan.plain(pod) for pod in wave] for wave in waves]
 
 
 class FilterModule:

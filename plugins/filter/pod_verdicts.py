@@ -68,13 +68,9 @@ from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import (
-    _document,
-    _pod_bandwidth,
-    _pod_plan,
-    _pod_report,
-    _pod_verdicts,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, plan, verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import report as pod_report
 
 
 def pod_verdicts(
@@ -93,24 +89,24 @@ def pod_verdicts(
     published: Dict[str, Dict[Any, model.Device]] = {}
     for device in model.devices(slices):
         published.setdefault(str(device.node), {})[device.driver, device.name] = device
-    known = {pod.name: pod for pod in map(_pod_plan.pod_of, pods)}
-    reports = {result["name"]: _pod_report.report(result["output"]) for result in results}
-    checks: List[_document.Check] = []
-    measured: List[_document.Measurement] = []
+    known = {pod.name: pod for pod in map(plan.pod_of, pods)}
+    reports = {result["name"]: pod_report.report(result["output"]) for result in results}
+    checks: List[document.Check] = []
+    measured: List[document.Measurement] = []
     for result in results:
         pod, report = known[result["name"]], reports[result["name"]]
         facts = before.get(pod.node) or {}
         busy = (in_use or {}).get(pod.node, [])
-        node = _pod_verdicts.Node(facts, after.get(pod.node), published.get(pod.node, {}), busy)
-        checks += _pod_verdicts.checks(pod, specs[pod.alias], result, report, node)
+        node = verdicts.Node(facts, after.get(pod.node), published.get(pod.node, {}), busy)
+        checks += verdicts.checks(pod, specs[pod.alias], result, report, node)
         if pod.peer and report.complete:
             server = known[pod.peer]
-            found = _pod_bandwidth.measurements(pod, report, server, reports[pod.peer], before, fraction)
-            checks += [entry for entry in found if isinstance(entry, _document.Check)]
-            measured += [entry for entry in found if isinstance(entry, _document.Measurement)]
+            found = bandwidth.measurements(pod, report, server, reports[pod.peer], before, fraction)
+            checks += [entry for entry in found if isinstance(entry, document.Check)]
+            measured += [entry for entry in found if isinstance(entry, document.Measurement)]
     return {
         "checks": [asdict(check) for check in checks],
-        "bandwidth": [_document.plain_measurement(one) for one in measured],
+        "bandwidth": [document.plain_measurement(one) for one in measured],
     }
 
 

@@ -77,7 +77,7 @@ import yaml
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
 
 _COLLECTION = Path(__file__).resolve().parents[2]
 
@@ -105,19 +105,19 @@ def verify_document(
 ) -> Dict[str, Any]:
     found = _plain(rings or [])
     try:
-        whole = _document.Document(
+        whole = document.Document(
             created,
             _version(),
             {
-                host: _document.Host(variables.group_of(hostvars[host]), variables.facts_of(hostvars[host]) or {})
+                host: document.Host(variables.group_of(hostvars[host]), variables.facts_of(hostvars[host]) or {})
                 for host in hosts
             },
-            [_document.check(check) for ring in found for check in ring.get("checks") or []],
-            [_document.measurement(one) for ring in found for one in ring.get("bandwidth") or []],
+            [document.check(check) for ring in found for check in ring.get("checks") or []],
+            [document.measurement(one) for ring in found for one in ring.get("bandwidth") or []],
         )
-    except _document.DocumentError as error:
+    except document.DocumentError as error:
         raise AnsibleFilterError(f"verify_document: {error}") from error
-    return _document.plain(whole)
+    return document.plain(whole)
 
 
 class FilterModule:

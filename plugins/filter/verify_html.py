@@ -39,9 +39,9 @@ from typing import Any, Callable, Dict
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import DocumentError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_html import html
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import DocumentError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.html import html
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 
 
 def verify_html(document: Dict[str, Any]) -> str:

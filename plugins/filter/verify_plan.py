@@ -68,7 +68,7 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _host_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
 
 
@@ -77,7 +77,7 @@ def verify_plan(
     context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]], forks: int = 5
 ) -> Dict[str, Any]:
     nodes = _verify_inventory.nodes(context, hosts, hostvars)
-    return {host: asdict(own) for host, own in _host_plan.plan(nodes, forks).items()}
+    return {host: asdict(own) for host, own in plan.plan(nodes, forks).items()}
 
 
 class FilterModule:

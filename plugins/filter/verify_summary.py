@@ -36,9 +36,9 @@ from typing import Any, Callable, Dict
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import DocumentError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_summary import summary
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import DocumentError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.summary import summary
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 
 
 def verify_summary(document: Dict[str, Any]) -> str:

@@ -155,8 +155,8 @@ in_use:
 from dataclasses import asdict
 from typing import Any, Dict
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster import _probe_run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._probe import Probe, Recipe
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe_run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import Probe, Recipe
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import dra_version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
@@ -167,7 +167,7 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
     params = module.params
     api = Api([client.get("/api", accept=ACCEPT), client.get("/apis", accept=ACCEPT)])
     version = dra_version.negotiate(api.versions(dra_version.GROUP), lambda: client.get("/version"))
-    before = _probe_run.in_use(client, f"/apis/{dra_version.GROUP}/{version}")
+    before = probe_run.in_use(client, f"/apis/{dra_version.GROUP}/{version}")
     if module.check_mode:
         return {"changed": False, "pods": [], "in_use": before}
     recipe = Recipe(
@@ -179,7 +179,7 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
         annotations=params["annotations"],
         capabilities=params["capabilities"],
     )
-    found = _probe_run.run(client, [Probe(**pod) for pod in params["pods"]], recipe, params["field_manager"], version)
+    found = probe_run.run(client, [Probe(**pod) for pod in params["pods"]], recipe, params["field_manager"], version)
     return {"changed": False, "pods": [asdict(one) for one in found], "in_use": before}
 
 

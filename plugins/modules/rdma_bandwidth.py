@@ -150,11 +150,11 @@ results:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _perftest_run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_run
 
 _RUN = {
     "name": {"type": "str", "required": True},
-    "test": {"type": "str", "required": True, "choices": list(_perftest_run.TESTS)},
+    "test": {"type": "str", "required": True, "choices": list(perftest_run.TESTS)},
     "hca": {"type": "str", "required": True},
     "port": {"type": "int", "default": 1},
     "gid_index": {"type": "int"},
@@ -164,7 +164,7 @@ _RUN = {
     "address": {"type": "str"},
     "ipv6": {"type": "bool", "default": False},
 }
-_STATES = {"server": _perftest_run.serve, "client": _perftest_run.measure, "loopback": _perftest_run.loopback}
+_STATES = {"server": perftest_run.serve, "client": perftest_run.measure, "loopback": perftest_run.loopback}
 
 
 def main() -> None:
@@ -175,13 +175,13 @@ def main() -> None:
             "runs": {"type": "list", "elements": "dict", "required": True, "options": _RUN},
         },
     )
-    state, runs = module.params["state"], _perftest_run.runs_of(module.params["runs"])
+    state, runs = module.params["state"], perftest_run.runs_of(module.params["runs"])
     for run in runs:
         if (run.address is not None) != (state == "client"):
             module.fail_json(
                 msg=f"runs: {run.name!r} has address {run.address!r}, it must have one with state client only"
             )
-    module.exit_json(changed=False, results=_STATES[state](runs, _perftest_run.Node(), module.params["seconds"]))
+    module.exit_json(changed=False, results=_STATES[state](runs, perftest_run.Node(), module.params["seconds"]))
 
 
 if __name__ == "__main__":

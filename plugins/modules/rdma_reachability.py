@@ -126,7 +126,7 @@ addresses:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _reach_arp, _reach_ping
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import arp, ping
 
 
 def main() -> None:
@@ -148,12 +148,12 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    pings = [_reach_ping.Probe(**value) for value in module.params["pings"]]
-    addresses = [_reach_arp.Own(**value) for value in module.params["addresses"]]
+    pings = [ping.Probe(**value) for value in module.params["pings"]]
+    addresses = [arp.Own(**value) for value in module.params["addresses"]]
     module.exit_json(
         changed=False,
-        pings=_reach_ping.probe_all(pings),
-        addresses=_reach_arp.probe_all(addresses),
+        pings=ping.probe_all(pings),
+        addresses=arp.probe_all(addresses),
     )
 
 

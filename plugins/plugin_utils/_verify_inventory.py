@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Node
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_plan import PREFIX
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 _HOST = "ansible_host"

@@ -25,8 +25,8 @@ sys.path[:0] = [str(CHECKOUT / "build" / "collections"), str(CHECKOUT / "tests" 
 import expand
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_html import html
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.html import html
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 from ansible_collections.zerocopy.rdma.tests.report.chromium import Browser, BrowserError, browser
 from ansible_collections.zerocopy.rdma.tests.report.example import RECORDED, SMALL, example
 

@@ -12,7 +12,7 @@ import random
 from itertools import combinations, cycle, islice
 from typing import Any, Callable, Iterator, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
     Check,
     Document,
     End,

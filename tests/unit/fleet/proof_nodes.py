@@ -9,8 +9,8 @@ import copy
 from typing import Any, Callable
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node
 
 Facts = Callable[..., dict[str, Any]]
 

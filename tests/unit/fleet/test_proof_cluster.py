@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _cluster_verdicts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import verdicts as cluster_verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 
 GROUPS = {"n1": "h100", "n2": "h100", "lab": "login"}
 LABELS = {
@@ -35,7 +35,7 @@ def checks(**changed: Any) -> list[Check]:
     nodes = {name: dict(RIGHT) for name in GROUPS}
     nodes.update(changed.pop("nodes", {}))
     given = {"pods": [pod("n1"), pod("n2")], "sets": {"claims": [dict(CLASS)]}, **changed}
-    return _cluster_verdicts.checks(GROUPS, LABELS, nodes, **given)
+    return cluster_verdicts.checks(GROUPS, LABELS, nodes, **given)
 
 
 def test_everything_as_it_should_be() -> None:

@@ -11,8 +11,8 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import verify_document
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _document
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
     Check,
     Document,
     DocumentError,
@@ -44,9 +44,9 @@ WHOLE = Document(
 
 
 def test_it_goes_through_json() -> None:
-    plain = json.loads(json.dumps(_document.plain(WHOLE)))
+    plain = json.loads(json.dumps(document.plain(WHOLE)))
     assert plain["bandwidth"][0]["from"] == {"host": "n1", "hca": "mlx5_0", "port": 1}
-    assert _document.document(plain) == WHOLE
+    assert document.document(plain) == WHOLE
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_it_goes_through_json() -> None:
 )
 def test_what_is_no_document_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(DocumentError) as error:
-        _document.document({**_document.plain(WHOLE), **change})
+        document.document({**document.plain(WHOLE), **change})
     assert str(error.value).startswith(message)
 
 
@@ -76,15 +76,15 @@ def test_what_is_no_document_is_refused(change: dict[str, Any], message: str) ->
     ],
 )
 def test_unknown_words_are_refused(part: str, key: str, message: str) -> None:
-    plain = copy.deepcopy(_document.plain(WHOLE))
+    plain = copy.deepcopy(document.plain(WHOLE))
     plain[part][0][key] = "fine"
     with pytest.raises(DocumentError) as error:
-        _document.document(plain)
+        document.document(plain)
     assert str(error.value).startswith(message)
 
 
 def test_filter_puts_the_rings_together() -> None:
-    plain = _document.plain(WHOLE)
+    plain = document.plain(WHOLE)
     hostvars: dict[str, dict[str, Any]] = {
         "n1": {"group_names": ["a100"], "ansible_facts": {"rdma": {"usable": []}}},
         "n2": {"rdma_group": "x"},

@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import (
-    _host_drift,
-    _host_facts,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import facts as host_facts
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_nodes import LAB, Facts, changed, node, worst
 
 
 def test_a_node_that_is_right_passes_everything(facts_of: Facts) -> None:
-    checks = _host_facts.of_node(node(facts_of("lab-01"), **LAB))
+    checks = host_facts.of_node(node(facts_of("lab-01"), **LAB))
     assert worst(checks) == {}
     assert {check.id for check in checks if check.verdict == "pass"} >= {
         "host.ports",
@@ -47,7 +45,7 @@ def test_a_node_that_is_right_passes_everything(facts_of: Facts) -> None:
 )
 def test_a_port_that_is_wrong_is_named(facts_of: Facts, port: dict[str, Any], id_: str, said: str) -> None:
     expect: dict[str, Any] = {"rdma_discover_expect_rate_gbps": 25, "rdma_discover_expect_link_layer": "Ethernet"}
-    checks = _host_facts.of_node(node(changed(facts_of("lab-01"), **port), **LAB, **expect))
+    checks = host_facts.of_node(node(changed(facts_of("lab-01"), **port), **LAB, **expect))
     subject, text = worst(checks)[id_]
     assert subject == "mlx5_0/1"
     assert said in text
@@ -66,7 +64,7 @@ def test_a_port_that_is_wrong_is_named(facts_of: Facts, port: dict[str, Any], id
     ],
 )
 def test_faults_of_recorded_nodes(facts_of: Facts, name: str, id_: str, verdict: str, said: str) -> None:
-    checks = _host_facts.of_node(node(facts_of(name), name, "g", rdma_discover_expect_hcas=1))
+    checks = host_facts.of_node(node(facts_of(name), name, "g", rdma_discover_expect_hcas=1))
     found = [check for check in checks if check.id == id_ and said in check.text]
     assert [check.verdict for check in found] == [verdict]
     assert found[0].remedy
@@ -75,27 +73,27 @@ def test_faults_of_recorded_nodes(facts_of: Facts, name: str, id_: str, verdict:
 def test_a_cable_that_is_not_meant_to_be_there_is_not_missed(facts_of: Facts) -> None:
     facts = facts_of("a100-01")
     right = node(facts, "a100-01", rdma_discover_expect_hcas=1, rdma_links_subnet="198.51.100.0/25")
-    assert "host.port_state" not in worst(_host_facts.of_node(right))
-    assert "host.port_state" in worst(_host_facts.of_node(node(facts, "a100-01")))
+    assert "host.port_state" not in worst(host_facts.of_node(right))
+    assert "host.port_state" in worst(host_facts.of_node(node(facts, "a100-01")))
     two = node(facts, "a100-01", rdma_links_subnet="198.51.100.0/25", rdma_links_rails=2, rdma_discover_expect_hcas=2)
-    found = [check for check in _host_facts.of_node(two) if check.id == "host.port_state"]
+    found = [check for check in host_facts.of_node(two) if check.id == "host.port_state"]
     assert [(check.verdict, check.subject) for check in found] == [("fail", "mlx5_0/1")]
 
 
 def test_a_nic_in_a_pod_is_no_fault(facts_of: Facts) -> None:
-    checks = _host_facts.of_node(node(facts_of("case-in-pod"), **LAB))
+    checks = host_facts.of_node(node(facts_of("case-in-pod"), **LAB))
     assert worst(checks) == {}
     assert [check.verdict for check in checks if check.id == "host.in_pod"] == ["impossible"]
 
 
 def test_netns_mode(facts_of: Facts) -> None:
-    checks = _host_facts.of_node(node(facts_of("case-vf"), rdma_kernel_netns_mode="shared"))
+    checks = host_facts.of_node(node(facts_of("case-vf"), rdma_kernel_netns_mode="shared"))
     assert worst(checks)["host.netns_mode"][1] == "the RDMA netns mode is exclusive, rdma_kernel_netns_mode is shared"
-    assert "host.netns_mode" not in worst(_host_facts.of_node(node(facts_of("case-vf"))))
+    assert "host.netns_mode" not in worst(host_facts.of_node(node(facts_of("case-vf"))))
 
 
 def test_a_host_without_facts_is_told_and_nothing_else() -> None:
-    assert [(check.id, check.verdict) for check in _host_facts.of_node(node(None))] == [("host.facts", "fail")]
+    assert [(check.id, check.verdict) for check in host_facts.of_node(node(None))] == [("host.facts", "fail")]
 
 
 def test_what_only_the_fleet_shows(facts_of: Facts) -> None:
@@ -103,7 +101,7 @@ def test_what_only_the_fleet_shows(facts_of: Facts) -> None:
     other["hcas"][0]["firmware"] = "1.0"
     nodes = [node(facts_of("lab-01")), node(facts_of("lab-01"), "lab-03"), node(other, "lab-02")]
     nodes[1] = node(changed(facts_of("lab-01"), netdev_addresses=["fe80::1/64"]), "lab-03")
-    found = _host_facts.of_fleet(nodes)
+    found = host_facts.of_fleet(nodes)
     twice = [check for check in found if check.id == "host.duplicate_address"]
     assert {check.host for check in twice} == {"lab-01", "lab-02"}
     assert twice[0].text == "mlx5_0 (ens1np0) has 10.0.0.1, and so has lab-02"
@@ -208,7 +206,7 @@ def test_what_prepare_would_change_is_a_finding(
 ) -> None:
     one = node(facts_of("lab-01"))
     setattr(one, concern, result)
-    found = [check for check in _host_drift.of_node(one) if check.id == id_ and said in check.text]
+    found = [check for check in drift.of_node(one) if check.id == id_ and said in check.text]
     assert [check.verdict for check in found] == [verdict]
     assert found[0].remedy
 
@@ -216,7 +214,7 @@ def test_what_prepare_would_change_is_a_finding(
 def test_nothing_to_change_is_as_configured(facts_of: Facts) -> None:
     one = node(facts_of("lab-01"))
     one.kernel, one.links, one.runtime = {"changes": []}, {"changes": []}, {"changes": [], "nri": NRI}
-    found = {check.id: (check.verdict, check.text) for check in _host_drift.of_node(one)}
+    found = {check.id: (check.verdict, check.text) for check in drift.of_node(one)}
     assert {verdict for verdict, _text in found.values()} == {"pass"}
     assert "NRI is in effect and answers with a request timeout of 30s" in found["host.runtime"][1]
 
@@ -224,7 +222,7 @@ def test_nothing_to_change_is_as_configured(facts_of: Facts) -> None:
 def test_what_the_facts_show_is_not_told_twice(facts_of: Facts) -> None:
     one = node(facts_of("lab-02"), "lab-02")
     one.kernel = {"changes": [{"kind": "module", "name": "ib_umad", "before": "unloaded", "after": "loaded"}]}
-    every = _host_facts.of_node(one) + _host_drift.of_node(one)
+    every = host_facts.of_node(one) + drift.of_node(one)
     assert len([check for check in every if check.subject == "ib_umad" and check.verdict == "fail"]) == 1
 
 
@@ -232,7 +230,7 @@ def test_what_a_role_refuses_is_a_failure_and_what_it_skipped_is_none(facts_of: 
     one = node(facts_of("lab-01"))
     one.refused = {"kernel": "modules:\n 'ib_umad' does not exist"}
     one.runtime = {"changed": False, "skipped": True}
-    found = {check.id: check for check in _host_drift.of_node(one)}
+    found = {check.id: check for check in drift.of_node(one)}
     assert found["host.kernel"].text == "what is configured cannot be: modules: 'ib_umad' does not exist"
     assert [found[name].verdict for name in ("host.kernel", "host.links", "host.runtime")] == [
         "fail",

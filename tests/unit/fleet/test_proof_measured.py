@@ -12,12 +12,10 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.filter.host_verdicts import host_verdicts
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_part import verify_part
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_plan import verify_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import (
-    _host_live,
-    _host_plan,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_nodes import LAB, Facts, changed, node, worst
 
 
@@ -26,7 +24,7 @@ def two(facts_of: Facts, **values: Any) -> list[Node]:
 
 
 def test_two_hosts_meet_once_and_measure_themselves(facts_of: Facts) -> None:
-    first, second = _host_plan.plan(two(facts_of)).values()
+    first, second = host_plan.plan(two(facts_of)).values()
     (server,), (client,) = first.rounds, second.rounds
     assert (server.role, server.peer, client.role, client.peer) == ("server", "lab-02", "client", "lab-01")
     assert [run["test"] for run in client.runs] == ["write_bw", "read_lat"]
@@ -46,7 +44,7 @@ def test_two_hosts_meet_once_and_measure_themselves(facts_of: Facts) -> None:
 
 def test_rails_meet_rails_and_a_rail_without_address_goes_by_the_host(facts_of: Facts) -> None:
     nodes = [node(facts_of(name), name, "h100") for name in ("h100-01", "h100-02")]
-    client = _host_plan.plan(nodes)["h100-02"].rounds[0]
+    client = host_plan.plan(nodes)["h100-02"].rounds[0]
     assert [run["hca"] for run in client.runs if run["test"] == "write_bw"] == [f"mlx5_{number}" for number in range(8)]
     assert {run["address"] for run in client.runs} == {"h100-01"}
     assert all("gid_index" not in run for run in client.runs)
@@ -55,10 +53,10 @@ def test_rails_meet_rails_and_a_rail_without_address_goes_by_the_host(facts_of: 
 
 def test_addresses_in_one_network_are_taken_first(facts_of: Facts) -> None:
     many = changed(facts_of("lab-02"), netdev_addresses=["172.16.0.2/24", "fd00::2/64", "10.0.0.2/24"])
-    client = _host_plan.plan([node(facts_of("lab-01")), node(many, "lab-02")])["lab-02"]
+    client = host_plan.plan([node(facts_of("lab-01")), node(many, "lab-02")])["lab-02"]
     assert (client.probes[0]["source"], client.probes[0]["target"]) == ("10.0.0.2", "10.0.0.1")
     only_ipv6 = changed(facts_of("lab-02"), netdev_addresses=["fd00::2/64"])
-    client = _host_plan.plan([node(facts_of("lab-01")), node(only_ipv6, "lab-02")])["lab-02"]
+    client = host_plan.plan([node(facts_of("lab-01")), node(only_ipv6, "lab-02")])["lab-02"]
     assert client.probes == []
     assert client.rounds[0].runs[0]["address"] == "lab-01"
 
@@ -68,13 +66,13 @@ def test_both_ends_know_of_an_ipv6_address(facts_of: Facts) -> None:
         node(changed(facts_of(f"lab-0{number}"), netdev_addresses=[f"fd00::{number}/64"]), f"lab-0{number}")
         for number in (1, 2)
     ]
-    server, client = (own.rounds[0].runs[0] for own in _host_plan.plan(nodes).values())
+    server, client = (own.rounds[0].runs[0] for own in host_plan.plan(nodes).values())
     assert (client["address"], client["ipv6"], server["ipv6"]) == ("fd00::1", True, True)
 
 
 def test_a_server_waits_for_all_clients_that_come_before_its_own(facts_of: Facts) -> None:
     nodes = [node(facts_of("lab-01"), f"n{number}", rdma_verify_pairs="ring") for number in range(40)]
-    quick, slow = (_host_plan.plan(nodes, forks)["n0"].rounds[0].seconds for forks in (40, 2))
+    quick, slow = (host_plan.plan(nodes, forks)["n0"].rounds[0].seconds for forks in (40, 2))
     assert slow == quick * 10
 
 
@@ -82,7 +80,7 @@ def test_pairs_are_a_matter_of_the_group(facts_of: Facts) -> None:
     nodes = [node(facts_of("lab-01"), f"a{number}", "a", rdma_verify_pairs="none") for number in range(3)]
     nodes += [node(facts_of("lab-01"), f"b{number}", "b") for number in range(3)]
     nodes.append(node(None, "b9", "b"))
-    plan = _host_plan.plan(nodes)
+    plan = host_plan.plan(nodes)
     assert {meeting.role for meeting in plan["a0"].rounds} == {"idle"}
     assert plan["a0"].probes == []
     assert sorted(meeting.peer for meeting in plan["b1"].rounds) == ["", "b0", "b2"]
@@ -91,10 +89,10 @@ def test_pairs_are_a_matter_of_the_group(facts_of: Facts) -> None:
 
 def test_what_cannot_be_measured_is_not_planned(facts_of: Facts) -> None:
     without_gid = changed(facts_of("lab-02"), roce_v2_gid_index=None)
-    plan = _host_plan.plan([node(facts_of("lab-01")), node(without_gid, "lab-02", rdma_verify_loopback=False)])
+    plan = host_plan.plan([node(facts_of("lab-01")), node(without_gid, "lab-02", rdma_verify_loopback=False)])
     assert plan["lab-01"].rounds[0].role == "idle"
     assert plan["lab-02"].loopback.role == "idle"
-    in_pod = _host_plan.plan([node(facts_of("case-in-pod")), node(facts_of("lab-02"), "lab-02")])
+    in_pod = host_plan.plan([node(facts_of("case-in-pod")), node(facts_of("lab-02"), "lab-02")])
     assert in_pod["lab-02"].rounds[0].role == "idle"
 
 
@@ -107,7 +105,7 @@ def tried(
 ) -> tuple[list[Check], list[Measurement]]:
     """Verdicts on two hosts whose client and server gave these results by test; loopback was not tried."""
     nodes = two(facts_of, rdma_verify_loopback=False)
-    plan = _host_plan.plan(nodes)
+    plan = host_plan.plan(nodes)
     for one in nodes:
         answers = [{**(pings or ping(True)), "name": probe["name"]} for probe in plan[one.host].probes]
         own = [{**claim, "other": None, "skipped": ""} for claim in plan[one.host].addresses]
@@ -115,7 +113,7 @@ def tried(
     for one, role in zip(nodes, ("server", "client")):
         found = [{"name": f"{test} mlx5_0/1", **result} for test, result in results.get(role, {}).items()]
         one.rounds = [{"round": 0, "results": found}]
-    return _host_live.of_fleet(nodes, plan)
+    return live.of_fleet(nodes, plan)
 
 
 GOOD = {
@@ -171,11 +169,11 @@ def test_packets_that_do_not_arrive(facts_of: Facts, answer: dict[str, Any], id_
 
 def test_an_address_that_another_station_has(facts_of: Facts) -> None:
     nodes = two(facts_of)
-    plan = _host_plan.plan(nodes)
+    plan = host_plan.plan(nodes)
     claim = {"netdev": "ens1np0", "address": "10.0.0.1", "other": "02:00:00:00:00:02", "skipped": ""}
     nodes[0].reached = {"pings": [], "addresses": [claim]}
     nodes[1].reached = {"failed": True, "msg": "it broke"}
-    checks, _measured = _host_live.of_fleet(nodes, plan)
+    checks, _measured = live.of_fleet(nodes, plan)
     assert worst(checks)["host.duplicate_address"][1] == (
         "10.0.0.1 of ens1np0 is also claimed by the station 02:00:00:00:00:02"
     )

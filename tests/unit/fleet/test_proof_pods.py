@@ -22,7 +22,8 @@ from ansible_collections.zerocopy.rdma.plugins.filter.pod_verdicts import pod_ve
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _pod_plan, _pod_report
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import report
 
 SCRIPT = Path(__file__).resolve().parents[3] / "roles/rdma_verify/files/probe.sh"
 PAIRED = {"name": "h100-2gpu-2nic", "gpus": 2, "nics": 2}
@@ -42,9 +43,9 @@ def plan(facts_of: Callable[..., Any], entries: list[dict[str, Any]]) -> claims_
     return found
 
 
-def waves(found: claims_plan.Plan, **options: Any) -> list[list[_pod_plan.Pod]]:
+def waves(found: claims_plan.Plan, **options: Any) -> list[list[pod_plan.Pod]]:
     having = {name: list(HOSTS) for name in found.names}
-    return _pod_plan.waves(found.objects, found.names, having, dict.fromkeys(HOSTS, "h100"), **options)
+    return pod_plan.waves(found.objects, found.names, having, dict.fromkeys(HOSTS, "h100"), **options)
 
 
 def log(facts: dict[str, Any], hcas: list[str], measured: float | None = None) -> str:
@@ -85,7 +86,7 @@ def pods(facts_of: Callable[..., Any]) -> list[dict[str, Any]]:
                 allocation.append(entry)
         output = log(facts, names, 371.5)
         ran = {"phase": "Succeeded", "trouble": "", "seconds": 7.0, "allocation": allocation, "output": output}
-        result.append({**_pod_plan.plain(pod), "result": {"name": pod.name, **ran}})
+        result.append({**pod_plan.plain(pod), "result": {"name": pod.name, **ran}})
     return result
 
 
@@ -206,7 +207,7 @@ def test_waves_never_put_two_pods_on_a_node(facts_of: Callable[..., Any]) -> Non
 def test_the_script_says_what_it_sees() -> None:
     environment = {"PATH": os.environ["PATH"], "ZEROCOPY_SERVER": "", "ZEROCOPY_PEER": ""}
     done = subprocess.run(["sh", str(SCRIPT)], env=environment, capture_output=True, text=True, check=True)
-    found = _pod_report.report(done.stdout)
+    found = report.report(done.stdout)
     assert found.complete
     soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     assert found.memlock == ("unlimited" if soft == resource.RLIM_INFINITY else str(soft))

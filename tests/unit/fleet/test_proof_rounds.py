@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _rounds
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import rounds as host_rounds
 
 HOSTS = st.lists(st.text("abcdefgh0123456789-", min_size=1), max_size=40, unique=True)
 
@@ -22,7 +22,7 @@ def nobody_twice(rounds: list[list[tuple[str, str]]]) -> bool:
 
 @given(HOSTS)
 def test_all_pairs_each_once(hosts: list[str]) -> None:
-    rounds = _rounds.rounds(hosts, "all")
+    rounds = host_rounds.rounds(hosts, "all")
     pairs = [frozenset(pair) for one in rounds for pair in one]
     assert sorted(map(sorted, pairs)) == sorted(sorted(pair) for pair in itertools.combinations(hosts, 2))
     assert nobody_twice(rounds)
@@ -32,7 +32,7 @@ def test_all_pairs_each_once(hosts: list[str]) -> None:
 
 @given(HOSTS)
 def test_a_ring_has_every_host_and_few_rounds(hosts: list[str]) -> None:
-    rounds = _rounds.rounds(hosts, "ring")
+    rounds = host_rounds.rounds(hosts, "ring")
     pairs = [pair for one in rounds for pair in one]
     neighbours = zip(hosts, hosts[1:] + hosts[:1])
     expected = {frozenset(pair) for pair in neighbours if len(set(pair)) == 2}
@@ -42,14 +42,14 @@ def test_a_ring_has_every_host_and_few_rounds(hosts: list[str]) -> None:
     assert len(rounds) <= 2 + len(hosts) % 2
 
 
-@pytest.mark.parametrize("pairs", _rounds.PAIRS)
+@pytest.mark.parametrize("pairs", host_rounds.PAIRS)
 @pytest.mark.parametrize("hosts", [[], ["alone"]])
 def test_who_is_alone_meets_nobody(hosts: list[str], pairs: str) -> None:
-    assert _rounds.rounds(hosts, pairs) == []
+    assert host_rounds.rounds(hosts, pairs) == []
 
 
 def test_auto_is_all_pairs_of_few_and_a_ring_of_many() -> None:
-    few = [str(number) for number in range(_rounds.ALL_UP_TO)]
-    assert _rounds.rounds(few, "auto") == _rounds.tournament(few)
-    assert len(_rounds.rounds([*few, "one more"], "auto")) == 3
-    assert _rounds.rounds(few, "none") == []
+    few = [str(number) for number in range(host_rounds.ALL_UP_TO)]
+    assert host_rounds.rounds(few, "auto") == host_rounds.tournament(few)
+    assert len(host_rounds.rounds([*few, "one more"], "auto")) == 3
+    assert host_rounds.rounds(few, "none") == []

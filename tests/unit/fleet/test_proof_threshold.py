@@ -9,14 +9,14 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _threshold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold as bandwidth_threshold
 
 Facts = Callable[..., dict[str, Any]]
 
 
 def capacity(facts: dict[str, Any], name: str, sharing: int = 1) -> float | None:
     hca = next(hca for hca in facts["hcas"] if hca["name"] == name)
-    return _threshold.capacity(hca, hca["ports"][0], sharing)
+    return bandwidth_threshold.capacity(hca, hca["ports"][0], sharing)
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def test_the_lower_of_port_and_pcie_link(facts_of: Facts, name: str, hca: str, e
 
 def test_ports_that_are_measured_together_share_their_card(facts_of: Facts) -> None:
     assert capacity(facts_of("v100-01"), "mlx5_0", sharing=2) == pytest.approx(52.95, abs=0.01)
-    assert _threshold.sharing(["0000:3b:00.0", "0000:3b:00.1", "0000:5e:00.0", None, None]) == [2, 2, 1, 1, 1]
+    assert bandwidth_threshold.sharing(["0000:3b:00.0", "0000:3b:00.1", "0000:5e:00.0", None, None]) == [2, 2, 1, 1, 1]
 
 
 @pytest.mark.parametrize(("rate", "lanes", "expected"), [(40, 4, 32), (10, 1, 8), (56, 4, 56), (100, 4, 100)])
 def test_old_infiniband_sends_ten_bits_for_eight(rate: float, lanes: int, expected: float) -> None:
     port = {"rate_gbps": rate, "lanes": lanes, "link_layer": "InfiniBand"}
-    assert _threshold.capacity({}, port) == expected
-    assert _threshold.capacity({}, {**port, "link_layer": "Ethernet"}) == rate
+    assert bandwidth_threshold.capacity({}, port) == expected
+    assert bandwidth_threshold.capacity({}, {**port, "link_layer": "Ethernet"}) == rate
 
 
 @pytest.mark.parametrize(
@@ -60,27 +60,27 @@ def test_old_infiniband_sends_ten_bits_for_eight(rate: float, lanes: int, expect
     ],
 )
 def test_published_figures_pass_and_lower_ones_do_not(value: float, expected: float, verdict: str) -> None:
-    threshold, found, text = _threshold.bandwidth(value, expected, 0.9, None)
+    threshold, found, text = bandwidth_threshold.bandwidth(value, expected, 0.9, None)
     assert (threshold, found) == (0.9 * expected, verdict)
     assert f"{value:g} of {expected:g} Gb/s" in text
 
 
 def test_what_has_no_rate_is_not_judged_unless_something_is_demanded() -> None:
-    assert _threshold.bandwidth(0.9, None, 0.9, None)[:2] == (None, "impossible")
-    assert _threshold.bandwidth(0.9, None, 0.9, 0.5) == (0.5, "pass", "0.9 Gb/s")
-    assert _threshold.bandwidth(0.4, None, 0.9, 0.5)[1] == "fail"
-    assert _threshold.bandwidth(85.0, 100.0, 0.9, 80.0)[:2] == (80.0, "pass")
+    assert bandwidth_threshold.bandwidth(0.9, None, 0.9, None)[:2] == (None, "impossible")
+    assert bandwidth_threshold.bandwidth(0.9, None, 0.9, 0.5) == (0.5, "pass", "0.9 Gb/s")
+    assert bandwidth_threshold.bandwidth(0.4, None, 0.9, 0.5)[1] == "fail"
+    assert bandwidth_threshold.bandwidth(85.0, 100.0, 0.9, 80.0)[:2] == (80.0, "pass")
 
 
 def test_latency() -> None:
-    assert _threshold.latency(1.9, False, 10.0) == (10.0, "pass", "1.9 us")
-    assert _threshold.latency(12.0, False, 10.0)[1] == "fail"
-    assert _threshold.latency(12.0, False, 0.0)[:2] == (None, "impossible")
-    assert _threshold.latency(900.0, True, 10.0)[:2] == (None, "impossible")
+    assert bandwidth_threshold.latency(1.9, False, 10.0) == (10.0, "pass", "1.9 us")
+    assert bandwidth_threshold.latency(12.0, False, 10.0)[1] == "fail"
+    assert bandwidth_threshold.latency(12.0, False, 0.0)[:2] == (None, "impossible")
+    assert bandwidth_threshold.latency(900.0, True, 10.0)[:2] == (None, "impossible")
 
 
 def test_a_measurement_takes_as_long_as_wanted_and_keeps_its_peak() -> None:
     size = 8 * 2**20
-    assert _threshold.iterations(100.0, size, 3) == pytest.approx(3 * 100e9 / 8 / size, abs=1)
-    assert _threshold.iterations(800.0, 65536, 10) == 20000
-    assert _threshold.iterations(None, size, 3) == 20
+    assert bandwidth_threshold.iterations(100.0, size, 3) == pytest.approx(3 * 100e9 / 8 / size, abs=1)
+    assert bandwidth_threshold.iterations(800.0, 65536, 10) == 20000
+    assert bandwidth_threshold.iterations(None, size, 3) == 20

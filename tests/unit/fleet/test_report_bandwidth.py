@@ -14,9 +14,10 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_html import verify_html
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_junit import verify_junit
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_summary import verify_summary
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _report_bandwidth, _report_findings
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import End, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import End, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import findings as report_findings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 from ansible_collections.zerocopy.rdma.tests.report.example import example
 
 Facts = Callable[..., dict[str, Any]]
@@ -28,8 +29,8 @@ def measured(source: str, target: str, value: float, unit: str = "Gb/s", thresho
     return Measurement("g", "t", *ends, value, unit, None, threshold, "pass" if good else "fail", "text")
 
 
-def series(*many: Measurement) -> _report_bandwidth.Series:
-    return _report_bandwidth.Series("g", "t", many[0].unit, "rail 0", list(many))
+def series(*many: Measurement) -> bandwidth.Series:
+    return bandwidth.Series("g", "t", many[0].unit, "rail 0", list(many))
 
 
 def hosts(number: int) -> list[str]:
@@ -48,24 +49,24 @@ def hosts(number: int) -> list[str]:
 )
 def test_who_is_behind_slow_pairs(number: int, slow: list[str], named: list[str]) -> None:
     every = [measured(*pair, 10 if set(pair) & set(slow) else 95) for pair in combinations(hosts(number), 2)]
-    assert _report_bandwidth.culprits([one for one in every if one.verdict == "fail"], every) == named
+    assert bandwidth.culprits([one for one in every if one.verdict == "fail"], every) == named
 
 
 def test_of_one_slow_pair_both_ends_are_named() -> None:
     every = [measured(*pair, 10 if pair == ("n-002", "n-003") else 95) for pair in combinations(hosts(6), 2)]
-    assert _report_bandwidth.culprits([one for one in every if one.verdict == "fail"], every) == ["n-002", "n-003"]
+    assert bandwidth.culprits([one for one in every if one.verdict == "fail"], every) == ["n-002", "n-003"]
 
 
 def test_the_worst_pair_is_the_furthest_from_its_threshold() -> None:
     near, far, latency = measured("a", "b", 80), measured("a", "c", 22, threshold=22.5), measured("a", "d", 9, "us", 3)
     broken, good = measured("a", "e", 0.0), measured("a", "f", 95)
-    assert _report_bandwidth.worst([near, far, latency, broken, good], 9) == [broken, latency, near, far]
-    assert _report_bandwidth.quality(latency) == pytest.approx(1 / 3)
+    assert bandwidth.worst([near, far, latency, broken, good], 9) == [broken, latency, near, far]
+    assert bandwidth.quality(latency) == pytest.approx(1 / 3)
 
 
 def test_a_matrix_of_few_hosts_has_each_pair() -> None:
     many = [measured(*pair, 95) for pair in permutations(hosts(4), 2)]
-    matrix = _report_bandwidth.matrix(series(*many))
+    matrix = bandwidth.matrix(series(*many))
     assert matrix.blocks == [[name] for name in hosts(4)]
     assert matrix.directed
     assert set(matrix.cells) == set(permutations(range(4), 2))
@@ -73,7 +74,7 @@ def test_a_matrix_of_few_hosts_has_each_pair() -> None:
 
 def test_pairs_measured_one_way_are_above_the_diagonal() -> None:
     many = [measured(right, left, 95) for left, right in combinations(hosts(4), 2)]
-    matrix = _report_bandwidth.matrix(series(*many))
+    matrix = bandwidth.matrix(series(*many))
     assert not matrix.directed
     assert set(matrix.cells) == set(combinations(range(4), 2))
 
@@ -81,8 +82,8 @@ def test_pairs_measured_one_way_are_above_the_diagonal() -> None:
 def test_a_matrix_of_many_hosts_keeps_the_worst_of_each_block() -> None:
     names = hosts(200)
     many = [measured(left, right, 20.0 if "n-150" in (left, right) else 95.0) for left, right in combinations(names, 2)]
-    matrix = _report_bandwidth.matrix(series(*many))
-    assert len(matrix.blocks) == _report_bandwidth.MATRIX_UP_TO
+    matrix = bandwidth.matrix(series(*many))
+    assert len(matrix.blocks) == bandwidth.MATRIX_UP_TO
     assert [name for block in matrix.blocks for name in block] == names
     assert {len(block) for block in matrix.blocks} == {12, 13}
     assert sum(cell.times for cell in matrix.cells.values()) == len(many)
@@ -96,7 +97,7 @@ def test_rails_follow_the_cable_and_not_the_name(facts_of: Facts) -> None:
     document = read(example(facts_of, {"a100": 4, "h100": 3}))
     ports = {(one.source.host, one.source.hca) for one in document.bandwidth if one.group == "a100"}
     assert {"mlx5_0", "mlx5_1"} == {hca for _host, hca in ports}, "each node has its cable in another port"
-    found = [(one.group, one.test, one.rail) for one in _report_bandwidth.series(document)]
+    found = [(one.group, one.test, one.rail) for one in bandwidth.series(document)]
     rails = [("h100", "write_bw", f"rail {number}") for number in range(8)]
     a100 = [("a100", "read_lat", "rail 0"), ("a100", "write_bw", "rail 0")]
     assert found == [*a100, ("h100", "read_lat", "rail 0"), *rails]
@@ -104,7 +105,7 @@ def test_rails_follow_the_cable_and_not_the_name(facts_of: Facts) -> None:
 
 def test_slow_pairs_are_one_finding_on_the_host_behind_them(facts_of: Facts) -> None:
     document = read(example(facts_of, {"h100": 12}))
-    picture = _report_findings.picture(document)
+    picture = report_findings.picture(document)
     [finding] = [one for one in picture.with_verdict("fail") if one.ring == "bandwidth"]
     assert (finding.id, finding.hosts, finding.times) == ("bandwidth.write_bw", ["h100-07"], 11)
     assert picture.hosts["h100-07"] == "fail"
@@ -127,7 +128,7 @@ def test_what_is_not_judged_is_told_once(facts_of: Facts) -> None:
         one.update(
             verdict="impossible", threshold=None, expected=None, text=f"{number} Gb/s, nothing to hold it against"
         )
-    findings = _report_findings.picture(read(document)).with_verdict("impossible")
+    findings = report_findings.picture(read(document)).with_verdict("impossible")
     [write] = [one for one in findings if one.id == "bandwidth.write_bw"]
     assert write.times == sum(one["test"] == "write_bw" for one in document["bandwidth"])
     assert (

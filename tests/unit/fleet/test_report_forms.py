@@ -22,7 +22,9 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_html import verify_html
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_junit import verify_junit
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_summary import verify_summary
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _document, _report_findings, _report_text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document as prove_document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import findings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import text as report_text
 from ansible_collections.zerocopy.rdma.tests.report.example import example
 
 Facts = Callable[..., dict[str, Any]]
@@ -108,7 +110,7 @@ def validator() -> Any:
 def test_documents_fit_the_schema(validator: Any, document: dict[str, Any], empty: dict[str, Any]) -> None:
     for one in (document, empty):
         validator.validate(one)
-        validator.validate(_document.plain(_report_text.read(one)))
+        validator.validate(prove_document.plain(report_text.read(one)))
 
 
 @pytest.mark.parametrize(
@@ -135,18 +137,18 @@ def test_the_schema_has_what_the_code_has() -> None:
     parts = SCHEMA["$defs"]
     renamed = {"source": "from", "target": "to"}
     for kind, part in (
-        (_document.Check, parts["check"]),
-        (_document.Measurement, parts["measurement"]),
-        (_document.End, parts["end"]),
-        (_document.Host, parts["host"]),
+        (prove_document.Check, parts["check"]),
+        (prove_document.Measurement, parts["measurement"]),
+        (prove_document.End, parts["end"]),
+        (prove_document.Host, parts["host"]),
     ):
         names = [renamed.get(one.name, one.name) for one in fields(kind)]
         assert list(part["properties"]) == names == part["required"]
-    assert list(SCHEMA["properties"]) == ["version", *(one.name for one in fields(_document.Document))]
-    assert tuple(parts["verdict"]["enum"]) == _document.VERDICTS
-    assert tuple(parts["check"]["properties"]["ring"]["enum"]) == _document.RINGS
-    assert tuple(parts["measurement"]["properties"]["unit"]["enum"]) == _document.UNITS
-    assert SCHEMA["properties"]["version"]["const"] == _document.VERSION
+    assert list(SCHEMA["properties"]) == ["version", *(one.name for one in fields(prove_document.Document))]
+    assert tuple(parts["verdict"]["enum"]) == prove_document.VERDICTS
+    assert tuple(parts["check"]["properties"]["ring"]["enum"]) == prove_document.RINGS
+    assert tuple(parts["measurement"]["properties"]["unit"]["enum"]) == prove_document.UNITS
+    assert SCHEMA["properties"]["version"]["const"] == prove_document.VERSION
 
 
 @FORMS
@@ -206,7 +208,7 @@ def test_findings_are_folded_and_the_worst_come_first(empty: dict[str, Any]) -> 
     document = with_hosts(empty, *names)
     document["checks"] = [check(id="host.memlock", host=name, verdict="warn", text="Little memory.") for name in names]
     document["checks"] += [check(host=name) for name in names[:5]] + [check(id="host.nri", host="n-09", text="Off.")]
-    picture = _report_findings.picture(_report_text.read(document))
+    picture = findings.picture(report_text.read(document))
     assert [(one.verdict, one.id, len(one.hosts)) for one in picture.findings] == [
         ("fail", "host.mtu", 5),
         ("fail", "host.nri", 1),
@@ -233,9 +235,9 @@ def test_different_remedies_stay_with_their_sentences(empty: dict[str, Any]) -> 
 
 
 def test_counts_are_those_of_the_document(document: dict[str, Any]) -> None:
-    counts = _report_findings.picture(_report_text.read(document)).counts
-    for ring in _document.RINGS:
-        for verdict in _document.VERDICTS:
+    counts = findings.picture(report_text.read(document)).counts
+    for ring in prove_document.RINGS:
+        for verdict in prove_document.VERDICTS:
             expected = sum(one["ring"] == ring and one["verdict"] == verdict for one in document["checks"])
             assert counts[ring][verdict] == expected
     assert sum(counts["bandwidth"].values()) == len(document["bandwidth"])

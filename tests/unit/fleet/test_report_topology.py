@@ -12,25 +12,26 @@ from typing import Any, Callable, Iterator
 import expand  # conftest.py says where it is
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _report_drawing, _report_topology
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document, Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document, Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drawing as report_drawing
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import topology
 
 Facts = Callable[..., dict[str, Any]]
 
 
-def shapes(**facts: dict[str, Any]) -> list[_report_topology.Shape]:
-    return _report_topology.shapes(Document(None, "0", {name: Host("g", own) for name, own in facts.items()}))
+def shapes(**facts: dict[str, Any]) -> list[topology.Shape]:
+    return topology.shapes(Document(None, "0", {name: Host("g", own) for name, own in facts.items()}))
 
 
 def flat(below: list[Any], *above: str) -> Iterator[tuple[str, ...]]:
     for one in below:
-        if isinstance(one, _report_topology.Switch):
+        if isinstance(one, topology.Switch):
             yield from flat(one.below, *above, one.address)
         else:
             yield (*above, one.name)
 
 
-def tree(shape: _report_topology.Shape) -> dict[Any, list[tuple[str, ...]]]:
+def tree(shape: topology.Shape) -> dict[Any, list[tuple[str, ...]]]:
     return {node.number: [path for root in node.roots for path in flat(root.below, root.name)] for node in shape.numa}
 
 
@@ -48,7 +49,7 @@ def test_devices_in_hexadecimal_order_without_switches(facts_of: Facts) -> None:
     [shape] = shapes(node=facts_of("h100-01"))
     names = [path[-1] for path in tree(shape)[1]]
     assert names == ["GPU 4", "GPU 5", "GPU 6", "GPU 7", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_7"]
-    near = [box.right for box in _report_drawing.draw(shape.numa[0]).boxes if box.kind == "gpu"]
+    near = [box.right for box in report_drawing.draw(shape.numa[0]).boxes if box.kind == "gpu"]
     assert near == ["NODE mlx5_[0-3]"] * 4
 
 
@@ -58,7 +59,7 @@ def test_a_pf_stands_for_its_vfs(facts_of: Facts) -> None:
     [shape] = shapes(node=facts)
     assert [path[-1] for path in tree(shape)[0]] == ["GPU 0", "mlx5_0"]
     assert shape.hcas == ["mlx5_0"]
-    [box] = [box for box in _report_drawing.draw(shape.numa[0]).boxes if box.kind == "hca"]
+    [box] = [box for box in report_drawing.draw(shape.numa[0]).boxes if box.kind == "hca"]
     assert (box.name, box.after) == ("mlx5_0", "Ethernet, 2 VFs")
 
 
@@ -74,7 +75,7 @@ def test_a_neighbour_that_does_not_know_its_numa_node_is_drawn(facts_of: Facts) 
     facts["hcas"][0]["pci"]["numa_node"] = None
     [shape] = shapes(node=facts)
     assert tree(shape)[None] == [("pci0000:3a", "0000:3b:00.0", "mlx5_0")]
-    assert [_report_drawing.draw(node).title for node in shape.numa][-1] == "NUMA node unknown"
+    assert [report_drawing.draw(node).title for node in shape.numa][-1] == "NUMA node unknown"
 
 
 def test_nodes_alike_are_one_shape_and_the_most_frequent_comes_first(facts_of: Facts) -> None:
@@ -87,7 +88,7 @@ def test_nodes_alike_are_one_shape_and_the_most_frequent_comes_first(facts_of: F
 def test_boxes_of_a_drawing_do_not_overlap(facts_of: Facts, name: str) -> None:
     facts = facts_of(name)
     for shape in shapes(node=facts):
-        drawings = [_report_drawing.draw(node) for node in shape.numa]
+        drawings = [report_drawing.draw(node) for node in shape.numa]
         boxes = [box for drawing in drawings for box in drawing.boxes]
         assert sum(box.kind == "gpu" for box in boxes) == len(facts["gpus"])
         for drawing in drawings:

@@ -14,8 +14,8 @@ from typing import Any, Callable, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _perftest_parse, _perftest_run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._perftest_run import Node, Run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse, perftest_run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.perftest_run import Node, Run
 
 TEXTS = Path(__file__).resolve().parents[2] / "fixtures" / "perftest"
 
@@ -52,7 +52,7 @@ def text(name: str) -> str:
     return (TEXTS / name).read_text("utf-8")
 
 
-def values(found: List[_perftest_parse.Value]) -> List[float]:
+def values(found: List[perftest_parse.Value]) -> List[float]:
     return [round(row.value, 2) for row in found]
 
 
@@ -71,18 +71,18 @@ def values(found: List[_perftest_parse.Value]) -> List[float]:
     ],
 )
 def test_the_rows_of_a_table(name: str, expected: List[float]) -> None:
-    assert values(_perftest_parse.of_text(text(name))) == pytest.approx(expected, abs=0.01)
+    assert values(perftest_parse.of_text(text(name))) == pytest.approx(expected, abs=0.01)
 
 
 def test_a_heading_may_be_torn() -> None:
-    assert values(_perftest_parse.of_text(text("write_bw-warning-in-heading.txt"))) == [183.61]
+    assert values(perftest_parse.of_text(text("write_bw-warning-in-heading.txt"))) == [183.61]
 
 
 def test_a_row_has_sizes_and_peak() -> None:
-    (row,) = _perftest_parse.of_text(text("write_bw.txt"))
-    assert row == _perftest_parse.Value(8388608, 4470, 94.71, 94.74)
-    (row,) = _perftest_parse.of_text(text("read_lat.txt"))
-    assert row == _perftest_parse.Value(2, 1000, 1.94)
+    (row,) = perftest_parse.of_text(text("write_bw.txt"))
+    assert row == perftest_parse.Value(8388608, 4470, 94.71, 94.74)
+    (row,) = perftest_parse.of_text(text("read_lat.txt"))
+    assert row == perftest_parse.Value(2, 1000, 1.94)
 
 
 def test_the_warning_may_stand_anywhere() -> None:
@@ -90,32 +90,32 @@ def test_the_warning_may_stand_anywhere() -> None:
     whole = text("write_bw.txt")
     warning = "Conflicting CPU frequency values detected: 1200.000000 != 2600.000000. CPU Frequency is not max.\n"
     for place in range(len(whole) + 1):
-        found = values(_perftest_parse.of_text(whole[:place] + warning + whole[place:]))
+        found = values(perftest_parse.of_text(whole[:place] + warning + whole[place:]))
         assert found == [94.71], place
 
 
 def test_what_is_no_number_is_no_value() -> None:
-    assert _perftest_parse.of_text(text("read_lat-nan.txt").replace("4067.57", "-nan")) == []
+    assert perftest_parse.of_text(text("read_lat-nan.txt").replace("4067.57", "-nan")) == []
 
 
 def test_a_line_that_ends_early_is_no_row() -> None:
     whole = text("write_bw.txt")
     cut = whole[: whole.index("94.71")]
-    assert _perftest_parse.of_text(cut) == []
+    assert perftest_parse.of_text(cut) == []
 
 
 @pytest.mark.parametrize(("name", "expected"), [("write_bw.json", 94.71), ("read_lat.json", 1.94)])
 def test_json(name: str, expected: float) -> None:
-    (row,) = _perftest_parse.of_json(text(name))
+    (row,) = perftest_parse.of_json(text(name))
     assert row.value == expected
 
 
 def test_json_that_is_none_is_not_used() -> None:
-    assert _perftest_parse.of_json(text("write_bw-unquoted.json")) == []
-    assert _perftest_parse.of_json(text("read_lat-nan.json")) == []
-    assert _perftest_parse.of_json("") == []
-    assert _perftest_parse.of_json("[]") == []
-    assert _perftest_parse.of_json('{"results": {"MsgSize": 1}}') == []
+    assert perftest_parse.of_json(text("write_bw-unquoted.json")) == []
+    assert perftest_parse.of_json(text("read_lat-nan.json")) == []
+    assert perftest_parse.of_json("") == []
+    assert perftest_parse.of_json("[]") == []
+    assert perftest_parse.of_json('{"results": {"MsgSize": 1}}') == []
 
 
 @pytest.fixture
@@ -149,39 +149,39 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_command() -> None:
-    argv = _perftest_run.command(run(tcp_port=18515, gid_index=3, size=65536, address="10.0.0.1"), "/tmp/x.json")
+    argv = perftest_run.command(run(tcp_port=18515, gid_index=3, size=65536, address="10.0.0.1"), "/tmp/x.json")
     assert " ".join(argv) == (
         "ib_write_bw -d rxe0 -i 1 -p 18515 -n 20 -F -s 65536 -x 3 --report_gbits"
         " --out_json --out_json_file=/tmp/x.json 10.0.0.1"
     )
-    argv = _perftest_run.command(run(tcp_port=1, test="send_lat", address="fd00::1", ipv6=True))
+    argv = perftest_run.command(run(tcp_port=1, test="send_lat", address="fd00::1", ipv6=True))
     assert argv[-2:] == ["--ipv6-addr", "fd00::1"]
-    assert " ".join(_perftest_run.command(run(tcp_port=1, test="read_lat"))) == "ib_read_lat -d rxe0 -i 1 -p 1 -n 20 -F"
+    assert " ".join(perftest_run.command(run(tcp_port=1, test="read_lat"))) == "ib_read_lat -d rxe0 -i 1 -p 1 -n 20 -F"
 
 
 def test_loopback_measures_and_leaves_nothing(here: Path) -> None:
     port = free_port()
-    (result,) = _perftest_run.loopback([run(tcp_port=port)], Node(), 20)
+    (result,) = perftest_run.loopback([run(tcp_port=port)], Node(), 20)
     assert (result["ok"], result["value"], result["source"]) == (True, 94.71, "json")
     until(lambda: port not in Node().listening())
 
 
 def test_json_that_cannot_be_read_leaves_the_table(here: Path) -> None:
     (here / "json").write_text(text("write_bw-unquoted.json"))
-    (result,) = _perftest_run.loopback([run(tcp_port=free_port())], Node(), 20)
+    (result,) = perftest_run.loopback([run(tcp_port=free_port())], Node(), 20)
     assert (result["value"], result["source"]) == (183.61, "text")
 
 
 def test_a_perftest_without_json_is_not_asked_for_it(here: Path) -> None:
     (here / "help").write_text("Options: --report_gbits\n")
-    (result,) = _perftest_run.loopback([run(tcp_port=free_port())], Node(), 20)
+    (result,) = perftest_run.loopback([run(tcp_port=free_port())], Node(), 20)
     assert result["source"] == "text"
     assert "--out_json" not in (here / "seen").read_text()
 
 
 def test_a_server_that_nobody_asks_ends_by_itself(here: Path) -> None:
     port = free_port()
-    (result,) = _perftest_run.serve([run(tcp_port=port)], Node(), 1)
+    (result,) = perftest_run.serve([run(tcp_port=port)], Node(), 1)
     assert result == {"name": "one", "ok": True, "error": ""}
     assert port in Node().listening()
     until(lambda: port not in Node().listening())
@@ -189,7 +189,7 @@ def test_a_server_that_nobody_asks_ends_by_itself(here: Path) -> None:
 
 def test_a_server_says_why_it_does_not_listen(here: Path) -> None:
     (here / "broken").write_text(" Unable to find the Infiniband/RoCE device\n")
-    (result,) = _perftest_run.serve([run(tcp_port=free_port())], Node(), 20)
+    (result,) = perftest_run.serve([run(tcp_port=free_port())], Node(), 20)
     assert result["error"] == "ib_write_bw failed: Unable to find the Infiniband/RoCE device"
 
 
@@ -198,13 +198,13 @@ def test_a_tcp_port_in_use_is_named(here: Path) -> None:
         one.bind(("0.0.0.0", 0))
         one.listen(1)
         port = one.getsockname()[1]
-        (result,) = _perftest_run.serve([run(tcp_port=port)], Node(), 20)
+        (result,) = perftest_run.serve([run(tcp_port=port)], Node(), 20)
     assert result["error"] == f"TCP port {port} is in use on this node"
 
 
 def test_a_client_without_server_says_so(here: Path) -> None:
     port = free_port()
-    (result,) = _perftest_run.measure([run(tcp_port=port, address="127.0.0.1")], Node(), 20)
+    (result,) = perftest_run.measure([run(tcp_port=port, address="127.0.0.1")], Node(), 20)
     assert result["error"] == f"ib_write_bw failed: Couldn't connect to 127.0.0.1:{port}"
 
 
@@ -214,20 +214,20 @@ def test_a_client_that_does_not_end_is_ended(here: Path) -> None:
         one.listen(1)
         (here / "text").unlink()
         os.mkfifo(here / "text")
-        (result,) = _perftest_run.measure([run(tcp_port=one.getsockname()[1], address="127.0.0.1")], Node(), 1)
+        (result,) = perftest_run.measure([run(tcp_port=one.getsockname()[1], address="127.0.0.1")], Node(), 1)
     assert result["error"] == "ib_write_bw did not end within 1 s"
 
 
 def test_without_perftest_every_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [run(tcp_port=free_port(), test="send_lat"), run(tcp_port=free_port(), test="send_lat", name="two")]
     # Where it is installed, it is not to be found.
-    found = {**_perftest_run.environment(), "PATH": os.path.dirname(_timeout())}
+    found = {**perftest_run.environment(), "PATH": os.path.dirname(_timeout())}
     if os.path.exists(os.path.join(found["PATH"], "ib_send_lat")):
         pytest.skip("perftest is installed beside timeout")
-    for results in (_perftest_run.serve(runs, Node(), 5), _perftest_run.loopback(runs, Node(), 5)):
+    for results in (perftest_run.serve(runs, Node(), 5), perftest_run.loopback(runs, Node(), 5)):
         assert {result["error"] for result in results} == {"ib_send_lat is not installed (package perftest)"}
     clients = [run(tcp_port=1, test="send_lat", address="127.0.0.1")]
-    assert [one["error"] for one in _perftest_run.measure(clients, Node(), 5)] == [
+    assert [one["error"] for one in perftest_run.measure(clients, Node(), 5)] == [
         "ib_send_lat is not installed (package perftest)"
     ]
 
@@ -246,7 +246,7 @@ def test_it_runs_near_its_hca(here: Path, tmp_path: Path) -> None:
     (tmp_path / "root/proc").symlink_to("/proc")
     node = Node(str(tmp_path / "root"))
     assert node.cpus("rxe0") == {allowed[0]}
-    (result,) = _perftest_run.loopback([run(tcp_port=free_port())], node, 20)
+    (result,) = perftest_run.loopback([run(tcp_port=free_port())], node, 20)
     assert result["cpus"] == 1
     assert {line.split("cpus=")[1] for line in (here / "seen").read_text().splitlines()} == {"1"}
     assert sorted(os.sched_getaffinity(0)) == allowed

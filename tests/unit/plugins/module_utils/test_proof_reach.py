@@ -15,15 +15,15 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _reach_arp, _reach_ping
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._reach_ping import Answer, Probe
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import arp, ping
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.ping import Answer, Probe
 
 TEXTS = Path(__file__).resolve().parents[2] / "fixtures" / "ping"
 PROBE = Probe("rail0", "10.7.0.1", "10.7.0.2", 9000)
 
 
 def said(name: str, status: int) -> Answer:
-    return _reach_ping.parse((TEXTS / f"{name}.txt").read_text("utf-8"), status)
+    return ping.parse((TEXTS / f"{name}.txt").read_text("utf-8"), status)
 
 
 @pytest.mark.parametrize(
@@ -44,16 +44,16 @@ def test_what_ping_says(name: str, status: int, expected: Answer) -> None:
 
 
 def test_ping_that_says_nothing() -> None:
-    assert _reach_ping.parse("", 1) == Answer(complaint="exit status 1")
+    assert ping.parse("", 1) == Answer(complaint="exit status 1")
 
 
 @pytest.mark.parametrize(("target", "payload"), [("10.7.0.2", 8972), ("fd07::2", 8952)])
 def test_a_packet_has_the_size_of_the_mtu(target: str, payload: int) -> None:
-    assert _reach_ping.payload_of(Probe("x", "", target, 9000)) == payload
+    assert ping.payload_of(Probe("x", "", target, 9000)) == payload
 
 
 def probed(answers: Dict[int, Answer]) -> Dict[str, Any]:
-    return _reach_ping.probe_one(PROBE, lambda _probe, payload: answers[payload])
+    return ping.probe_one(PROBE, lambda _probe, payload: answers[payload])
 
 
 def test_a_wrong_mtu_is_told_from_a_missing_path() -> None:
@@ -73,18 +73,18 @@ MAC, OTHER = b"\x02\0\0\0\0\x01", b"\x02\0\0\0\0\x02"
 
 
 def reply(sender: bytes, address: bytes) -> bytes:
-    return _reach_arp._FRAME.pack(MAC, sender, 0x0806, 1, 0x0800, 6, 4, 2, sender, address, MAC, b"\0" * 4)
+    return arp._FRAME.pack(MAC, sender, 0x0806, 1, 0x0800, 6, 4, 2, sender, address, MAC, b"\0" * 4)
 
 
 def test_who_claims_an_address() -> None:
     own = frozenset([MAC])
-    assert _reach_arp.claimant(reply(OTHER, b"\x0a\x07\0\x01"), "10.7.0.1", own) == OTHER
-    assert _reach_arp.claimant(reply(OTHER, b"\x0a\x07\0\x02"), "10.7.0.1", own) is None
-    assert _reach_arp.claimant(reply(MAC, b"\x0a\x07\0\x01"), "10.7.0.1", own) is None
+    assert arp.claimant(reply(OTHER, b"\x0a\x07\0\x01"), "10.7.0.1", own) == OTHER
+    assert arp.claimant(reply(OTHER, b"\x0a\x07\0\x02"), "10.7.0.1", own) is None
+    assert arp.claimant(reply(MAC, b"\x0a\x07\0\x01"), "10.7.0.1", own) is None
     # Somebody who is about to take the address, and the node itself doing so.
-    assert _reach_arp.claimant(_reach_arp.probe_frame(OTHER, "10.7.0.1"), "10.7.0.1", own) == OTHER
-    assert _reach_arp.claimant(_reach_arp.probe_frame(MAC, "10.7.0.1"), "10.7.0.1", own) is None
-    assert _reach_arp.claimant(b"\0" * 20, "10.7.0.1", own) is None
+    assert arp.claimant(arp.probe_frame(OTHER, "10.7.0.1"), "10.7.0.1", own) == OTHER
+    assert arp.claimant(arp.probe_frame(MAC, "10.7.0.1"), "10.7.0.1", own) is None
+    assert arp.claimant(b"\0" * 20, "10.7.0.1", own) is None
 
 
 # Two network namespaces with one wire between them; both go when their processes end.
@@ -106,9 +106,9 @@ while [ "$(cat /sys/class/net/near/carrier)" != 1 ]; do sleep 0.01; done
 SCRIPT = """\
 import json, sys
 sys.path[:0] = {path!r}
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _reach_arp
-own = [_reach_arp.Own("near", "10.7.0.1"), _reach_arp.Own("near", "10.7.0.3"), _reach_arp.Own("gone", "10.7.0.4")]
-print(json.dumps(_reach_arp.probe_all(own)))
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import arp
+own = [arp.Own("near", "10.7.0.1"), arp.Own("near", "10.7.0.3"), arp.Own("gone", "10.7.0.4")]
+print(json.dumps(arp.probe_all(own)))
 """
 
 

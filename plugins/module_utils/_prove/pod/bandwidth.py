@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import List, Mapping, Optional, Tuple, Union
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _perftest_parse, _threshold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check, End, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_plan import Pod
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_report import Report
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_verdicts import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold as bandwidth_threshold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, End, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import Report
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.verdicts import Facts
 
 TEST = "write_bw"
 _TOO_LITTLE = "Couldn't allocate MR"
@@ -24,7 +25,7 @@ def _capacity(facts: Facts, end: End) -> Optional[float]:
     for hca in facts.get("hcas", []):
         for port in hca["ports"] if hca["name"] == end.hca else []:
             if port["number"] == end.port:
-                return _threshold.capacity(hca, port)
+                return bandwidth_threshold.capacity(hca, port)
     return None
 
 
@@ -47,16 +48,16 @@ def measurements(
     for port, other in zip(report.bandwidth, of_server.bandwidth):
         source, target = End(pod.node, *port), End(server.node, *other)
         output = report.bandwidth[port]
-        rows = _perftest_parse.of_text(output)
+        rows = perftest_parse.of_text(output)
         if not rows:
             said = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "nothing")
             remedy = "Raise the memory lock (site.yml does) and restart the pod." if _TOO_LITTLE in output else _REMEDY
             found.append(against(port, f"ib_write_bw with {server.node} failed and said last: {said}", remedy))
             continue
         capacities = (_capacity(facts.get(pod.node, {}), source), _capacity(facts.get(server.node, {}), target))
-        expected = _threshold.lower(*capacities)
+        expected = bandwidth_threshold.lower(*capacities)
         value = rows[-1].value
-        threshold, verdict, text = _threshold.bandwidth(value, expected, fraction, None)
+        threshold, verdict, text = bandwidth_threshold.bandwidth(value, expected, fraction, None)
         test = f"{TEST} in pods"
         found.append(Measurement(pod.group, test, source, target, value, "Gb/s", expected, threshold, verdict, text))
     return found

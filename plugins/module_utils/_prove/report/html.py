@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import (
-    _report_bandwidth,
-    _report_drawing,
-    _report_findings,
-    _report_fleet,
-    _report_topology,
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import (
+    bandwidth,
+    drawing,
+    findings,
+    fleet,
+    topology,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import (
     WORDS,
     clean,
     count,
@@ -36,7 +36,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
-TEMPLATES = Path(__file__).resolve().parents[3] / "roles" / "rdma_verify" / "templates"
+TEMPLATES = Path(__file__).resolve().parents[4] / "roles" / "rdma_verify" / "templates"
 # Lower bounds of the shades of a heat map, as fractions of the threshold.
 _SHADES = (0.5, 0.8, 1.0, 1.05)
 _WORST = 12
@@ -74,13 +74,13 @@ class Bandwidth:
 
 
 def pair(one: Measurement) -> str:
-    ends = [f"{end.host} {_report_bandwidth.port(end)}" for end in (one.source, one.target)]
+    ends = [f"{end.host} {bandwidth.port(end)}" for end in (one.source, one.target)]
     return f"{ends[0]} \u2192 {ends[1]}"
 
 
-def _heat(cell: _report_bandwidth.Cell) -> Heat:
+def _heat(cell: bandwidth.Cell) -> Heat:
     one = cell.worst
-    found = _report_bandwidth.quality(one)
+    found = bandwidth.quality(one)
     shade = None if found is None else sum(found >= bound for bound in _SHADES)
     short = one.verdict in ("fail", "warn")
     of_many = f", the worst of {cell.times}" if cell.times > 1 else ""
@@ -88,7 +88,7 @@ def _heat(cell: _report_bandwidth.Cell) -> Heat:
     return Heat(figure(one.value), title, shade, short)
 
 
-def _text(series: _report_bandwidth.Series, aggregated: bool) -> str:
+def _text(series: bandwidth.Series, aggregated: bool) -> str:
     verdicts = Counter(one.verdict for one in series.measurements)
     parts = [f"{series.bad} of {len(series.measurements)} miss the threshold"] if series.bad else []
     if not series.bad and verdicts["pass"]:
@@ -100,8 +100,8 @@ def _text(series: _report_bandwidth.Series, aggregated: bool) -> str:
     return "; ".join(parts)
 
 
-def _heat_map(series: _report_bandwidth.Series) -> HeatMap:
-    matrix = _report_bandwidth.matrix(series)
+def _heat_map(series: bandwidth.Series) -> HeatMap:
+    matrix = bandwidth.matrix(series)
     places = range(len(matrix.blocks))
     cells = {position: _heat(cell) for position, cell in matrix.cells.items()}
     return HeatMap(
@@ -117,7 +117,7 @@ def _bandwidth(document: Document) -> List[Bandwidth]:
     """Heat maps where all is well are among the ``others``, but for one of each test."""
     found: Dict[str, Bandwidth] = {}
     seen = set()
-    every = _report_bandwidth.series(document)
+    every = bandwidth.series(document)
     for series in sorted(every, key=lambda series: series.bad == 0):
         known = found.setdefault(series.group, Bandwidth(series.group))
         shown = series.bad or (series.group, series.test) not in seen
@@ -125,7 +125,7 @@ def _bandwidth(document: Document) -> List[Bandwidth]:
         seen.add((series.group, series.test))
     for series in every:
         known = found[series.group]
-        known.rows.append(dict(_report_bandwidth.figures(series.measurements), series=series))
+        known.rows.append(dict(bandwidth.figures(series.measurements), series=series))
     return [found[group] for group in sorted(found, key=natural_key)]
 
 
@@ -143,17 +143,15 @@ def html(document: Document) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(figure=figure, evidence=evidence, fold=fold, counted=count, names=names, pair=pair)
-    picture = _report_findings.picture(document)
+    picture = findings.picture(document)
     style = (TEMPLATES / "verify.css").read_text("utf-8")
     return environment.get_template("verify.html.j2").render(
         document=document,
         picture=picture,
         style=style,
         words=WORDS,
-        groups=_report_fleet.groups(document, picture.hosts),
-        shapes=[
-            (shape, [_report_drawing.draw(node) for node in shape.numa]) for shape in _report_topology.shapes(document)
-        ],
+        groups=fleet.groups(document, picture.hosts),
+        shapes=[(shape, [drawing.draw(node) for node in shape.numa]) for shape in topology.shapes(document)],
         bandwidth=_bandwidth(document),
-        worst=_report_bandwidth.worst(document.bandwidth, _WORST),
+        worst=bandwidth.worst(document.bandwidth, _WORST),
     )

@@ -11,12 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import List, Sequence, Tuple, Union
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_topology import (
-    Device,
-    NumaNode,
-    Root,
-    Switch,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.topology import Device, NumaNode, Root, Switch
 
 # Narrow enough for a telephone: three columns are 392 units wide, text of 12 units stays legible.
 _WIDTHS = {"root": 84, "switch": 62, "device": 212}

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document, End, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import count, figure, names, span
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document, End, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import count, figure, names, span
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 # So many rows and columns are readable on one page, with a figure in each cell.

@@ -13,9 +13,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_plan import Pod
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._pod_report import Report
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import Report
 
 Facts = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Iterator, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import pod_trouble
 
 Plain = Mapping[str, Any]

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._perftest_run import environment
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.perftest_run import environment
 
 # Headers of an echo request: IPv4 20 or IPv6 40 bytes, ICMP 8.
 _HEADERS = {4: 28, 6: 48}

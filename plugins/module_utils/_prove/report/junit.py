@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import Dict, List, Optional
 from xml.etree import ElementTree
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import RINGS, Document, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_bandwidth import port
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_findings import BANDWIDTH
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import clean, evidence, figure
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import RINGS, Document, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.bandwidth import port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import BANDWIDTH
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import clean, evidence, figure
 
 _NAME = "zerocopy.rdma.verify"
 

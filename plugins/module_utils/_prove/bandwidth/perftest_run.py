@@ -18,9 +18,9 @@ import time
 from dataclasses import dataclass
 from typing import IO, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _perftest_parse
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse
 
-TESTS = _perftest_parse.BANDWIDTH + _perftest_parse.LATENCY
+TESTS = perftest_parse.BANDWIDTH + perftest_parse.LATENCY
 LOOPBACK = "127.0.0.1"
 
 _INFINIBAND = "sys/class/infiniband"
@@ -123,7 +123,7 @@ def command(run: Run, json_file: Optional[str] = None) -> List[str]:
         argv += ["-s", str(run.size)]
     if run.gid_index is not None:
         argv += ["-x", str(run.gid_index)]
-    if run.test in _perftest_parse.BANDWIDTH:
+    if run.test in perftest_parse.BANDWIDTH:
         argv.append("--report_gbits")
     if run.ipv6:
         argv.append("--ipv6-addr")
@@ -224,15 +224,15 @@ def _measured(client: Started, seconds: int) -> Dict[str, Any]:
     result: Dict[str, Any] = {"command": command(client.run), "cpus": len(client.cpus)}
     if client.process.returncode != 0:
         return {**_failed(client.run, client.failure(seconds)), **result}
-    rows: List[_perftest_parse.Value] = []
+    rows: List[perftest_parse.Value] = []
     if client.json_file is not None:
         try:
             with open(client.json_file, encoding="utf-8", errors="replace") as file:
-                rows = _perftest_parse.of_json(file.read())
+                rows = perftest_parse.of_json(file.read())
         except OSError:
             pass
     source = "json" if rows else "text"
-    rows = rows or _perftest_parse.of_text(client.said())
+    rows = rows or perftest_parse.of_text(client.said())
     if not rows:
         return {**_failed(client.run, f"ib_{client.run.test} gave no value: {complaint(client.said())}"), **result}
     row = rows[-1]

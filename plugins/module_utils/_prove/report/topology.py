@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import count
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import count
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 

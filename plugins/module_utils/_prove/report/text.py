@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document, document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document, document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 # What XML 1.0 (section 2.2) has no way to write, and what would move a terminal's cursor. Line breaks are kept.

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses as values_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _report_bandwidth
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import RINGS, VERDICTS, Check, Document
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import count
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import RINGS, VERDICTS, Check, Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import count
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 BANDWIDTH = "bandwidth"
@@ -111,9 +111,9 @@ def _measured(document: Document) -> List[Finding]:
     """Measurements as findings: one for each test and verdict, with a variant for each group and rail."""
     found: Dict[Tuple[str, str], List[Variant]] = {}
     groups: Dict[Tuple[str, str], List[str]] = {}
-    for series in _report_bandwidth.series(document):
+    for series in bandwidth.series(document):
         for verdict in dict.fromkeys(one.verdict for one in series.measurements):
-            story = _report_bandwidth.story(series, verdict)
+            story = bandwidth.story(series, verdict)
             variant = Variant(story.text, story.remedy, story.hosts, times=story.times)
             found.setdefault((series.test, verdict), []).append(variant)
             groups.setdefault((series.test, verdict), []).append(series.group)

@@ -13,8 +13,8 @@ from collections import Counter
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Node, joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node, joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 

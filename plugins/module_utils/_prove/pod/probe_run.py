@@ -16,7 +16,7 @@ import time
 from datetime import datetime
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._cluster._probe import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import (
     LABEL,
     Probe,
     Recipe,

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _perftest_parse, _threshold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check, End, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Map, Node, joined
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_plan import PREFIX, Meeting, Own
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold as bandwidth_threshold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, End, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Map, Node, joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX, Meeting, Own
 
 _REMEDY = (
     "Look for a firewall between the nodes (TCP {} and following, UDP 4791 for RoCE), and at the GIDs of both ports."
@@ -75,11 +76,11 @@ def _end(host: str, run: Map) -> End:
 
 
 def _judged(node: Node, run: Map, value: float, expected: Optional[float]) -> Tuple[Optional[float], str, str]:
-    if run["test"] in _perftest_parse.LATENCY:
+    if run["test"] in perftest_parse.LATENCY:
         hca = (node.port(f"{run['hca']}/{run['port']}") or ({},))[0]
-        return _threshold.latency(value, bool(hca.get("software")), float(node.values[PREFIX + "latency_us"]))
+        return bandwidth_threshold.latency(value, bool(hca.get("software")), float(node.values[PREFIX + "latency_us"]))
     demanded = node.values.get(PREFIX + "gbps")
-    return _threshold.bandwidth(value, expected, float(node.values[PREFIX + "fraction"]), demanded)
+    return bandwidth_threshold.bandwidth(value, expected, float(node.values[PREFIX + "fraction"]), demanded)
 
 
 def _unmeasured(node: Node, run: Map, peer: str, error: str) -> Check:
@@ -104,7 +105,7 @@ def _meeting(
         if result is None or not result["ok"]:
             yield _unmeasured(node, run, meeting.peer, failed or (result or {}).get("error") or "it was not tried")
             continue
-        latency = run["test"] in _perftest_parse.LATENCY
+        latency = run["test"] in perftest_parse.LATENCY
         value = round(result["value"], 2)
         threshold, verdict, text = _judged(node, run, value, expected)
         target = _end(meeting.peer, other)

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import VERDICTS, Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VERDICTS, Document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 

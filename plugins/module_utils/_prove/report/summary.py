@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _report_bandwidth
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Document, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_findings import Finding, Picture, picture
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._report_text import WORDS, clean, count, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import Finding, Picture, picture
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import WORDS, clean, count, names
 
 UP_TO = 40
 _BANDWIDTH_UP_TO = 12
@@ -49,7 +49,7 @@ def _bandwidth(document: Document) -> List[str]:
         return []
     rows = [["group", "test", "unit", "pairs", "min", "median", "max", "threshold", "short"]]
     for (group, test, unit), many in sorted(by_test.items()):
-        found = _report_bandwidth.figures(many)
+        found = bandwidth.figures(many)
         values = [str(found[name]) for name in ("pairs", "least", "median", "greatest", "threshold", "short")]
         rows.append([group, test, unit, *values])
     shown = rows[: _BANDWIDTH_UP_TO + 1]

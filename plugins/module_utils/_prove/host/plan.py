@@ -14,8 +14,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof import _perftest_parse, _rounds, _threshold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Map, Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse, threshold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import rounds as host_rounds
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Map, Node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses as values_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -80,7 +81,7 @@ def _live(node: Node) -> Dict[int, Tuple[Map, Map]]:
 
 def _sharing(live: Mapping[int, Tuple[Map, Map]]) -> Dict[int, int]:
     addresses = [(hca.get("pci") or {}).get("address") for hca, _port in live.values()]
-    return dict(zip(live, _threshold.sharing(addresses)))
+    return dict(zip(live, threshold.sharing(addresses)))
 
 
 def name_of(test: str, hca: Map, port: Map) -> str:
@@ -96,7 +97,7 @@ def _runs(
     found = []
     for place, (test, rail) in enumerate((test, rail) for test in tests for rail in rails):
         hca, port = live[rail]
-        size = int(_set(node, "message_size")) if test in _perftest_parse.BANDWIDTH else None
+        size = int(_set(node, "message_size")) if test in perftest_parse.BANDWIDTH else None
         run = {
             "name": name_of(test, hca, port),
             "test": test,
@@ -106,7 +107,7 @@ def _runs(
             "iterations": _LATENCY_ITERATIONS,
         }
         if size is not None:
-            run["iterations"] = _threshold.iterations(expected[rail], size, _set(node, "seconds"))
+            run["iterations"] = threshold.iterations(expected[rail], size, _set(node, "seconds"))
         optional = {"size": size, "gid_index": _gid_index(port), "address": others.get(rail)}
         found.append({**run, **{key: value for key, value in optional.items() if value is not None}})
     return found
@@ -133,8 +134,8 @@ def _meetings(server: Node, client: Node, waiting: int) -> Optional[Tuple[Meetin
     expected: Dict[int, Optional[float]] = {}
     addresses: Dict[int, Optional[str]] = {}
     for rail in rails:
-        ends = [_threshold.capacity(*live[rail], share[rail]) for live, share in zip((mine, theirs), shares)]
-        expected[rail] = _threshold.lower(*ends)
+        ends = [threshold.capacity(*live[rail], share[rail]) for live, share in zip((mine, theirs), shares)]
+        expected[rail] = threshold.lower(*ends)
         pair = _pair(mine[rail][1], theirs[rail][1])
         addresses[rail] = pair[0] if pair else server.address
     until = (limit + _BETWEEN) * len(tests) * waiting
@@ -155,11 +156,11 @@ def _meetings(server: Node, client: Node, waiting: int) -> Optional[Tuple[Meetin
 def _loopback(node: Node) -> Meeting:
     live = _live(node)
     rails = [rail for rail, (_hca, port) in live.items() if _possible(port, port)]
-    tests = [test for test in _set(node, "tests") if test in _perftest_parse.BANDWIDTH]
+    tests = [test for test in _set(node, "tests") if test in perftest_parse.BANDWIDTH]
     if not _set(node, "loopback") or not rails or not tests:
         return Meeting()
     shares = _sharing(live)
-    expected = {rail: _threshold.capacity(*live[rail], shares[rail]) for rail in rails}
+    expected = {rail: threshold.capacity(*live[rail], shares[rail]) for rail in rails}
     figures = [expected[rail] for _test in tests for rail in rails]
     return Meeting(
         "loopback", node.host, int(_set(node, "time_limit")), _runs(node, rails, tests, {}, expected), figures
@@ -198,7 +199,7 @@ def plan(nodes: Sequence[Node], forks: int = 5) -> Dict[str, Own]:
             groups.setdefault(node.group, []).append(node)
             found[node.host].addresses = list({tuple(one.values()): one for one in _claims(node)}.values())
             found[node.host].loopback = _loopback(node)
-    schedules = [_rounds.rounds(members, _set(members[0], "pairs")) for members in groups.values()]
+    schedules = [host_rounds.rounds(members, _set(members[0], "pairs")) for members in groups.values()]
     for pairs_of_groups in itertools.zip_longest(*schedules, fillvalue=[]):
         pairs = [pair for of_group in pairs_of_groups for pair in of_group]
         waiting = math.ceil(len(pairs) / max(forks, 1))

@@ -15,8 +15,8 @@ from __future__ import annotations
 import difflib
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._proof._host_model import Map, Node, joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Map, Node, joined
 
 _REMEDY = "Run site.yml."
 # What a change of prepare's modules is about. A file alone is not in effect yet, or will not be after the next boot.
