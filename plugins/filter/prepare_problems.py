@@ -68,8 +68,7 @@ _ALSO = ("ansible_host",)
 
 
 def _matters(name: str) -> bool:
-    # What playbooks read is for them to check; of that, every host has the whole fleet's picture.
-    return name in _ALSO or (plan_variables.ours(name) and name not in plan_variables.PLAYBOOKS)
+    return name in _ALSO or (plan_variables.ours(name) and name not in plan_variables.RESULTS)
 
 
 def _host(name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, Any]], facts: bool) -> prepare.Host:

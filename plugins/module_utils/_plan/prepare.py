@@ -17,7 +17,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import playbook_values, prepare_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
@@ -82,6 +82,7 @@ def _check(host: Host, known: plan_variables.Options) -> _Checked:
     blind = any("_links_" in problem.variable or "_expect_" in problem.variable for problem in problems)
     checked = _Checked(host, values, problems)
     if host.chosen:
+        problems += playbook_values.of_playbooks(values)
         problems += prepare_values.of_kernel(values)
         problems += prepare_values.of_runtime(values)
     if blind:

@@ -25,12 +25,14 @@ Options = Mapping[str, Mapping[str, Any]]
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 PREFIX = "rdma_"
-# What playbooks read, or an earlier play of the same run has set.
+# Set by one play of a run for a later one, and not by users. Some hold the whole fleet.
+RESULTS = ("rdma_discover_fleet", "rdma_preflight_facts", "rdma_set", "rdma_verify_document")
+# What playbooks themselves read, beside the roles' variables.
 PLAYBOOKS: Options = {
     "rdma_cluster": {"type": "str", "choices": ["kubernetes", "none"]},
     "rdma_context": {"type": "str"},
     "rdma_discover_fleet": {"type": "raw"},
-    "rdma_hosts": {"type": "raw"},
+    "rdma_hosts": {"type": "str"},
     "rdma_kubeconfig": {"type": "str"},
     "rdma_manifests": {"type": "str"},
     "rdma_preflight_facts": {"type": "bool"},
