@@ -1,0 +1,151 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What CONTRIBUTING says about the library's rooms, read from the source: who imports whom, and what is thin."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+LIBRARY = PLUGINS / "module_utils"
+PACKAGE = "ansible_collections.zerocopy.rdma.plugins"
+
+# A room imports from its own floor and from lower ones.
+FLOORS = {"_facts": 0, "_values": 0, "_discover": 1, "_plan": 2, "_prepare": 3, "_provision": 4, "_prove": 5}
+GLUE = {"module_utils._prepare.module", "module_utils._provision.api.module"}
+# Lines in functions and classes of one plugin; translating has not needed more.
+THIN = 45
+
+# Known exceptions. An entry whose fault is gone fails as well, so these lists only get shorter.
+KNOWN_CIRCLES = {frozenset({"module_utils._prepare.runtime.converge", "module_utils._prepare.runtime.run"})}
+
+
+def _module(path):
+    return ".".join(path.relative_to(PLUGINS).with_suffix("").parts)
+
+
+SOURCES = {_module(path): path for path in sorted(PLUGINS.rglob("*.py"))}
+LIBRARY_MODULES = [name for name in SOURCES if name.startswith("module_utils.")]
+
+
+def _imported(name):
+    """The dotted names that a file imports, wherever in it; ``from a import b`` is ``a.b``."""
+    parents = f"{PACKAGE}.{name}".split(".")
+    for node in ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = parents[: -node.level] if node.level else []
+            yield from (".".join([*base, *filter(None, [node.module]), alias.name]) for alias in node.names)
+
+
+def _own(dotted):
+    """The file of this collection that holds what `dotted` names, or None for other packages."""
+    name = dotted[len(PACKAGE) + 1 :] if dotted.startswith(f"{PACKAGE}.") else ""
+    while name and name not in SOURCES:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+OTHERS = {name: {dotted for dotted in _imported(name) if not _own(dotted)} for name in SOURCES}
+USES = {name: {_own(dotted) for dotted in _imported(name)} - {None} for name in SOURCES}
+
+
+def _reached(name: str) -> set[str]:
+    reached: set[str] = set()
+    waiting = [name]
+    while waiting:
+        new = USES[waiting.pop()] - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+REACHED = {name: _reached(name) for name in SOURCES}
+
+
+def test_every_import_of_the_collection_names_a_file():
+    lost = {(name, dotted) for name, others in OTHERS.items() for dotted in others if dotted.startswith(PACKAGE)}
+
+    assert lost == set()
+
+
+def test_every_file_of_the_library_is_in_a_room():
+    assert {name.split(".")[1] for name in LIBRARY_MODULES} == set(FLOORS)
+
+
+def test_a_room_imports_from_no_later_one():
+    def floor(name):
+        return FLOORS[name.split(".")[1]]
+
+    backwards = {
+        f"{name} imports {used}"
+        for name in LIBRARY_MODULES
+        for used in USES[name]
+        if not used.startswith("module_utils.") or floor(used) > floor(name)
+    }
+
+    assert backwards == set()
+
+
+def test_no_files_import_each_other_in_a_circle():
+    circles = {
+        frozenset(other for other in REACHED[name] if name in REACHED[other])
+        for name in SOURCES
+        if name in REACHED[name]
+    }
+
+    assert circles == KNOWN_CIRCLES
+
+
+def test_only_glue_imports_ansible():
+    users = {
+        name
+        for name in LIBRARY_MODULES
+        if any(dotted.split(".")[0] in ("ansible", "ansible_collections") for dotted in OTHERS[name])
+    }
+
+    assert users == GLUE
+
+
+def test_only_packages_are_private_by_name():
+    private = {
+        str(path.relative_to(LIBRARY))
+        for path in LIBRARY.rglob("*")
+        if path.name.startswith("_") and path.parent != LIBRARY and path.name not in ("__init__.py", "__pycache__")
+    }
+
+    assert private == set()
+
+
+def test_what_runs_on_nodes_needs_the_standard_library_only():
+    on_nodes = {
+        name
+        for module in SOURCES
+        if module.startswith("modules.") and "module_utils._provision.api.module" not in REACHED[module]
+        for name in (module, *REACHED[module])
+    }
+    foreign = {
+        f"{name} imports {dotted}"
+        for name in on_nodes
+        for dotted in OTHERS[name]
+        if dotted.split(".")[0] not in {*sys.stdlib_module_names, "ansible", "pyroute2"}
+    }
+
+    assert "modules.rdma_facts" in on_nodes
+    assert foreign == set()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in SOURCES if name.split(".")[0] in ("modules", "filter", "action", "lookup")]
+)
+def test_modules_filters_and_actions_are_thin(name):
+    body = ast.parse(SOURCES[name].read_text(encoding="utf-8")).body
+    code = [node for node in body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+
+    assert sum(len(ast.unparse(node).splitlines()) for node in code) <= THIN
