@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import config as kernel_config
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import limits as kernel_limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.index import Index, index_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import NETNS_MODE, Intent, canonical
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _LOAD_SECONDS = 300
 
 
-def converge(files: Files, intent: Intent, check: bool, runner: Runner = run) -> Dict[str, Any]:
+def carry_out(files: Files, intent: Intent, check: bool, runner: Runner = run) -> Dict[str, Any]:
     """Bring the node below ``files`` to the intent, or only say what that would change; an empty intent undoes all.
 
     Below another root than ``/`` only files are read and written. Returns what the module returns.
@@ -58,7 +59,8 @@ class _Run:
         self.plan = self._plan()
 
     def _plan(self) -> Plan:
-        changes = self.ledger.compare(self.intent.files)
+        limits = kernel_limits.wanted(self.ledger, self.intent.limits_path, self.intent.user_memlock)
+        changes = self.ledger.compare([*self.intent.files, *limits])
         rewritten = any(change.path == self.intent.modprobe_path for change in changes)
         config = kernel_config.read(self.files, self.intent)
         loaded = loaded_modules(self.files) if self.files.live else {}
@@ -214,7 +216,7 @@ class _Run:
             # Also a kernel that cannot change it at all: the option in modprobe.d does it.
             plan_.changes = [change for change in plan_.changes if change.kind != "rdma_netns_mode"]
             answer = os.strerror(error.errno or 0)
-            reason = f"{NETNS_MODE}: {plan_.netns_mode} counts from the next boot; the kernel says: {answer}"
+            reason = f"{NETNS_MODE}: {plan_.netns_mode} takes effect at the next boot; the kernel says: {answer}"
             plan_.reboot_reasons.append(reason)
             if plan_.notes:
                 value = self.intent.values.get(NETNS_MODE, "")

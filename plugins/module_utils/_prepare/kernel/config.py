@@ -63,7 +63,7 @@ class Config:
             if value is None or same(value, option.value):
                 continue
             wins = option.order > (0, f"{intent.name}.conf")
-            verdict = "it comes later, so it wins" if wins else f"{intent.modprobe_path} comes later, so it wins"
+            verdict = "it takes precedence" if wins else f"{intent.modprobe_path} takes precedence"
             warnings.append(f"{option.source} sets {option.key}={option.value}, {value} is wanted: {verdict}")
         for module in intent.modules:
             if module in self.blacklisted:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 
 DEFAULT_NAME = "zerocopy-rdma"
@@ -32,7 +33,7 @@ _HEADING = "# Written by zerocopy.rdma.kernel_modules, which overwrites it; stat
 class Intent:
     """Names have underscores only, as in /proc/modules; option values are what the kernel is to read.
 
-    An empty intent is that of ``state: absent``.
+    ``user_memlock`` is in KiB or ``unlimited``. An empty intent is that of ``state: absent``.
     """
 
     name: str = DEFAULT_NAME
@@ -40,6 +41,7 @@ class Intent:
     options: Dict[str, Dict[str, str]] = field(default_factory=dict)
     blacklist: List[str] = field(default_factory=list)
     update_initramfs: bool = False
+    user_memlock: Optional[str] = None
 
     @property
     def concern(self) -> str:
@@ -53,6 +55,10 @@ class Intent:
     @property
     def modprobe_path(self) -> str:
         return f"/etc/modprobe.d/{self.name}.conf"
+
+    @property
+    def limits_path(self) -> str:
+        return f"/etc/security/limits.d/90-{self.name}.conf"
 
     @property
     def values(self) -> Dict[str, str]:
@@ -127,6 +133,7 @@ def intent(
     blacklist: Sequence[Any] = (),
     netns_mode: Optional[str] = None,
     update_initramfs: bool = False,
+    user_memlock: Optional[str] = None,
 ) -> Intent:
     """A checked intent. ``netns_mode`` is ``shared`` or ``exclusive`` and becomes an option of ib_core.
 
@@ -143,7 +150,7 @@ def intent(
         if other is not None and not same(other, value):
             raise HostError(f"options: ib_core: netns_mode: {other!r} contradicts netns_mode {netns_mode!r} ({value})")
         keys.setdefault("ib_core", {})["netns_mode"] = value
-    return Intent(name, wanted, keys, refused, update_initramfs)
+    return Intent(name, wanted, keys, refused, update_initramfs, limits.checked(user_memlock))
 
 
 def _truth(text: str) -> Optional[bool]:

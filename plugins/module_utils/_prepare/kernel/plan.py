@@ -192,7 +192,7 @@ class _Planner:
         changed = rewritten is not None and written.get(parameter) != self.intent.values.get(key)
         known = self.notes.get("pending", {}).get(key)
         if changed or (known is not None and known["boot"] == self.have.boot):
-            self._ask(key, goal, f"{key}: the kernel does not show its value; {goal} counts from the next boot")
+            self._ask(key, goal, f"{key}: the kernel does not show its value; {goal} takes effect at the next boot")
 
     def _differs(self, key: str, goal: str, live: str, stale: Mapping[str, Image]) -> None:
         module = key.split(".", 1)[0]
@@ -210,7 +210,9 @@ class _Planner:
                 return
         if stronger is not None:
             # The conflict itself is a warning already.
-            self.result.not_effective[key] = f"it is {live}: {stronger.source} sets {stronger.value}, which comes later"
+            self.result.not_effective[key] = (
+                f"it is {live}: {stronger.source} sets {stronger.value}, which takes precedence"
+            )
         elif built_in:
             self._never(key, f"it is {live}: {module} is built into the kernel, which reads no modprobe.d; {argument}")
         elif self._rebooted(key, goal):
@@ -221,7 +223,7 @@ class _Planner:
             why = "it is read when the module is loaded"
             if others:
                 why = f"other network namespaces exist ({_some(others)})"
-            self._ask(key, goal, f"{key} is {live}, {goal} counts from the next boot: {why}")
+            self._ask(key, goal, f"{key} is {live}, {goal} takes effect at the next boot: {why}")
 
     def _rebooted(self, key: str, goal: str) -> bool:
         """Whether the node has been restarted for this value already, and nothing has been done about it since."""

@@ -84,10 +84,12 @@ class Ledger:
         self.warnings: List[str] = []
         self._entries: Dict[str, Dict[str, Any]] = {}
         self._made: List[str] = []
+        self._adopted: Dict[str, Stored] = {}
         self.notes: Dict[str, Any] = {}
         self._load()
 
     def _load(self) -> None:
+        self._entries, self._made, self.notes, self._adopted = {}, [], {}, {}
         text = self.files.text(self.path)
         if text is None:
             return
@@ -104,8 +106,30 @@ class Ledger:
         """Paths of all files that are not as they were before the first change."""
         return sorted(self._entries)
 
+    def original_text(self, path: str) -> Optional[str]:
+        """The file as it was before the first change; as it is where there was none."""
+        stored = self._original(path) if path in self._entries else self.files.stored(path)
+        return None if stored is None else stored.content.decode("utf-8", "surrogateescape")
+
+    def adopt(self, path: str, original: Optional[str] = None) -> None:
+        """Take the file as it is now for one that we wrote; ``original`` is what was there before (``None``: nothing).
+
+        For files that an earlier version of this collection wrote without a ledger. Kept with the next ``save``.
+        """
+        current = self.files.stored(path)
+        if current is None:
+            return
+        owner = None
+        if original is not None:
+            content = original.encode("utf-8", "surrogateescape")
+            self._adopted[path] = Stored(content, current.mode, current.uid, current.gid)
+            owner = {"mode": current.mode, "uid": current.uid, "gid": current.gid}
+        self._entries[path] = {"before": owner, "written": [_digest(current)]}
+
     def save(self) -> None:
         """Keep entries and notes; an empty ledger leaves no trace."""
+        for path in [path for path in self._adopted if path in self._entries]:
+            self.files.write(self._kept(path), _own(self._adopted.pop(path).content, 0o600))
         if not (self._entries or self._made or self.notes):
             self.files.remove(self.path)
             self._tidy()
@@ -198,7 +222,7 @@ class Ledger:
         before = self._entries[path]["before"]
         if before is None:
             return None
-        kept = self.files.stored(self._kept(path))
+        kept = self._adopted.get(path) or self.files.stored(self._kept(path))
         if kept is None:
             raise HostError(f"{path} cannot be put back: its original {self._kept(path)} is gone")
         return Stored(kept.content, before["mode"], before["uid"], before["gid"])

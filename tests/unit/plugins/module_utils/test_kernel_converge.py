@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.apply import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.apply import carry_out
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.config import Config, Option
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Image
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import Intent, intent
@@ -234,9 +234,9 @@ WANTED = intent(modules=["rdma_cm", "ib_umad", "tls", "ext4"], options={"ib_core
 def test_check_mode_predicts_and_absent_restores(tmp_path: Path) -> None:
     node_ = machine(tmp_path)
     before = tree(tmp_path)
-    predicted = converge(node_, WANTED, True, node_)
+    predicted = carry_out(node_, WANTED, True, node_)
     assert tree(tmp_path) == before
-    done = converge(node_, WANTED, False, node_)
+    done = carry_out(node_, WANTED, False, node_)
     assert (done["changes"], done["diff"]) == (predicted["changes"], predicted["diff"])
     assert [change["name"] for change in done["changes"] if change["kind"] == "module"] == [
         "ib_core",
@@ -251,40 +251,40 @@ def test_check_mode_predicts_and_absent_restores(tmp_path: Path) -> None:
         "ext4": "loaded",
     }
     settled = tree(tmp_path)
-    assert converge(node_, WANTED, False, node_)["changed"] is False
+    assert carry_out(node_, WANTED, False, node_)["changed"] is False
     assert tree(tmp_path) == settled
     # Fewer modules: what only the dropped one needed goes.
     fewer = intent(modules=["ib_umad"], options=WANTED.options)
-    assert converge(node_, fewer, True, node_)["changes"] == converge(node_, fewer, False, node_)["changes"]
+    assert carry_out(node_, fewer, True, node_)["changes"] == carry_out(node_, fewer, False, node_)["changes"]
     assert node_.modules() == ["ext4", "ib_core", "ib_umad"]
-    predicted = converge(node_, intent(), True, node_)
-    assert converge(node_, intent(), False, node_)["changes"] == predicted["changes"]
+    predicted = carry_out(node_, intent(), True, node_)
+    assert carry_out(node_, intent(), False, node_)["changes"] == predicted["changes"]
     assert tree(tmp_path) == before
-    assert converge(node_, intent(), False, node_)["changed"] is False
+    assert carry_out(node_, intent(), False, node_)["changed"] is False
 
 
 def test_killed_anywhere(tmp_path: Path) -> None:
     reference = machine(tmp_path / "reference")
-    converge(reference, WANTED, False, reference)
+    carry_out(reference, WANTED, False, reference)
     for wanted_first in (True, False):
         for budget in range(100):
             root = tmp_path / f"{wanted_first}{budget}"
             node_ = machine(root)
             before = tree(root)
             if not wanted_first:
-                converge(node_, WANTED, False, node_)
+                carry_out(node_, WANTED, False, node_)
             killed = machine(root, budget)
             try:
-                converge(killed, WANTED if wanted_first else intent(), False, killed)
+                carry_out(killed, WANTED if wanted_first else intent(), False, killed)
             except Killed:
                 pass
             else:
                 assert budget > 5
                 break
-            converge(node_, WANTED, False, node_)
+            carry_out(node_, WANTED, False, node_)
             assert sorted(node_.modules()) == sorted(reference.modules())
-            assert converge(node_, WANTED, False, node_)["changed"] is False
-            converge(node_, intent(), False, node_)
+            assert carry_out(node_, WANTED, False, node_)["changed"] is False
+            carry_out(node_, intent(), False, node_)
             assert tree(root) == before, budget
 
 
@@ -298,20 +298,20 @@ def test_what_makes_it_fail(tmp_path: Path) -> None:
     for wanted, message in cases:
         for check in (True, False):
             with pytest.raises(HostError) as caught:
-                converge(node_, wanted, check, node_)
+                carry_out(node_, wanted, check, node_)
             assert message in str(caught.value)
     assert tree(tmp_path) == before
     with pytest.raises(HostError) as caught:
-        converge(node_, intent(modules=["broken", "ib_umad"]), False, node_)
+        carry_out(node_, intent(modules=["broken", "ib_umad"]), False, node_)
     assert "broken" in str(caught.value)
     assert "Key was rejected by service" in str(caught.value)
-    converge(node_, intent(), False, node_)
+    carry_out(node_, intent(), False, node_)
     assert tree(tmp_path) == before
     (tmp_path / "etc/modprobe.d/cis.conf").write_text("install rdma_cm /bin/true\n")
     with pytest.raises(HostError) as caught:
-        converge(node_, WANTED, True, node_)
+        carry_out(node_, WANTED, True, node_)
     assert "'rdma_cm' cannot be loaded: /etc/modprobe.d/cis.conf has 'install rdma_cm /bin/true'" in str(caught.value)
     (tmp_path / "proc/cmdline").write_text("quiet module_blacklist=rdma_cm\n")
     with pytest.raises(HostError) as caught:
-        converge(node_, WANTED, True, node_)
+        carry_out(node_, WANTED, True, node_)
     assert "modules: 'rdma_cm' is forbidden by /proc/cmdline (module_blacklist)" in str(caught.value)

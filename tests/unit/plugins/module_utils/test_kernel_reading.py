@@ -131,9 +131,9 @@ def test_what_others_configure(tmp_path: Path) -> None:
     )
     config = kernel_config.read(files, wanted)
     assert config.conflicts(wanted) == [
-        "/etc/modprobe.d/early.conf sets ib_core.netns_mode=1, 0 is wanted: /etc/modprobe.d/zerocopy-rdma.conf comes "
-        "later, so it wins",
-        "/run/modprobe.d/zz.conf sets mlx5_core.prof_sel=2, 3 is wanted: it comes later, so it wins",
+        "/etc/modprobe.d/early.conf sets ib_core.netns_mode=1, 0 is wanted: /etc/modprobe.d/zerocopy-rdma.conf "
+        "takes precedence",
+        "/run/modprobe.d/zz.conf sets mlx5_core.prof_sel=2, 3 is wanted: it takes precedence",
         "/run/modprobe.d/zz.conf blacklists rdma_cm: systemd-modules-load will not load it at boot",
     ]
     assert config.stronger("ib_core.netns_mode", "0", wanted) is None

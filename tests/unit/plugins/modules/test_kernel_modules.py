@@ -69,3 +69,55 @@ def test_bad_input_is_named(run: Run, tmp_path: Path) -> None:
     result = run(root=str(tmp_path), modules=["a/b"])
     assert "modules: 'a/b' is not the name of a kernel module" in result["msg"]
     assert "is not a directory" in run(root=str(tmp_path / "none"))["msg"]
+
+
+OURS = "# Written by zerocopy.rdma.kernel_modules, which overwrites it; state absent restores it.\n"
+BLOCK = "# BEGIN ANSIBLE MANAGED BLOCK\n* - memlock 65536\nroot - memlock 65536\n# END ANSIBLE MANAGED BLOCK\n"
+
+
+@pytest.mark.parametrize(
+    ("found", "theirs"),
+    [
+        (None, None),
+        ("alice - nofile 4096\n", "alice - nofile 4096\n"),
+        ("alice - nofile 4096", "alice - nofile 4096"),
+        # Left by the role of version 0.1.0 with blockinfile, alone or beside an administrator's lines.
+        (BLOCK, None),
+        ("alice - nofile 4096\n" + BLOCK + "bob - nofile 1\n", "alice - nofile 4096\nbob - nofile 1\n"),
+        # A block of the same name with other lines is an administrator's.
+        (BLOCK.replace("65536", "1", 1), BLOCK.replace("65536", "1", 1)),
+    ],
+)
+@pytest.mark.parametrize("applied", [True, False])
+def test_the_limit_of_users_is_taken_back_without_a_loss(
+    run: Run, tmp_path: Path, found: str, theirs: str, applied: bool
+) -> None:
+    limits = tmp_path / "etc/security/limits.d/90-zerocopy-rdma.conf"
+    limits.parent.mkdir(parents=True)
+    (tmp_path / "var/lib").mkdir(parents=True)
+    if found is not None:
+        limits.write_text(found)
+        limits.chmod(0o640)
+    if applied:
+        predicted = run(root=str(tmp_path), user_memlock="unlimited", _ansible_check_mode=True)
+        done = run(root=str(tmp_path), user_memlock="unlimited")
+        assert done == predicted
+        assert [change["kind"] for change in done["changes"]] == ["file"]
+        lines = theirs + "\n" if theirs and not theirs.endswith("\n") else theirs or ""
+        assert limits.read_text() == lines + OURS + "* - memlock unlimited\nroot - memlock unlimited\n"
+        assert run(root=str(tmp_path), user_memlock="unlimited")["changed"] is False
+        assert run(root=str(tmp_path), user_memlock="2048")["changed"] is True
+        assert limits.read_text() == lines + OURS + "* - memlock 2048\nroot - memlock 2048\n"
+    predicted = run(root=str(tmp_path), state="absent", _ansible_check_mode=True)
+    assert run(root=str(tmp_path), state="absent") == predicted
+    if theirs is None:
+        assert not limits.exists()
+    else:
+        assert limits.read_text() == theirs
+        assert limits.stat().st_mode & 0o777 == 0o640
+    assert list((tmp_path / "var/lib").iterdir()) == []
+
+
+def test_a_limit_that_is_none_is_refused(run: Run, tmp_path: Path) -> None:
+    for limit in ("64G", "0", "-1", "unlimited\n", "64\nroot - nproc 1"):
+        assert run(root=str(tmp_path), user_memlock=limit)["msg"].startswith("user_memlock: ")
