@@ -242,7 +242,10 @@ ansible_facts:
           sample:
             - hca: mlx5_bond_0
               port: 1
-              reasons: [{code: bond, text: "bond0 is a bond of eno1, eno2"}]
+              reasons:
+                - code: bond
+                  text: bond0 is a bond of eno1, eno2
+                  fields: {netdev: bond0, slaves: [eno1, eno2]}
         system:
           description:
             - C(kernel) release, RDMA C(netns_mode), state of each needed kernel module in C(modules) (V(loaded),
@@ -251,7 +254,8 @@ ansible_facts:
           returned: when O(gather_subset) has V(system)
           type: dict
         warnings:
-          description: What a person should look at, with C(code), C(subject) and C(text).
+          description:
+            - What a person should look at, with C(code), C(subject), C(text) and the C(fields) that make up the text.
           returned: always
           type: list
           elements: dict

@@ -12,6 +12,7 @@ from typing import List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev as discover_netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     Excluded,
     Hca,
@@ -20,46 +21,41 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     Reason,
     Usable,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import reason
 
 # PCI drivers of the NICs that GPU clusters use for RDMA. Drivers of server LAN ports that happen to offer RDMA
 # (ice and i40e through irdma, qede) are left out on purpose: those are usually the management network.
 DEFAULT_DRIVERS = ("mlx5_core", "mlx4_core", "bnxt_en", "ionic", "efa")
 
-IN_POD = "in_pod"
-
 
 def _of_device(hca: Hca, drivers: Sequence[str], allow_software: bool) -> List[Reason]:
-    reasons = []
+    found = []
     if hca.software:
         if not allow_software:
-            text = "{} is a software device ({})".format(hca.name, hca.driver or "unknown kind")
-            reasons.append(Reason("software_device", text))
+            found.append(reason(reasons.SOFTWARE_DEVICE, hca=hca.name, driver=hca.driver))
     elif hca.driver not in drivers:
-        text = "driver {} is not one of {}".format(hca.driver or "(none)", ", ".join(drivers))
-        reasons.append(Reason("driver_not_allowed", text))
+        found.append(reason(reasons.DRIVER_NOT_ALLOWED, driver=hca.driver, allowed=list(drivers)))
     if hca.sriov.role == "vf":
-        reasons.append(Reason("vf", f"virtual function of {hca.sriov.pf_address}"))
-    return reasons
+        found.append(reason(reasons.VF, pf_address=hca.sriov.pf_address))
+    return found
 
 
 def _of_netdev(tree: Tree, netdev: Netdev, routes: discover_netdev.DefaultRoutes) -> List[Reason]:
-    reasons = []
+    found = []
     if netdev.bond:
-        slaves = ", ".join(discover_netdev.lower_netdevs(tree, netdev.name))
-        reasons.append(Reason("bond", "{} is a bond of {}".format(netdev.name, slaves or "no netdev")))
+        found.append(reason(reasons.BOND, netdev=netdev.name, slaves=discover_netdev.lower_netdevs(tree, netdev.name)))
     if netdev.master and discover_netdev.is_bond(tree, netdev.master):
-        reasons.append(Reason("bond_slave", f"{netdev.name} is a slave of bond {netdev.master}"))
+        found.append(reason(reasons.BOND_SLAVE, netdev=netdev.name, master=netdev.master))
     if netdev.master and discover_netdev.is_bridge(tree, netdev.master):
-        reasons.append(Reason("bridge_port", f"{netdev.name} is a port of bridge {netdev.master}"))
+        found.append(reason(reasons.BRIDGE_PORT, netdev=netdev.name, master=netdev.master))
     holder = routes.needed.get(netdev.name)
     if holder:
-        through = "" if holder == netdev.name else f" through {holder}"
-        reasons.append(Reason("default_route", f"{netdev.name} carries the default route{through}"))
+        through = None if holder == netdev.name else holder
+        found.append(reason(reasons.DEFAULT_ROUTE, netdev=netdev.name, through=through))
     elif not routes.complete and netdev.present:
         # Taking the management NIC for an RDMA NIC would cut the node off, so what is not known counts as one.
-        text = f"the routing tables cannot be read, so {netdev.name} may carry the default route"
-        reasons.append(Reason("default_route_unknown", text))
-    return reasons
+        found.append(reason(reasons.DEFAULT_ROUTE_UNKNOWN, netdev=netdev.name))
+    return found
 
 
 def _in_pod(hca: Hca, port: Port, ipoib: bool) -> List[Reason]:
@@ -69,12 +65,10 @@ def _in_pod(hca: Hca, port: Port, ipoib: bool) -> List[Reason]:
     says that other ports of the node have theirs.
     """
     if port.netdev is not None:
-        if port.netdev.present:
-            return []
-        return [Reason(IN_POD, f"netdev {port.netdev.name} is in another network namespace (a pod's)")]
+        return [] if port.netdev.present else [reason(reasons.IN_POD, netdev=port.netdev.name)]
     if hca.software or not (port.link_layer == "Ethernet" or ipoib):
         return []
-    return [Reason(IN_POD, "no netdev on the host: it is in a pod's network namespace or its driver is not loaded")]
+    return [reason(reasons.IN_POD)]
 
 
 def _has_ipoib(hcas: Sequence[Hca]) -> bool:
@@ -84,8 +78,7 @@ def _has_ipoib(hcas: Sequence[Hca]) -> bool:
 def _of_state(port: Port) -> List[Reason]:
     if port.state == "ACTIVE":
         return []
-    detail = f", physical state {port.physical_state}" if port.physical_state else ""
-    return [Reason("port_down", f"port state is {port.state or 'unknown'}{detail}")]
+    return [reason(reasons.PORT_DOWN, state=port.state, physical_state=port.physical_state)]
 
 
 def select(
@@ -97,12 +90,12 @@ def select(
     for hca in hcas:
         of_device = _of_device(hca, drivers, allow_software)
         for port in hca.ports:
-            reasons = list(of_device)
+            against = list(of_device)
             if port.netdev is not None:
-                reasons += _of_netdev(tree, port.netdev, routes)
-            reasons += _in_pod(hca, port, ipoib) + _of_state(port)
-            if reasons:
-                excluded.append(Excluded(hca=hca.name, port=port.number, reasons=reasons))
+                against += _of_netdev(tree, port.netdev, routes)
+            against += _in_pod(hca, port, ipoib) + _of_state(port)
+            if against:
+                excluded.append(Excluded(hca=hca.name, port=port.number, reasons=against))
             else:
                 usable.append(Usable(hca=hca.name, port=port.number))
     return usable, excluded
@@ -113,5 +106,5 @@ def assignable(usable: Sequence[Usable], excluded: Sequence[Excluded]) -> List[s
 
     Counting the latter keeps the assignment the same whether or not a workload runs.
     """
-    in_pod = [entry.hca for entry in excluded if all(reason.code == IN_POD for reason in entry.reasons)]
-    return sorted({entry.hca for entry in usable} | set(in_pod))
+    in_pod = {entry.hca for entry in excluded if reasons.only_in_pod(entry.reasons)}
+    return sorted({entry.hca for entry in usable} | in_pod)

@@ -14,7 +14,10 @@ in lower case, identifiers (vendor, device, class) as lower-case hexadecimal wit
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Union
+
+# Of a reason or a warning.
+FieldValue = Union[str, int, float, List[str]]
 
 
 @dataclass
@@ -175,10 +178,11 @@ class Usable:
 
 @dataclass
 class Reason:
-    """Why a port is excluded: ``code`` for programs, ``text`` for people."""
+    """Why a port is excluded: ``code`` and its ``fields`` for programs, ``text`` for people (``_facts.reasons``)."""
 
     code: str
     text: str
+    fields: Dict[str, FieldValue] = field(default_factory=dict)
 
 
 @dataclass
@@ -192,11 +196,15 @@ class Excluded:
 
 @dataclass
 class Warn:
-    """Something a person should look at; ``subject`` is the device, port, GPU or file it is about."""
+    """Something a person should look at; ``subject`` is the device, port, GPU or file it is about.
+
+    ``code`` and its ``fields`` are for programs, ``text`` is for people (``_facts.warnings``).
+    """
 
     code: str
     subject: str
     text: str
+    fields: Dict[str, FieldValue] = field(default_factory=dict)
 
 
 @dataclass

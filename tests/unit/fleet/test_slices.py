@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any, Callable
 
@@ -151,6 +152,15 @@ def test_what_carries_the_default_route_is_not_published(facts_of: Facts, node: 
     nics = {device.pci for device in predicted(facts_of(node)).values() if device.is_rdma_nic}
     hcas = {hca["pci"]["address"]: hca["name"] for hca in facts_of(node)["hcas"] if hca["pci"]}
     assert sorted(hcas[str(pci)] for pci in nics) == published
+
+
+@pytest.mark.parametrize(("fields", "left_out"), [({}, True), ({"through": "ens1f0np0.100"}, False)])
+def test_fields_of_a_reason_decide_and_not_its_text(facts_of: Facts, fields: dict[str, str], left_out: bool) -> None:
+    facts = copy.deepcopy(facts_of("case-default-route"))
+    found = [one for entry in facts["excluded"] for one in entry["reasons"] if one["code"] == "default_route"]
+    assert len(found) == 1
+    found[0].update(text="worded in another way", fields=fields)
+    assert bool(predict.left_out(facts)) is left_out
 
 
 def test_addresses_are_cut_at_64_bytes_as_dranet_does() -> None:

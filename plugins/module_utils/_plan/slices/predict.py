@@ -17,6 +17,7 @@ import ipaddress
 import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import DEFAULT_ROUTE, IN_POD
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Value
@@ -25,7 +26,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model i
 AMD = "1002"
 # Of a device attribute (API type DeviceAttribute).
 _LONGEST_STRING = 64
-_UPLINK = "default_route"
 
 # Total memory that NVML tells, from ResourceSlices of real nodes.
 _MEMORY = {"NVIDIA A100-SXM4-40GB": "40Gi", "NVIDIA GB200": "189471Mi"}
@@ -77,13 +77,11 @@ def _of_netdev(hca: Mapping[str, Any], port: Mapping[str, Any]) -> Iterator[Tupl
         yield "isSriovVf", True
 
 
-def _is_uplink(port: Mapping[str, Any], reasons: Sequence[Mapping[str, str]]) -> bool:
+def _is_uplink(port: Mapping[str, Any], reasons: Sequence[Mapping[str, Any]]) -> bool:
     """Whether DRANET leaves the port out: it has the default route itself, or by its bond or bridge, but not a VLAN."""
     netdev = port["netdev"] or {}
-    routed = [reason for reason in reasons if reason["code"] == _UPLINK]
-    return any(
-        netdev.get("master") or reason["text"] == f"{netdev['name']} carries the default route" for reason in routed
-    )
+    routed = [reason for reason in reasons if reason["code"] == DEFAULT_ROUTE]
+    return any(netdev.get("master") or "through" not in reason.get("fields", {}) for reason in routed)
 
 
 def _uplinks(facts: Mapping[str, Any]) -> Set[str]:
@@ -114,7 +112,7 @@ def may_hide_nics(facts: Mapping[str, Any], published: bool = False) -> bool:
     away = [
         entry["hca"]
         for entry in facts.get("excluded", [])
-        if any(reason["code"] == "in_pod" for reason in entry["reasons"])
+        if any(reason["code"] == IN_POD for reason in entry["reasons"])
     ]
     exclusive: bool = (facts.get("system") or {}).get("netns_mode") == "exclusive"
     return (exclusive and not published) or any(not placed.get(name) for name in away)

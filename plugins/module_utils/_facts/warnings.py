@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What a person should look at on a node, as codes with fields. This is the only place that words them."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import FieldValue, Warn
+
+ACS_REDIRECTS = "acs_redirects"
+NETDEV_CLAIMED_TWICE = "netdev_claimed_twice"
+NO_RDMA_DEVICE = "no_rdma_device"
+NO_SUBNET_MANAGER = "no_subnet_manager"
+NUMA_UNKNOWN = "numa_unknown"
+PCIE_BELOW_PORT_RATE = "pcie_below_port_rate"
+PCIE_DEGRADED = "pcie_degraded"
+PORT_DOWN = "port_down"
+RATE_BELOW_MAXIMUM = "rate_below_maximum"
+UMAD_MISSING = "umad_missing"
+UNREADABLE = "unreadable"
+UVERBS_MISSING = "uverbs_missing"
+
+_NAMED_AT_MOST = 4
+
+
+def _no_subnet_manager(subject: str, state: Optional[str] = None) -> str:
+    if state is None:
+        return f"{subject} has SM LID 0: no subnet manager on its fabric"
+    return f"{subject} is cabled but {state}: no subnet manager answers on its fabric"
+
+
+def _port_down(
+    subject: str, up: Sequence[str], state: Optional[str] = None, physical_state: Optional[str] = None
+) -> str:
+    instead = f"{', '.join(up)} {'is' if len(up) == 1 else 'are'} up" if up else "no other port is up"
+    physical = physical_state or "physical state unknown"
+    return f"{subject} is {state} ({physical}), {instead}: is its cable plugged in?"
+
+
+def _rate_below_maximum(
+    subject: str,
+    rate_gbps: float = 0,
+    max_rate_gbps: Optional[float] = None,
+    lanes: Optional[int] = None,
+    max_lanes: Optional[int] = None,
+) -> str:
+    if lanes is None:
+        return f"{subject} runs at {rate_gbps:g} Gb/s, its maximum is {max_rate_gbps or 0:g} Gb/s"
+    return f"{subject} runs at {rate_gbps:g} Gb/s on {lanes} of {max_lanes} lanes: a split cable, or a bad one"
+
+
+def _pcie_degraded(
+    subject: str,
+    speed_gts: float = 0,
+    width: Optional[int] = None,
+    max_speed_gts: float = 0,
+    max_width: Optional[int] = None,
+) -> str:
+    now, best = f"{speed_gts:g} GT/s x{width}", f"{max_speed_gts:g} GT/s x{max_width}"
+    return f"{subject} has a PCIe link of {now}, the card can do {best}: check slot and riser"
+
+
+def _netdev_claimed_twice(subject: str, ports: Sequence[str]) -> str:
+    return f"{', '.join(ports)} all claim netdev {subject}: sysfs contradicts itself"
+
+
+def _acs_redirects(subject: str, bridges: Sequence[str]) -> str:
+    named = ", ".join(bridges[:_NAMED_AT_MOST]) + (", ..." if len(bridges) > _NAMED_AT_MOST else "")
+    return f"ACS sends GPU-NIC traffic up to the root complex on {len(bridges)} bridge(s): {named}"
+
+
+_TEXTS: Dict[str, Callable[..., str]] = {
+    ACS_REDIRECTS: _acs_redirects,
+    NETDEV_CLAIMED_TWICE: _netdev_claimed_twice,
+    NO_RDMA_DEVICE: (
+        "{subject} ({driver}) has no RDMA device: {module} is not loaded, or it is in another RDMA network namespace"
+    ).format,
+    NO_SUBNET_MANAGER: _no_subnet_manager,
+    NUMA_UNKNOWN: "firmware gives no NUMA node for {subject} ({address}): its paths count as SYS".format,
+    PCIE_BELOW_PORT_RATE: (
+        "{subject} is a {rate_gbps:g} Gb/s port behind a PCIe link that carries {pcie_gbps:g} Gb/s"
+    ).format,
+    PCIE_DEGRADED: _pcie_degraded,
+    PORT_DOWN: _port_down,
+    RATE_BELOW_MAXIMUM: _rate_below_maximum,
+    UMAD_MISSING: (
+        "{subject} has no /dev/infiniband/umadN: load ib_umad, device plugins drop the port without it"
+    ).format,
+    UNREADABLE: "{subject} cannot be used: {reason}".format,
+    UVERBS_MISSING: "{subject} has no /dev/infiniband/uverbsN: load ib_uverbs, nothing can use it without".format,
+}
+
+
+def warning(code: str, subject: str, **fields: Optional[FieldValue]) -> Warn:
+    """A warning with its text. ``fields`` are those of the code; what is ``None`` is left out."""
+    known = {name: value for name, value in fields.items() if value is not None}
+    return Warn(code, subject, _TEXTS[code](subject=subject, **known), known)
