@@ -13,20 +13,16 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import Outcome, converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome
 
 CONF_D = "etc/containerd/conf.d"
 K3S = "var/lib/rancher/k3s/agent/etc/containerd"
 
 
-def call(part: str, root: Path) -> Outcome:
-    params = {name: spec.get("default") for name, spec in options.COMMON.items()}
-    if part == "memlock":
-        request = options.memlock({**params, "memlock": "unlimited", "handlers": []}, check=False)
-    else:
-        timeouts = {"request_timeout": "30s", "registration_timeout": "30s"}
-        request = options.nri({**params, **timeouts, "cdi": True, "validator": "auto", "memlock": None}, check=False)
-    return converge(request, Files(str(root)))
+def call(root: Path) -> RuntimeOutcome:
+    params = {name: spec.get("default") for name, spec in options.ARGUMENTS.items()}
+    return converge(options.request(params, check=False), Files(str(root)))
 
 
 @pytest.mark.parametrize(
@@ -57,10 +53,9 @@ def test_prepared(
 ) -> None:
     root = tmp_path / name
     shutil.copytree(root_of(name), root, symlinks=True)
-    memlock, nri = call("memlock", root), call("nri", root)
-    assert memlock.facts["handlers"] == handlers
-    assert (nri.facts["runtime"], nri.facts["unit"]) == (runtime, unit)
-    changed: list[Any] = [change.name for change in nri.changes]
+    done = call(root)
+    assert (done.facts["runtime"], done.facts["unit"], done.facts["handlers"]) == (runtime, unit, handlers)
+    changed: list[Any] = [change.name for change in done.changes]
     assert f"/{place}" in changed
     assert (root / f"etc/systemd/system/{unit}.d/90-zerocopy-rdma-memlock.conf").exists()
-    assert call("memlock", root).changes == call("nri", root).changes == []
+    assert call(root).changes == []

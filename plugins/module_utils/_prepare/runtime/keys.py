@@ -117,7 +117,7 @@ def chosen_handlers(names: List[str], effective: Effective) -> Dict[str, str]:
     unknown = [name for name in names if name not in handlers]
     if unknown:
         raise HostError(
-            f"handlers: the runtime has no handler {', '.join(unknown)}; it has: {', '.join(sorted(handlers))}"
+            f"memlock_handlers: the runtime has no handler {', '.join(unknown)}; it has: {', '.join(sorted(handlers))}"
         )
     return {name: str(handlers[name].get(BASE_SPEC) or "") for name in sorted(names or handlers)}
 

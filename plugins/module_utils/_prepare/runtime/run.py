@@ -16,24 +16,30 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import containerd, nri_socket, records
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import (
+    containerd,
+    crio,
+    nri_socket,
+    records,
+    seen,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.ask import Asker
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import OURS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import Plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import (
-    Outcome,
-    Request,
-    digest,
-    running,
-)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout, configured
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import (
+    RuntimeOutcome,
+    RuntimeRequest,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
 
 
 class Run:
     """One module call; ``execute`` runs the node's tools."""
 
-    def __init__(self, request: Request, files: Files, layout: Layout, ledger: Ledger, execute: Runner = run) -> None:
+    def __init__(
+        self, request: RuntimeRequest, files: Files, layout: Layout, ledger: Ledger, execute: Runner = run
+    ) -> None:
         self._request = request
         self._files = files
         self._ledger = ledger
@@ -43,22 +49,20 @@ class Run:
         self._layout = configured(layout, self._daemon)
         self._service.layout = self._layout
         self._binary = self._find_binary() if files.live else ""
-        self._parts: Dict[str, Dict[str, Any]] = dict(ledger.notes.get("parts", {}))
-        parts = {**self._parts, **request.parts}
-        self._parts = {part: options for part, options in parts.items() if options is not None}
+        self._parts = request.parts
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RuntimeOutcome:
         if self._files.live and not self._request.check:
             self._finish_recovery()
         plan = self._plan()
         changes = self._ledger.compare(plan.wanted)
-        outcome = Outcome(
+        outcome = RuntimeOutcome(
             [change.change for change in changes if change.before != change.after],
             [change.texts for change in changes if change.before != change.after],
             warnings=list(self._ledger.warnings),
         )
-        for part, options in self._request.parts.items():
-            outcome.facts.update(self._facts(plan, part) if options else {})
+        for part in self._parts:
+            outcome.facts.update(self._facts(plan, part))
             outcome.warnings += plan.warnings.get(part, [])
         needed = self._files.live and self._restart_needed(plan, changes)
         now = needed and self._request.restart
@@ -81,7 +85,6 @@ class Run:
             elif not needed:
                 self._ledger.notes.pop("pending", None)
             self._remember(plan)
-        outcome.facts.update(running(self._request, self._files))
         return outcome
 
     def _finish_recovery(self) -> None:
@@ -106,8 +109,6 @@ class Run:
 
     def _plan(self) -> Plan:
         if self._layout.flavour == "crio":
-            from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import crio
-
             return crio.make(self._files, self._layout, self._parts, self._binary, self._execute)
         asker = Asker(self._binary, self._execute) if self._files.live else None
         known = self._ledger.known
@@ -158,7 +159,7 @@ class Run:
                 continue
         return max(times)
 
-    def _leaks(self, plan: Plan, outcome: Outcome, restart: bool) -> List[records.Leak]:
+    def _leaks(self, plan: Plan, outcome: RuntimeOutcome, restart: bool) -> List[records.Leak]:
         """What would keep the runtime from starting, now or at the next boot.
 
         :raises HostError: it is to be restarted, and would not start.
@@ -181,7 +182,7 @@ class Run:
             raise HostError(f"{self._layout.unit} is not restarted: {records.danger(leaks)}")
         return leaks
 
-    def _recover_stopped(self, plan: Plan, outcome: Outcome) -> None:
+    def _recover_stopped(self, plan: Plan, outcome: RuntimeOutcome) -> None:
         if not self._request.recover:
             raise HostError(
                 f"{self._layout.unit} cannot start: sandbox records that failed NRI attaches left behind share a name"
@@ -206,7 +207,7 @@ class Run:
         self._ledger.apply(sorted(changes, key=_order))
         self._ledger.save()
 
-    def _restart(self, plan: Plan, outcome: Outcome) -> None:
+    def _restart(self, plan: Plan, outcome: RuntimeOutcome) -> None:
         # The socket of the configuration that runs now; the new one may have another.
         before = nri_socket.connected(self._files, plan.before.nri_socket)
         try:
@@ -257,7 +258,7 @@ class Run:
                 "globs": plan.globs,
                 "binary": self._binary,
                 "nri_socket": plan.effective.nri_socket if nri else "",
-                "digest": digest(self._files, plan.files, plan.globs, self._binary),
+                "digest": seen.digest(self._files, plan.files, plan.globs, self._binary),
                 "facts": {part: self._facts(plan, part) for part in self._parts},
                 "warnings": plan.warnings,
             }

@@ -14,7 +14,8 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import Outcome, converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome
 
 K3S = "var/lib/rancher/k3s/agent/etc/containerd"
 RKE2 = "var/lib/rancher/rke2/agent/etc/containerd"
@@ -80,14 +81,9 @@ def tree(root: str) -> Dict[str, Any]:
     return found
 
 
-def call(part: str, root: str, check: bool = False, **options: Any) -> Outcome:
-    params = {name: spec.get("default") for name, spec in runtime_options.COMMON.items()}
-    if part == "nri":
-        params.update(request_timeout="45s", registration_timeout="30s", cdi=True, validator="auto", memlock=None)
-        request = runtime_options.nri({**params, **options}, check)
-    else:
-        params.update(memlock="unlimited", handlers=[])
-        request = runtime_options.memlock({**params, **options}, check)
+def call(root: str, check: bool = False, **options: Any) -> RuntimeOutcome:
+    params = {name: spec.get("default") for name, spec in runtime_options.ARGUMENTS.items()}
+    request = runtime_options.request({**params, "request_timeout": "45s", **options}, check)
     return converge(request, Files(root))
 
 
@@ -99,22 +95,26 @@ def test_predicted_done_once_and_taken_back(tmp_path: Path) -> None:
 def _there_and_back(name: str, tmp_path: Path) -> None:
     root = make(tmp_path, NODES[name])
     original = tree(root)
-    for part in ("memlock", "nri"):
+    states = []
+    for limit in ("", "unlimited"):
         before = tree(root)
-        predicted = call(part, root, check=True)
+        predicted = call(root, check=True, memlock=limit)
         assert tree(root) == before
-        done = call(part, root)
+        done = call(root, memlock=limit)
         assert done.changes == predicted.changes != []
         assert {change.kind for change in done.changes} == {"file"}
-        assert call(part, root).changes == []
+        assert call(root, memlock=limit).changes == []
+        states.append(tree(root))
     nri, memlock = PLACES[name]
     assert '"45s"' in (tmp_path / nri).read_text()
     assert not memlock or "base_runtime_spec" in (tmp_path / memlock).read_text() or "crio" in memlock
-    for part in ("nri", "memlock"):
-        predicted = call(part, root, check=True, state="absent")
-        assert call(part, root, state="absent").changes == predicted.changes != []
+    predicted = call(root, check=True, memlock="")
+    assert call(root, memlock="").changes == predicted.changes != []
+    assert _config(tree(root)) == _config(states[0])
+    predicted = call(root, check=True, state="absent")
+    assert call(root, state="absent").changes == predicted.changes != []
     assert tree(root) == original
-    assert call("nri", root, state="absent").changes == []
+    assert call(root, state="absent").changes == []
 
 
 @pytest.mark.parametrize("state", ["present", "absent"])
@@ -143,27 +143,25 @@ def _die_after(survived: int, patch: pytest.MonkeyPatch) -> None:
 def _killed_anywhere(name: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = make(tmp_path / "whole", NODES[name])
     original = tree(whole)
-    call("memlock", whole)
-    between = tree(whole)
-    call("nri", whole)
-    wanted = tree(whole) if state == "present" else between
+    call(whole, memlock="")
+    call(whole)
+    wanted = tree(whole) if state == "present" else original
     for survived in range(40):
         root = make(tmp_path / str(survived), NODES[name])
-        call("memlock", root)
+        call(root, memlock="")
         if state == "absent":
-            call("nri", root)
+            call(root)
         with monkeypatch.context() as patch:
             _die_after(survived, patch)
             try:
-                call("nri", root, state=state)
+                call(root, state=state)
             except Killed:
                 pass
             else:
                 return
-        call("nri", root, state=state)
+        call(root, state=state)
         assert _config(tree(root)) == _config(wanted)
-        call("nri", root, state="absent")
-        call("memlock", root, state="absent")
+        call(root, state="absent")
         assert tree(root) == original
     raise AssertionError("never ran to its end")
 
@@ -175,12 +173,10 @@ def _config(found: Dict[str, Any]) -> Dict[str, Any]:
 def test_what_an_administrator_changes_meanwhile_stays(tmp_path: Path) -> None:
     root = make(tmp_path, NODES["containerd 1.7"])
     main = tmp_path / "etc/containerd/config.toml"
-    call("memlock", root)
-    call("nri", root)
+    call(root)
     main.write_text("# mine\n" + main.read_text().replace('"io.containerd.runc.v2"', '"io.containerd.kata.v2"'))
-    assert call("nri", root).changes == []
-    call("memlock", root, state="absent")
-    call("nri", root, state="absent")
+    assert call(root).changes == []
+    call(root, state="absent")
     assert main.read_text() == ("# mine\n" + NODES["containerd 1.7"]["etc/containerd/config.toml"]).replace(
         "runc.v2", "kata.v2"
     )
@@ -189,10 +185,10 @@ def test_what_an_administrator_changes_meanwhile_stays(tmp_path: Path) -> None:
 
 def test_another_limit_and_other_handlers(tmp_path: Path) -> None:
     root = make(tmp_path, {"etc/containerd/config.toml": "version = 2\n" + RUNC_2 + OWN_2})
-    call("memlock", root, handlers=["own"])
+    call(root, memlock_handlers=["own"])
     main = tmp_path / "etc/containerd/config.toml"
     assert main.read_text().count("base_runtime_spec") == 1
-    outcome = call("memlock", root, memlock="1048576")
+    outcome = call(root, memlock="1048576")
     assert outcome.facts["handlers"] == ["own", "runc"]
     assert main.read_text().count("base_runtime_spec") == 2
     assert '"hard": 1048576' in (tmp_path / "etc/containerd/zerocopy-rdma-base-spec.json").read_text()
@@ -202,14 +198,14 @@ def test_another_limit_and_other_handlers(tmp_path: Path) -> None:
 
 def test_crio_keeps_the_other_limits(tmp_path: Path) -> None:
     root = make(tmp_path, NODES["crio"])
-    call("memlock", root)
+    call(root)
     text = (tmp_path / PLACES["crio"][1]).read_text()
     assert text.endswith('\n[crio.runtime]\ndefault_ulimits = ["nofile=1:1", "memlock=-1:-1"]\n')
     (tmp_path / "etc/crio/crio.conf.d/99-mine").write_text('[crio.nri]\nnri_plugin_request_timeout = "2s"\n')
     with pytest.raises(
         HostError, match=r'99-mine is read after \S+ and sets crio\.nri\.nri_plugin_request_timeout to "2s"'
     ):
-        call("nri", root)
+        call(root)
 
 
 def test_refused_before_anything_is_written(tmp_path: Path) -> None:
@@ -234,11 +230,11 @@ def test_refused_before_anything_is_written(tmp_path: Path) -> None:
         root = make(tmp_path / str(number), files)
         before = tree(root)
         with pytest.raises(HostError, match=said):
-            call("nri", root, **options)
+            call(root, **options)
         assert tree(root) == before
 
 
 def test_limits_that_are_none(tmp_path: Path) -> None:
-    for value in ("64k", "-1", "8192", "", "18446744073709551615"):
+    for value in ("64k", "-1", "8192", " ", "18446744073709551615"):
         with pytest.raises(HostError, match=f"memlock: {value!r} must be 'unlimited' or a number of bytes"):
-            call("memlock", str(tmp_path), memlock=value)
+            call(str(tmp_path), memlock=value)

@@ -115,7 +115,7 @@ def _there_and_back(node: Node, version: str) -> None:
         assert file.content == node.original[file.path[len("/etc/containerd/") :]]
 
 
-def test_modules_do_not_take_from_each_other(tmp_path: Path) -> None:
+def test_parts_do_not_take_from_each_other(tmp_path: Path) -> None:
     for version, part in itertools.product(["1.7.24", "2.1.9"], ["nri", "memlock"]):
         node = Node(tmp_path / version / part, version, FILES["kubernetes"])
         alone = node.make({part: PARTS[part]}, []).effective

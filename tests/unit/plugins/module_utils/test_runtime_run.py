@@ -16,9 +16,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import converge, nri_socket, records, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN, Outcome
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Daemon, Layout, detect
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.records import Leak
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import State
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.runtimes import Containerd
 
@@ -102,19 +103,12 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
     return made
 
 
-def call(node: Node, part: str, check: bool = False, **options: Any) -> Outcome:
-    params: Dict[str, Any] = {name: spec.get("default") for name, spec in runtime_options.COMMON.items()}
-    if part == "nri":
-        params.update(request_timeout="45s", registration_timeout="30s", cdi=True, validator="auto", memlock=None)
-        params.update(memlock_handlers=[])
-        request = runtime_options.nri({**params, **options}, check)
-    else:
-        params.update(memlock="unlimited", handlers=[])
-        request = runtime_options.memlock({**params, **options}, check)
-    return converge.converge(request, node)
+def call(node: Node, check: bool = False, **options: Any) -> RuntimeOutcome:
+    params: Dict[str, Any] = {name: spec.get("default") for name, spec in runtime_options.ARGUMENTS.items()}
+    return converge.converge(runtime_options.request({**params, **options}, check), node)
 
 
-def kinds(outcome: Outcome) -> List[str]:
+def kinds(outcome: RuntimeOutcome) -> List[str]:
     return [change.kind for change in outcome.changes]
 
 
@@ -126,60 +120,59 @@ def text(node: Node) -> str:
     return Path(node.full(f"/{MAIN}")).read_text()
 
 
-def test_one_restart_for_both_parts(node: Node) -> None:
-    predicted = call(node, "nri", check=True, memlock="unlimited")
+def test_one_restart_for_all(node: Node) -> None:
+    predicted = call(node, check=True)
     assert notes(node) == {}
-    done = call(node, "nri", memlock="unlimited")
+    done = call(node)
     assert (done.changes, done.facts["restarted"]) == (predicted.changes, True)
     assert kinds(done)[-1] == "service"
     assert {"nri", "handlers"} <= done.facts.keys()
-    for part in ("memlock", "nri"):
-        assert call(node, part).changes == []
-    assert call(node, "nri", memlock="unlimited").facts.keys() == done.facts.keys() - {"version", "plugins_missing"}
+    again = call(node)
+    assert again.changes == []
+    assert again.facts.keys() == done.facts.keys() - {"version", "plugins_missing"}
     assert len(node.restarts) == 1
-    assert call(node, "nri", memlock="").facts["restarted"] is True
-    assert call(node, "memlock").facts["restarted"] is True
-    assert call(node, "nri", memlock="", state="absent").facts["restarted"] is True
+    assert call(node, memlock="").facts["restarted"] is True
+    assert call(node, state="absent").facts["restarted"] is True
     assert notes(node) == {}
 
 
 def test_a_restart_that_was_left_to_a_later_call(node: Node) -> None:
-    first = call(node, "memlock", restart=False)
+    first = call(node, memlock="", restart=False)
     assert (first.facts["restart_pending"], node.restarts) == (True, [])
-    assert call(node, "nri").facts["restarted"] is True
+    assert call(node).facts["restarted"] is True
     assert len(node.restarts) == 1
     assert "pending" not in notes(node)
 
 
 def test_a_restart_that_fails_puts_back_what_ran_before(node: Node) -> None:
-    call(node, "memlock")
+    call(node, memlock="")
     good = text(node)
     assert len(node.restarts) == 1
     node.fails = [HostError("containerd.service does not start: it cannot")]
     with pytest.raises(
         HostError, match=r"it cannot\. The files from before were put back and containerd\.service runs"
     ):
-        call(node, "nri")
+        call(node)
     assert (text(node), node.restarts[1:]) == (good, [node.restarts[1], good])
     assert node.restarts[1] != good
-    assert list(notes(node)["parts"]) == ["memlock"]
-    assert call(node, "memlock").changes == []
+    assert list(notes(node)["parts"]) == ["nri"]
+    assert call(node, memlock="").changes == []
     node.fails = [HostError("no"), HostError("not even so")]
     with pytest.raises(HostError, match=r"no\. The files from before were put back, but: not even so"):
-        call(node, "nri")
+        call(node)
     assert text(node) == good
     # What is left is to be restarted into.
-    assert kinds(call(node, "memlock")) == ["service"]
-    call(node, "memlock", state="absent")
+    assert kinds(call(node, memlock="")) == ["service"]
+    call(node, state="absent")
     assert text(node) == USERS
     assert not Path(node.full("/var/lib/zerocopy-rdma")).exists()
 
 
 def test_all_since_the_last_good_restart_is_put_back(node: Node) -> None:
-    call(node, "memlock", restart=False)
+    call(node, memlock="", restart=False)
     node.fails = [HostError("no")]
     with pytest.raises(HostError, match=r"no\. The files from before were put back"):
-        call(node, "nri")
+        call(node)
     assert text(node) == USERS
     assert not Path(node.full("/var/lib/zerocopy-rdma")).exists()
 
@@ -187,34 +180,34 @@ def test_all_since_the_last_good_restart_is_put_back(node: Node) -> None:
 def test_killed_before_its_restart(node: Node) -> None:
     node.fails = [Killed()]
     with pytest.raises(Killed):
-        call(node, "nri")
-    assert kinds(call(node, "nri", check=True)) == ["service"]
-    assert kinds(call(node, "nri")) == ["service"]
-    assert call(node, "nri").changes == []
+        call(node)
+    assert kinds(call(node, check=True)) == ["service"]
+    assert kinds(call(node)) == ["service"]
+    assert call(node).changes == []
     assert len(node.restarts) == 2
 
 
 def test_killed_and_restarted_by_somebody_else(node: Node) -> None:
     node.fails = [Killed()]
     with pytest.raises(Killed):
-        call(node, "nri")
+        call(node)
     node.starts += 1
-    assert call(node, "nri").changes == []
+    assert call(node).changes == []
     assert "pending" not in notes(node)
     assert len(node.restarts) == 1
 
 
 def test_a_stopped_runtime_is_not_started(node: Node) -> None:
     node.active = "inactive"
-    assert kinds(call(node, "nri")) == ["file", "file"]
-    assert call(node, "nri").changes == []
+    assert kinds(call(node, memlock="")) == ["file", "file"]
+    assert call(node, memlock="").changes == []
     assert node.restarts == []
 
 
 def test_nri_that_is_configured_but_does_not_listen(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    call(node, "nri")
+    call(node)
     monkeypatch.setattr(nri_socket, "listening", lambda files, path: False)
-    assert kinds(call(node, "nri")) == ["service"]
+    assert kinds(call(node)) == ["service"]
 
 
 def test_left_behind_records_stop_a_restart(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,11 +218,11 @@ def test_left_behind_records_stop_a_restart(node: Node, monkeypatch: pytest.Monk
         with pytest.raises(
             HostError, match=r"not restarted: 1 .*bad_lab_uid-bad_0 \(0f38942f46b9\).*recover_sandboxes"
         ):
-            call(node, "nri", check=check)
+            call(node, check=check)
     assert (text(node), node.restarts) == (USERS, [])
-    predicted = call(node, "nri", check=True, recover_sandboxes=True)
+    predicted = call(node, check=True, memlock="", recover_sandboxes=True)
     assert removed == []
-    assert call(node, "nri", recover_sandboxes=True).changes == predicted.changes
+    assert call(node, memlock="", recover_sandboxes=True).changes == predicted.changes
     assert kinds(predicted) == ["file", "file", "sandbox_record", "service"]
     assert removed == node.leaks
 
@@ -237,17 +230,17 @@ def test_left_behind_records_stop_a_restart(node: Node, monkeypatch: pytest.Monk
 def test_left_behind_records_are_found_without_a_restart(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     removed: List[Leak] = []
     monkeypatch.setattr(records, "remove", lambda layout, leaks, execute: removed.extend(leaks))
-    call(node, "nri")
-    settled = call(node, "nri")
+    call(node)
+    settled = call(node)
     assert "sandbox_records" not in settled.facts
     node.leaks = [Leak("0f38942f46b9aaaa", "bad_lab_uid-bad_0")]
     for check in (True, False):
-        found = call(node, "nri", check=check)
+        found = call(node, check=check)
         assert (found.changes, found.facts["sandbox_records"]) == ([], ["bad_lab_uid-bad_0 (0f38942f46b9)"])
         assert "recover_sandboxes" in found.warnings[0]
-    assert kinds(call(node, "nri", check=True, recover_sandboxes=True)) == ["sandbox_record"]
+    assert kinds(call(node, check=True, recover_sandboxes=True)) == ["sandbox_record"]
     assert removed == []
-    assert call(node, "nri", recover_sandboxes=True).facts["sandbox_records_removed"] == [str(node.leaks[0])]
+    assert call(node, recover_sandboxes=True).facts["sandbox_records_removed"] == [str(node.leaks[0])]
     assert (removed, len(node.restarts)) == (node.leaks, 1)
 
 
@@ -258,18 +251,18 @@ def test_a_runtime_that_was_broken_before_is_left_alone(node: Node, monkeypatch:
     monkeypatch.setattr(records, "find", silent)
     node.active = "activating"
     with pytest.raises(HostError, match=r"broken before any change \(nobody answers\): its last words"):
-        call(node, "nri")
+        call(node)
     assert (text(node), node.restarts) == (USERS, [])
 
 
 def test_a_new_containerd_is_asked_again(node: Node) -> None:
-    call(node, "memlock")
+    call(node)
     asked = len(node.containerd.asked)
-    call(node, "memlock")
+    call(node)
     assert len(node.containerd.asked) == asked
     Path(node.full("/containerd")).write_text("newer")
     node.containerd.spec = node.containerd.spec.replace("1.2.0", "1.3.0")
-    outcome = call(node, "memlock")
+    outcome = call(node)
     assert [change.name for change in outcome.changes] == [
         "/etc/containerd/zerocopy-rdma-base-spec.json",
         "containerd.service",

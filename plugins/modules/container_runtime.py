@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: containerd_nri
-short_description: Switch on NRI and CDI in the container runtime, with timeouts that fit moving a NIC
+module: container_runtime
+short_description: Prepare the container runtime for RDMA (NRI, CDI, locked memory)
 version_added: 0.1.0
 description:
   - Sets NRI (node resource interface) with its timeouts, CDI (container device interface) and NRI's default validator
@@ -31,8 +31,14 @@ author:
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
   - zerocopy.rdma._attributes.state_module
-  - zerocopy.rdma._runtime
 options:
+  runtime:
+    description:
+      - Container runtime that runs the pods. V(auto) takes the one that runs or, if none does, the one that is
+        installed, and fails if there are several.
+    type: str
+    choices: [auto, containerd, k3s, rke2, crio]
+    default: auto
   request_timeout:
     description: How long a plugin may take for one request, as a Go duration of at least one second.
     type: str
@@ -57,44 +63,77 @@ options:
     default: auto
   memlock:
     description:
-      - The limit of locked memory, V(unlimited) or a number of bytes, to be raised in the same call and with the same
-        restart as by M(zerocopy.rdma.container_memlock).
-      - An empty string takes that back, as O(state=absent) does with any value. When not given, it stays as it is.
+      - Limit of locked memory for containers, V(unlimited) or a number of bytes. RDMA needs memory that stays in place,
+        and with the usual limit of 8 MiB small tests pass while large buffers fail. C(limits.conf) does not reach
+        containers, and the capability C(IPC_LOCK) helps only those that run as root.
+      - With containerd, every runtime handler gets a base runtime specification with this limit. The specification is
+        derived from the one the handler has or from the runtime's own (C(ctr oci spec)), and again when containerd
+        changes. A higher limit in a specification stays.
+      - With CRI-O, the limit is added to C(default_ulimits).
+      - C(LimitMEMLOCK) of the runtime's systemd unit is raised as well. On k3s and RKE2 without a drop-in directory
+        (containerd 1.7) only that is possible, and a warning says so; it is enough unless a handler has a base
+        specification of its own.
+      - An empty string leaves the limit alone, and takes back one that an earlier call set.
     type: str
+    default: unlimited
   memlock_handlers:
     description: Runtime handlers that O(memlock) is for. All of them by default.
     type: list
     elements: str
     default: []
+  restart:
+    description:
+      - Whether to restart the runtime when that is needed. Otherwise RV(ignore:restart_pending) says so, and the next
+        call with V(true) does it.
+    type: bool
+    default: true
+  recover_sandboxes:
+    description:
+      - Whether to remove sandbox records that failed NRI attaches left behind, with the processes that some still have.
+        Otherwise the module warns of them, and fails instead of restarting the runtime. Pods are not touched.
+      - If such records already keep containerd from starting, it is started once without its CRI to remove them.
+    type: bool
+    default: false
+  await_plugins:
+    description: Seconds to wait after a restart for the NRI plugins that were connected before it.
+    type: int
+    default: 30
   root:
     description:
       - Directory below which the node's files are. With another value than V(/) only files are read and written, so the
-        configuration is not given to containerd, and built-in defaults are not known.
+        configuration is not given to containerd, and built-in defaults are not known. A base specification is then
+        derived from that of containerd 1.7.24, and again by a later run on the node itself.
     type: path
     default: /
+  state:
+    description: V(absent) takes back what this module did.
+    type: str
+    choices: [present, absent]
+    default: present
 seealso:
-  - module: zerocopy.rdma.container_memlock
   - name: NRI in containerd
     description: Options and defaults of the NRI plugin.
     link: https://github.com/containerd/containerd/blob/main/docs/NRI.md
 """
 
 EXAMPLES = r"""
-- name: Give NRI plugins half a minute
-  zerocopy.rdma.containerd_nri:
+- name: Switch on NRI and CDI, and let containers lock as much memory as they want
+  zerocopy.rdma.container_runtime:
 
 - name: Wait for a slow driver, and clear what failed attaches left behind
-  zerocopy.rdma.containerd_nri:
+  zerocopy.rdma.container_runtime:
     request_timeout: 1m30s
     recover_sandboxes: true
     await_plugins: 120
 
-- name: Let containers lock as much memory as they want, too
-  zerocopy.rdma.containerd_nri:
-    memlock: unlimited
+- name: Allow 64 GiB in one handler and leave the restart to a later call
+  zerocopy.rdma.container_runtime:
+    memlock: "68719476736"
+    memlock_handlers: [nvidia]
+    restart: false
 
 - name: Take it back
-  zerocopy.rdma.containerd_nri:
+  zerocopy.rdma.container_runtime:
     state: absent
 """
 
@@ -138,7 +177,7 @@ nri:
     validator: false
 handlers:
   description: Runtime handlers whose base specification is raised.
-  returned: O(state=present) and O(memlock) is given
+  returned: O(state=present) and O(memlock) is not empty
   type: list
   elements: str
   sample: [runc]
@@ -146,7 +185,7 @@ running_pods_keep_old_limit:
   description:
     - How many running pods (CRI-O, containers) were started with a lower limit. They keep it until they are started
       again.
-  returned: O(state=present), O(root=/) and O(memlock) is given
+  returned: O(state=present), O(root=/) and O(memlock) is not empty
   type: int
   sample: 0
 restarted:
@@ -188,24 +227,13 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import COMMON, nri
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import ARGUMENTS, request
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            **COMMON,
-            "request_timeout": {"type": "str", "default": "30s"},
-            "registration_timeout": {"type": "str", "default": "30s"},
-            "cdi": {"type": "bool", "default": True},
-            "validator": {"type": "str", "choices": ["auto", "true", "false"], "default": "auto"},
-            "memlock": {"type": "str"},
-            "memlock_handlers": {"type": "list", "elements": "str", "default": []},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     params, check = module.params, module.check_mode
-    answer(module, lambda: converge(nri(params, check), Files(params["root"])).result())
+    answer(module, lambda: converge(request(params, check), Files(params["root"])).result())
 
 
 if __name__ == "__main__":

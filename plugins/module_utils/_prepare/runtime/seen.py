@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""A fingerprint of all that decides what a runtime's configuration means, so that a steady state is known at once."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from typing import List, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+
+# A plan made by an older version of this collection is made again.
+_PLANNER = 1
+
+
+def digest(files: Files, paths: Sequence[str], globs: Sequence[str], binary: str) -> str:
+    """Of the files at ``paths`` and those that ``globs`` match, and of the runtime's binary where it is live."""
+    found = set(paths)
+    for pattern in globs:
+        found.update(_globbed(files, pattern))
+    made = hashlib.sha256(str(_PLANNER).encode())
+    for path in sorted(found):
+        stored = files.stored(path)
+        content = b"" if stored is None else hashlib.sha256(stored.content).digest()
+        made.update(path.encode("utf-8", "surrogateescape") + b"\0" + content + b"\0")
+    if binary and files.live:
+        try:
+            status = os.stat(binary)
+            made.update(f"{status.st_size} {status.st_mtime_ns} {status.st_ino}".encode())
+        except OSError:
+            made.update(b"gone")
+    return made.hexdigest()
+
+
+def _globbed(files: Files, pattern: str) -> List[str]:
+    root = files.root.rstrip("/")
+    return [path[len(root) :] for path in glob.glob(root + pattern)]
