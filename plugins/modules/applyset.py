@@ -21,6 +21,10 @@ description:
     webhooks last. Deletion is in the reverse order.
   - The set follows the ApplySet specification (KEP-3659) with a Secret as parent, so C(kubectl get -l
     applyset.kubernetes.io/part-of=...) shows its members. A run that was killed is completed by the next.
+  - Runs of one set are meant to follow one another. A run that finds another one under way before its own first change
+    waits for up to 15 seconds until that has ended, and plans again. If another run changes the set after that, the
+    overtaken run fails. No object is lost then, since the parent names the objects of both runs, and the next run
+    brings the set to the state that it asks for. A run that was killed can delay the next one by these 15 seconds.
   - The specification has each tool refuse sets of other tools. To hand a set of C(kubectl apply --prune
     --applyset=NAME) over to this module, change the annotation C(applyset.kubernetes.io/tooling) of its parent to
     C(zerocopy.rdma/v0.1.0), to hand it back to C(kubectl/v1.36.0). The members stay as they are; where the values

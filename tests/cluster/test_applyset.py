@@ -194,7 +194,7 @@ def test_kinds_and_namespaces_of_the_set_itself(cluster_set: ClusterSet) -> None
 
 def test_the_parent_needs_a_namespace_that_exists(cluster_set: ClusterSet) -> None:
     failed = cluster_set(namespace="nowhere", objects=[config_map("c", cluster_set.namespace)])
-    assert failed["msg"].startswith("namespace nowhere, where the parent of the set shall be, does not exist")
+    assert failed["msg"].startswith("the namespace nowhere for the parent of the set does not exist")
     assert cluster_set.absent("configmap", "c")
 
 

@@ -6,9 +6,10 @@
 
 """HTTP requests to the API server: raw JSON, a few at a time, repeated where that is right.
 
-All that is sent may be sent twice: to read, to apply, and to delete an object of a given uid. So whatever can be
-expected to go away by itself is tried again: a full queue (429), an etcd election, an API server or load balancer that
-restarts, a webhook whose pods do. A connection that is refused at the very first is not: then the address is wrong.
+Every request may be sent twice: to read, to apply, to delete an object of a given uid, and to create or change an
+object on a condition that holds once. So whatever is expected to go away by itself is tried again: a full queue (429),
+an etcd election, an API server or load balancer that restarts, a webhook whose pods restart. A first connection that is
+refused is not tried again: the address is wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ except ImportError:
     HTTPError = OSError  # type: ignore[misc, assignment]
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 
 THREADS = 8
 # Seconds for which one request is repeated: a kube-apiserver of kubeadm restarts in about half of it.
@@ -87,13 +88,20 @@ class Client:
                 return None
             raise
 
+    def create(self, path: str, item: Object, query: Query) -> Answer:
+        """Create an object; ``path`` is that of the list. Raises ApiError, ClusterError."""
+        return self._request("POST", path, query, {"Accept": JSON, "Content-Type": JSON}, item)
+
     def apply(self, path: str, item: Object, query: Query, accept: str = JSON) -> Answer:
         """Server-side apply. The status is 201 if there was no such object. Raises ApiError, ClusterError."""
         headers = {"Accept": accept, "Content-Type": "application/apply-patch+yaml"}
         return self._request("PATCH", path, query, headers, item)
 
     def merge(self, path: str, item: Object, query: Query) -> Answer:
-        """Change the fields of an object that are given, ``None`` meaning none. Raises ApiError, ClusterError."""
+        """Change the fields of an object that are given, ``None`` meaning none. Raises ApiError, ClusterError.
+
+        With ``metadata.resourceVersion`` the status of the error is 409 if the object has changed since.
+        """
         headers = {"Accept": "application/json", "Content-Type": "application/merge-patch+json"}
         return self._request("PATCH", path, query, headers, item)
 
@@ -155,6 +163,7 @@ class Client:
     ) -> Answer:
         deadline = time.monotonic() + PATIENCE
         delay = _FIRST_DELAY
+        conditional = "resourceVersion" in metadata(body or {})
         data = None if body is None else json.dumps(body).encode()
         while True:
             asked = None
@@ -164,7 +173,7 @@ class Client:
                 if response.status < 400:
                     return Answer(response.status, (parse or _json)(response.data))
                 error: ClusterError = ApiError(response.status, _json(response.data))
-                if not _passing(error, method):
+                if not _passing(error, method, conditional):
                     raise error
                 asked = _seconds(response.headers.get("Retry-After"))
             except (HTTPError, OSError) as problem:
@@ -203,7 +212,7 @@ class Client:
         )
 
 
-def _passing(error: ClusterError, method: str) -> bool:
+def _passing(error: ClusterError, method: str, conditional: bool) -> bool:
     """Whether an error will go away by itself."""
     if not isinstance(error, ApiError):
         return False
@@ -212,7 +221,7 @@ def _passing(error: ClusterError, method: str) -> bool:
     if error.status == 500:
         return any(text in str(error) for text in ("etcdserver:", "etcd cluster", "failed calling webhook"))
     # Two writers at the same moment. A conflict of field managers has causes; that of a delete is an answer.
-    return error.status == 409 and method == "PATCH" and not error.causes
+    return error.status == 409 and method == "PATCH" and not conditional and not error.causes
 
 
 def _json(data: bytes) -> Dict[str, Any]:

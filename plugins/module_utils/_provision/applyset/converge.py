@@ -8,11 +8,12 @@
 
 The parent names the kinds and namespaces of its members before the first one is written, and forgets those without
 members after the last one was deleted. So a run that is killed anywhere leaves nothing that the next one does not find.
+See :mod:`live_parent` for runs at the same time.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Optional, Set
+from typing import Any, Callable, Dict, Iterable, List, NoReturn, Optional, Set
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api
@@ -22,53 +23,107 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS, CLAIM
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import difference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import DEFINITION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.live_parent import (
+    LiveParent,
+    OvertakenError,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.order import rank
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Scope
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent, Scope
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import (
     Plan,
     Request,
     Step,
-    apply_parent,
     plan,
     refused,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import Member, Usage
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.write import write
 
+# Of runs that begin at the same moment one gets through at each attempt.
+_ATTEMPTS = 10
+
 
 def converge(client: Client, request: Request) -> Dict[str, Any]:
     """Do what is asked for and return the module's result. In check mode only say what would be done.
 
-    Raises ClusterError.
+    A run that meets another one of the same set before its first change waits for that one and plans again. Raises
+    ClusterError.
     """
-    planned, api = plan(client, request)
-    run = _Run(client, request, planned, api)
-    if request.present:
-        run.apply()
-    run.prune()
-    run.finish()
-    return run.result()
+    patient = True
+    for _attempt in range(_ATTEMPTS):
+        parent = LiveParent(client, Parent(request.name, request.namespace))
+        try:
+            planned, api = plan(client, request, parent)
+            return _Run(client, request, planned, api, patient).result()
+        except OvertakenError:
+            patient = parent.wait_until_idle()
+    raise ClusterError(
+        f"Secret {request.namespace}/{request.name}: other runs of this set kept changing it, nothing was changed by "
+        f"this one; run again"
+    )
 
 
 class _Run:
-    def __init__(self, client: Client, request: Request, planned: Plan, api: Api) -> None:
+    def __init__(self, client: Client, request: Request, planned: Plan, api: Api, patient: bool) -> None:
+        """``patient``: a run of the same set that seems to be under way is waited for (see OvertakenError)."""
         self._client = client
         self._request = request
         self._plan = planned
         self._api = api
+        self._patient = patient
+        self._set = Parent(request.name, request.namespace)
         self._parent = planned.parent
-        self._live_parent = planned.live_parent
-        # What the parent says at each moment.
+        # What the parent says, in check mode what it would say.
         self._stated = planned.stated
+        self._begun = False
         self._pruned: List[Member] = []
         self._kept: Dict[Key, str] = {}
         self._parent_action = "unchanged"
 
-    def apply(self) -> None:
-        todo = [step for step in self._plan.steps if step.action != "unchanged"]
+    def result(self) -> Dict[str, Any]:
+        """Do it, and return the module's result. Raises ClusterError, and OvertakenError when nothing was changed."""
+        try:
+            if self._request.present:
+                self._apply()
+            self._prune()
+            self._finish()
+        except ClusterError as error:
+            if not self._parent.is_open:
+                raise
+            self._secure(error)
+        return self._outcome()
+
+    def _secure(self, error: ClusterError) -> NoReturn:
+        """Have the parent name whatever this run made, and raise the error."""
+        try:
+            self._parent.secure(self._widened())
+        except ClusterError as other:
+            raise ClusterError(f"{error}\n{other}") from error
+        if isinstance(error, OvertakenError):
+            raise ClusterError(
+                f"{error}. Objects of both runs may be in the cluster, all of them members of the set: when the other "
+                f"run has ended, run again"
+            ) from error
+        raise error
+
+    def _widened(self) -> Scope:
+        """Where members may be while the set is being changed."""
         wanted = self._scope(step.wanted.key for step in self._plan.steps)
+        return wanted | (self._plan.stated or wanted)
+
+    def _begin(self) -> None:
+        """Write the parent before the first change. Raises ClusterError, OvertakenError."""
+        if self._begun:
+            return
+        if self._patient and self._parent.is_busy and not self._request.check:
+            raise OvertakenError("")
+        self._state(self._widened(), self._parent.open)
+        self._begun = True
+
+    def _apply(self) -> None:
+        todo = [step for step in self._plan.steps if step.action != "unchanged"]
         if todo or self._stated is None:
-            self._state(wanted | (self._stated or wanted))
+            self._begin()
         for step in todo if self._request.check else []:
             step.action = step.action or "created"
         if not self._request.check:
@@ -89,9 +144,9 @@ class _Run:
             made = [step for step in steps if step.action == "created"]
             self._delete([Member(step.wanted.key, step.wanted.resource, step.after or {}) for step in made])
             if self._plan.stated is None:
-                self._remove_parent()
+                self._parent.remove(check=False)
             else:
-                self._state(self._plan.stated)
+                self._state(self._plan.stated, self._parent.close)
         except ClusterError as error:
             outcome = f"and the next run prunes what was made, since that failed now ({error})"
         raise refused(self._request, problems, outcome)
@@ -114,7 +169,7 @@ class _Run:
         if pending:
             wait.until(self._client, pending, self._request.wait_timeout, wait.ready)
 
-    def prune(self) -> None:
+    def _prune(self) -> None:
         leftovers = self._plan.leftovers
         if self._request.present and not self._request.prune:
             self._kept = {member.key: "prune is off" for member in leftovers}
@@ -132,6 +187,8 @@ class _Run:
         self._await_end(self._plan.ending)
 
     def _delete(self, members: List[Member]) -> None:
+        if members:
+            self._begin()
         policy = "Foreground" if self._request.wait else "Background"
 
         def one(member: Member) -> Optional[str]:
@@ -168,36 +225,29 @@ class _Run:
             ending = [(member.key, member.resource) for member in members]
             wait.until(self._client, ending, self._request.wait_timeout, wait.gone)
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Bring the parent up to date, or remove it when nothing is left."""
         if self._request.present or self._kept:
-            self._state(self._scope([*(step.wanted.key for step in self._plan.steps), *self._kept]))
-        elif self._live_parent is not None:
-            self._remove_parent()
+            scope = self._scope([*(step.wanted.key for step in self._plan.steps), *self._kept])
+            if self._begun or scope != self._stated:
+                self._state(scope, self._parent.close)
+        elif self._parent.exists:
+            self._parent.remove(self._request.check)
             self._parent_action = "pruned"
-
-    def _remove_parent(self) -> None:
-        uid = metadata(self._live_parent or {})["uid"]
-        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
-        if self._request.check:
-            options["dryRun"] = ["All"]
-        self._client.delete(f"/api/v1/namespaces/{self._parent.namespace}/secrets/{self._parent.name}", options)
 
     def _scope(self, keys: Iterable[Key]) -> Scope:
         known = list(keys)
-        return self._parent.scope((key.group_kind for key in known), (key.namespace for key in known))
+        return self._set.scope((key.group_kind for key in known), (key.namespace for key in known))
 
-    def _state(self, scope: Scope) -> None:
+    def _state(self, scope: Scope, write: Callable[[Scope], None]) -> None:
         """Have the parent say this."""
-        if scope == self._stated:
-            return
         if not self._request.check:
-            self._live_parent = apply_parent(self._client, self._parent, scope, dry=False)
+            write(scope)
+        if scope != self._stated:
+            self._parent_action = "created" if self._plan.stated is None else "configured"
         self._stated = scope
-        self._parent_action = "created" if self._plan.stated is None else "configured"
 
-    def result(self) -> Dict[str, Any]:
-        """The module's result."""
+    def _outcome(self) -> Dict[str, Any]:
         objects = [
             _told(step.wanted.key, step.wanted.resource.api_version, step.action, step.wanted.alias)
             for step in self._plan.steps
@@ -207,7 +257,7 @@ class _Run:
             reason = self._kept.get(member.key)
             told = _told(member.key, member.resource.api_version, "kept" if reason else "pruned", alias)
             objects.append({**told, "reason": reason} if reason else told)
-        key = Key("", "Secret", self._parent.namespace, self._parent.name)
+        key = Key("", "Secret", self._set.namespace, self._set.name)
         if self._plan.stated is not None or self._parent_action != "unchanged":
             objects.append(_told(key, "v1", self._parent_action, ""))
         names: Dict[str, Dict[str, Dict[str, str]]] = {}

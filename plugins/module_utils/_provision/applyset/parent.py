@@ -58,12 +58,16 @@ class Parent:
         digest = base64.urlsafe_b64encode(hashlib.sha256(unhashed.encode()).digest())
         return f"applyset-{digest.decode().rstrip('=')}-v1"
 
+    @property
+    def path(self) -> str:
+        return f"/api/v1/namespaces/{self.namespace}/secrets/{self.name}"
+
     def scope(self, kinds: Iterable[GroupKind] = (), namespaces: Iterable[str] = ()) -> Scope:
         """A scope; cluster-scoped objects have no namespace, which is left out."""
         return Scope(frozenset(kinds), frozenset(namespaces) - {""} | {self.namespace})
 
     def object(self, scope: Scope) -> Object:
-        """The parent of a set whose members are in ``scope``, to be applied."""
+        """The parent of a set whose members are in ``scope``."""
         return {
             "apiVersion": "v1",
             "kind": "Secret",

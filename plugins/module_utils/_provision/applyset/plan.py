@@ -31,16 +31,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import Wanted, intake
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.live_parent import LiveParent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.managed import unchanged
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import (
-    PARENT_MANAGER,
-    PART_OF,
-    Parent,
-    Scope,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent, Scope
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import Member
-
-_DRY = {"dryRun": "All"}
 
 
 @dataclass(frozen=True)
@@ -78,9 +72,8 @@ class Step:
 class Plan:
     """Steps in the user's order, members of the set that are no longer wanted, and those that are being deleted."""
 
-    parent: Parent
-    live_parent: Optional[Object]
-    # What the live parent says, None if there is none.
+    parent: LiveParent
+    # What the parent said before this run, None if there was none.
     stated: Optional[Scope]
     steps: List[Step]
     leftovers: List[Member]
@@ -94,32 +87,18 @@ def apply_query(request: Request, dry: bool = False) -> Dict[str, str]:
         "fieldValidation": "Strict",
         "force": str(request.force_conflicts).lower(),
     }
-    return {**query, **_DRY} if dry else query
+    return {**query, "dryRun": "All"} if dry else query
 
 
-def apply_parent(client: Client, parent: Parent, scope: Scope, dry: bool) -> Object:
-    """Create or change the parent. Its fields are the tool's own, whoever had them before. Raises ClusterError."""
-    query = {"fieldManager": PARENT_MANAGER, "fieldValidation": "Strict", "force": "true"}
-    path = f"/api/v1/namespaces/{parent.namespace}/secrets/{parent.name}"
-    try:
-        return client.apply(path, parent.object(scope), {**query, **_DRY} if dry else query).body
-    except ApiError as error:
-        if error.status == 404:
-            raise ClusterError(
-                f"namespace {parent.namespace}, where the parent of the set shall be, does not exist: it cannot be in "
-                f"the set itself, so choose one that exists, such as kube-system"
-            ) from error
-        raise ClusterError(f"Secret {parent.namespace}/{parent.name}, the parent of the set: {error}") from error
+def plan(client: Client, request: Request, live_parent: LiveParent) -> Tuple[Plan, Api]:
+    """What has to be done; the parent was read before, since other runs write it before and after their changes.
 
-
-def plan(client: Client, request: Request) -> Tuple[Plan, Api]:
-    """What has to be done. Raises ClusterError when something is wrong, for all objects at once."""
+    Raises ClusterError when something is wrong, for all objects at once, and OvertakenError.
+    """
     parent = Parent(request.name, request.namespace)
-    path = f"/api/v1/namespaces/{parent.namespace}/secrets/{parent.name}"
+    stated = live_parent.stated
     documents = client.all(lambda root: client.get(root, accept=ACCEPT), ["/api", "/apis"])
     api = Api(documents)
-    live_parent = client.find(path)
-    stated = parent.read(live_parent)
     objects = request.objects if request.present else []
     wanted = intake(objects, parent, api, lambda: client.get("/version"))
     members = _members(client, api, parent, stated, wanted)
@@ -133,12 +112,12 @@ def plan(client: Client, request: Request) -> Tuple[Plan, Api]:
     todo = [step for step in steps if step.action != "unchanged"]
     _refuse_foreign(client, parent, [step.wanted for step in todo if step.before is None])
     if wanted and stated is None:
-        apply_parent(client, parent, parent.scope(), dry=True)
+        live_parent.try_to_create()
     for step in todo:
         free = step.wanted.key.namespace not in namespaces and not request.check
         step.unknown = bool(step.wanted.alias) and step.before is None and free
     _try(client, request, [step for step in todo if not step.unknown], namespaces)
-    return Plan(parent, live_parent, stated, steps, leftovers, ending), api
+    return Plan(live_parent, stated, steps, leftovers, ending), api
 
 
 def _members(

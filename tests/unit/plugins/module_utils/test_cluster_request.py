@@ -57,7 +57,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    do_GET = do_PATCH = do_DELETE = _answer  # noqa: N815
+    do_GET = do_PATCH = do_POST = do_DELETE = _answer  # noqa: N815
 
     def log_message(self, *_arguments: Any) -> None:
         pass
@@ -124,6 +124,15 @@ def test_what_does_not_pass_is_an_error_at_once(server: Server, client: Client, 
         client.apply("/x", {}, {})
     assert (caught.value.status, str(caught.value)) == (reply[0], reply[2]["message"])
     assert len(server.seen) == 1
+
+
+def test_a_write_on_a_condition_that_does_not_hold_is_an_error_at_once(server: Server, client: Client) -> None:
+    server.replies = [status(409, "the object has been modified", "Conflict"), status(409, "exists", "AlreadyExists")]
+    with pytest.raises(ApiError, match="modified"):
+        client.merge("/x", {"metadata": {"resourceVersion": "1"}}, {})
+    with pytest.raises(ApiError, match="exists"):
+        client.create("/", {"metadata": {"name": "x"}}, {})
+    assert [seen[0] for seen in server.seen] == ["PATCH", "POST"]
 
 
 def test_the_server_says_how_long_to_wait(server: Server, client: Client) -> None:
