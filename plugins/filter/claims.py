@@ -102,7 +102,7 @@ from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inventory, _inventory
 
 
 def _version(text: Optional[str]) -> Optional[Tuple[int, ...]]:
@@ -129,7 +129,7 @@ def claims(
     published = json.loads(json.dumps(slices or []))
     try:
         classes = None if isinstance(device_classes, str) else device_classes
-        plan = claims_plan.plan(found, published, _version(kubernetes), classes)
+        plan = claims_plan.plan(found, published, _version(kubernetes), classes, _inventory.options(context))
     except (cel.LibraryMissingError, ValueError) as error:
         raise AnsibleFilterError(f"claims: {error}") from error
     return asdict(plan)

@@ -91,7 +91,8 @@ def prepare_problems(
 ) -> List[str]:
     chosen = dict.fromkeys(hosts, _inventory.of_play(context, hostvars))
     names = dict.fromkeys([*hosts, *(everyone or [])])
-    return prepare.problems([_host(name, hostvars[name], chosen.get(name), facts) for name in names])
+    every = [_host(name, hostvars[name], chosen.get(name), facts) for name in names]
+    return prepare.problems(every, _inventory.options(context))
 
 
 class FilterModule:

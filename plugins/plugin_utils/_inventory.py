@@ -12,7 +12,7 @@ import contextlib
 from typing import Any, Callable, Dict, Mapping, Tuple
 
 from ansible.errors import AnsibleError
-from jinja2 import Undefined, UndefinedError
+from jinja2 import Environment, Undefined, UndefinedError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 
@@ -48,12 +48,33 @@ def _value(variables: Mapping[str, Any], name: str) -> Any:
         raise _BrokenError(" ".join(str(error).split())) from error
 
 
+def options(context: Mapping[str, Any]) -> plan_variables.Options:
+    """The specifications of all variables. Defaults made from a playbook's variable have its value in this play.
+
+    ``context`` is Jinja's.
+    """
+    values: Dict[str, Any] = {}
+    for name in plan_variables.PLAYBOOKS:
+        if name in context:
+            with contextlib.suppress(_BrokenError):
+                values[name] = _value(context, name)
+    environment = Environment(autoescape=False)  # noqa: S701
+    found: Dict[str, Mapping[str, Any]] = {}
+    for name, option in plan_variables.options_of().items():
+        default = option.get("default")
+        if isinstance(default, str) and "{{" in default:
+            found[name] = {**option, "default": environment.from_string(default).render(values)}
+        else:
+            found[name] = option
+    return found
+
+
 def of_play(context: Mapping[str, Any], hostvars: Hostvars) -> Dict[str, Any]:
     """What a play says instead of the inventory, for all hosts. ``context`` is Jinja's."""
     found: Dict[str, Any] = {}
     host = str(context.get("inventory_hostname"))
-    options = plan_variables.options_of()
-    names = [name for name in options if name in context and name not in _NOT_OF_PLAY]
+    known_options = options(context)
+    names = [name for name in known_options if name in context and name not in _NOT_OF_PLAY]
     known = hostvars[host] if names and host in hostvars else {}
     for name in names:
         # What cannot be worked out is told when it is the inventory's, and by the role itself when it is the play's.
@@ -61,7 +82,7 @@ def of_play(context: Mapping[str, Any], hostvars: Hostvars) -> Dict[str, Any]:
             value = _value(context, name)
             # Where the inventory says nothing of this host, a role's default is no word of the play's either: it would
             # win over what the inventory says of other hosts.
-            before = _value(known, name) if name in known else options[name].get("default")
+            before = _value(known, name) if name in known else known_options[name].get("default")
             if value != before:
                 found[name] = value
     return found

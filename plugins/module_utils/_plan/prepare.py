@@ -17,7 +17,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import playbook_values, prepare_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, playbook_values, prepare_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
@@ -214,6 +214,8 @@ def problems(hosts: Sequence[Host], known: Optional[plan_variables.Options] = No
     found = [(one.host.name, problem) for one in every if one.host.chosen for problem in one.problems]
     for check in (_duplicates, _overlaps, _management, _netns_modes):
         found += check(every)
+    defaults = {name: option.get("default") for name, option in options.items()}
+    found += fleet_wide.problems([(one.host.name, one.values) for one in every if one.host.chosen], defaults)
     # What the facts add is of use only once the variables are right by themselves.
     told = {name for name, _problem in found}
     for one in every:

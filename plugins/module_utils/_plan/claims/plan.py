@@ -15,7 +15,7 @@ import contextlib
 from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import intent, network, single
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects as claims_objects
@@ -208,16 +208,20 @@ def plan(
     slices: Iterable[Mapping[str, Any]] = (),
     kubernetes: Optional[Tuple[int, ...]] = None,
     device_classes: Optional[Collection[str]] = None,
+    known: Optional[variables.Options] = None,
 ) -> Plan:
     """The claims of a fleet.
 
     ``slices`` are ResourceSlices of the cluster; ``kubernetes``, its version, and ``device_classes``, their names, are
-    ``None`` where nothing is known of them.
+    ``None`` where nothing is known of them. ``known`` are the specifications of the variables.
 
     Raises LibraryMissingError of ``cel``, and ValueError for a slice that is none.
     """
     ordered = sorted(hosts, key=lambda host: natural_key(host.name))
-    members, found = claims_hosts.members(ordered, variables.options_of())
+    options = variables.options_of() if known is None else known
+    members, found = claims_hosts.members(ordered, options)
+    defaults = {name: option.get("default") for name, option in options.items()}
+    found += fleet_wide.problems([(member.host.name, member.values) for member in members], defaults)
     if not found:
         nodes = claims_hosts.nodes(members, model.devices(slices))
         planner = _Planner(members, nodes, kubernetes)

@@ -11,35 +11,23 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, prepare_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL, Driver
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
     Problem,
     messages,
-    shown,
     wrong,
 )
 
 PREFIX = "rdma_driver_"
 ARCHIVE = "rdma_driver_archive"
-
-# What a cluster has one of, whatever groups it has; the latter if this role deploys it.
-_OF_THE_CLUSTER = ("rdma_driver_namespace", "rdma_driver_gpu_deploy")
-_OF_THE_GPU_DRIVER = (
-    "rdma_driver_gpu_chart",
-    "rdma_driver_gpu_root",
-    "rdma_driver_gpu_values",
-    "rdma_driver_gpu_version",
-    "rdma_driver_kubelet_root",
-)
 
 # Before it, pods lost their NIC when the driver was restarted (kubernetes-sigs/dranet issue 232).
 _OLDEST = (1, 4, 0)
@@ -163,17 +151,6 @@ def _label(group: str) -> str:
     return found
 
 
-def _disagreements(every: Sequence[Tuple[str, Values]]) -> Iterator[Tuple[str, Problem]]:
-    deployed = any(values["rdma_driver_gpu_deploy"] for _host, values in every)
-    for name in (*_OF_THE_CLUSTER, *(_OF_THE_GPU_DRIVER if deployed else ())):
-        hosts: Dict[str, List[str]] = {}
-        for host, values in every:
-            hosts.setdefault(shown(values[name]), []).append(host)
-        if len(hosts) > 1:
-            text = "; ".join(f"{value} on {fold(names)}" for value, names in hosts.items())
-            yield every[0][0], Problem(name, f"is {text}: it must be the same on all hosts")
-
-
 def plan(hosts: Sequence[Tuple[str, str, Values]], known: plan_variables.Options) -> Plan:
     """The objects and labels for all hosts, each with its name, its group and its variables as the inventory has them.
 
@@ -206,11 +183,12 @@ def plan(hosts: Sequence[Tuple[str, str, Values]], known: plan_variables.Options
         if other != group:
             right = f"which has the same name in Kubernetes as {other}: rename one of them"
             found.append((host, wrong("rdma_group", group, right)))
-        different = sorted(name for name in known if values[name] != known_values[name])
+        of_group = known.keys() - set(fleet_wide.NAMES)
+        different = sorted(name for name in of_group if values[name] != known_values[name])
         if different:
             right = f"but {known_values[different[0]]!r} on {first}: a group has one driver, so it must be the same"
             found.append((host, wrong(different[0], values[different[0]], right)))
-    found += _disagreements(every)
+    found += fleet_wide.problems(every, defaults)
     if every:
         result.namespace = every[0][1]["rdma_driver_namespace"]
     result.wait = any(waits)

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Variables that have one value for the whole fleet.
+
+What they decide is done once, so of two values that of one host would count without a word.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
+
+# Name and namespace of the parent of each set of objects.
+_SETS = (
+    ("rdma_driver_set", "rdma_driver_namespace"),
+    ("rdma_claims_set", "rdma_claims_parent_namespace"),
+)
+_GPU_DEPLOY = "rdma_driver_gpu_deploy"
+NAMES = (
+    *(name for both in _SETS for name in both),
+    _GPU_DEPLOY,
+    "rdma_claims_cluster",
+    "rdma_claims_manifests",
+    "rdma_claims_wait_timeout",
+    "rdma_cluster",
+    "rdma_context",
+    "rdma_driver_cluster",
+    "rdma_driver_manifests",
+    "rdma_kubeconfig",
+    "rdma_manifests",
+    "rdma_verify_cluster",
+    "rdma_verify_directory",
+    "rdma_verify_image",
+    "rdma_verify_pod_nodes",
+    "rdma_verify_pod_timeout",
+    "rdma_verify_pull_secrets",
+    "rdma_verify_tolerations",
+)
+# Of the NVIDIA DRA driver, where the collection deploys it.
+_OF_THE_GPU_DRIVER = (
+    "rdma_driver_gpu_chart",
+    "rdma_driver_gpu_root",
+    "rdma_driver_gpu_values",
+    "rdma_driver_gpu_version",
+    "rdma_driver_kubelet_root",
+)
+
+Hosts = Sequence[Tuple[str, Mapping[str, Any]]]
+
+
+def problems(hosts: Hosts, defaults: Mapping[str, Any]) -> Iterator[Tuple[str, Problem]]:
+    """What differs between hosts that must not, and sets of objects that would be one.
+
+    ``hosts`` have their variables in their types; ``defaults`` are for those that a host does not set.
+    """
+    deployed = any(values.get(_GPU_DEPLOY) for _host, values in hosts)
+    given = {name for _host, values in hosts for name in values}
+    for name in (*NAMES, *(_OF_THE_GPU_DRIVER if deployed else ())):
+        if name in given:
+            yield from _different(name, hosts, defaults.get(name))
+    if given.intersection(name for both in _SETS for name in both):
+        yield from _one_set(hosts, defaults)
+
+
+def _different(name: str, hosts: Hosts, default: Any) -> Iterator[Tuple[str, Problem]]:
+    users: Dict[str, List[str]] = {}
+    for host, values in hosts:
+        value = values.get(name, default)
+        users.setdefault("not set" if value is None else shown(value), []).append(host)
+    if len(users) > 1:
+        text = "; ".join(f"{value} on {fold(names)}" for value, names in users.items())
+        for host, _values in hosts:
+            yield host, Problem(name, f"is {text}: it must be the same on all hosts")
+
+
+def _one_set(hosts: Hosts, defaults: Mapping[str, Any]) -> Iterator[Tuple[str, Problem]]:
+    for host, values in hosts:
+        own = {**defaults, **values}
+        driver, claims = (tuple(own.get(name) for name in both) for both in _SETS)
+        if driver == claims:
+            (driver_set, _), (claims_set, _) = _SETS
+            right = (
+                f"and so is {driver_set}, both in namespace {claims[1]}: each step would delete the objects of the "
+                f"other, so the names must differ"
+            )
+            yield host, wrong(claims_set, claims[0], right)

@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Variables with one value for the fleet: what hosts disagree on is refused, and so is one set for two steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
+from ansible_collections.zerocopy.rdma.plugins.filter.driver import driver
+from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+
+HOSTS = ["a100-01", "v100-01", "v100-02"]
+
+
+def preflight(hostvars: dict[str, dict[str, Any]], **context: Any) -> list[str]:
+    return prepare_problems(context, list(hostvars), hostvars)
+
+
+def on_v100(**values: Any) -> dict[str, dict[str, Any]]:
+    return {name: dict(values) if name.startswith("v100") else {} for name in HOSTS}
+
+
+def everywhere(**values: Any) -> dict[str, dict[str, Any]]:
+    return {name: dict(values) for name in HOSTS}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "other"),
+    [
+        ("rdma_claims_set", "mine", "'zerocopy-rdma-claims'"),
+        ("rdma_claims_parent_namespace", "training", "'kube-system'"),
+        ("rdma_claims_wait_timeout", 60, "120"),
+        ("rdma_driver_set", "mine", "'zerocopy-rdma-driver'"),
+        ("rdma_driver_namespace", "rdma", "'kube-system'"),
+        ("rdma_driver_gpu_deploy", True, "False"),
+        ("rdma_cluster", "none", "not set"),
+        ("rdma_kubeconfig", "/etc/kubernetes/admin.conf", "not set"),
+        ("rdma_verify_image", "example.org/probe:1", "''"),
+    ],
+)
+def test_hosts_that_disagree_are_refused(variable: str, value: Any, other: str) -> None:
+    told = preflight(on_v100(**{variable: value}))
+    text = f"is {other} on a100-01; {value!r} on v100-[01-02]: it must be the same on all hosts"
+    assert told == [f"a100-01,v100-[01-02]: {variable} {text}"]
+    assert preflight(everywhere(**{variable: value})) == []
+
+
+def test_to_say_what_is_the_default_is_no_disagreement() -> None:
+    assert preflight(on_v100(rdma_driver_namespace="kube-system", rdma_claims_set="zerocopy-rdma-claims")) == []
+    # The playbooks name the sets after the hosts of the run.
+    own = on_v100(rdma_claims_set="zerocopy-rdma-v100-claims")
+    assert preflight(own, rdma_set="zerocopy-rdma-v100") == []
+
+
+@pytest.mark.parametrize("filter_", [claims, preflight])
+@pytest.mark.parametrize(
+    ("values", "context", "name"),
+    [
+        ({"rdma_claims_set": "zerocopy-rdma-driver"}, {}, "zerocopy-rdma-driver"),
+        ({"rdma_driver_set": "zerocopy-rdma-claims"}, {}, "zerocopy-rdma-claims"),
+        ({"rdma_driver_set": "one", "rdma_claims_set": "one"}, {}, "one"),
+        ({"rdma_driver_set": "mine-claims"}, {"rdma_set": "mine"}, "mine-claims"),
+        # As with -e, which is above what the inventory says.
+        ({}, {"rdma_claims_set": "zerocopy-rdma-driver"}, "zerocopy-rdma-driver"),
+    ],
+)
+def test_one_set_for_two_steps_is_refused(
+    filter_: Any, values: dict[str, Any], context: dict[str, Any], name: str
+) -> None:
+    hostvars = everywhere(**values)
+    found = preflight(hostvars, **context) if filter_ is preflight else claims(context, HOSTS, hostvars)["problems"]
+    assert found == [
+        f"a100-01,v100-[01-02]: rdma_claims_set is '{name}', and so is rdma_driver_set, both in namespace kube-system: "
+        f"each step would delete the objects of the other, so the names must differ"
+    ]
+
+
+def test_sets_of_one_name_in_two_namespaces_are_two() -> None:
+    own = {"rdma_driver_set": "one", "rdma_claims_set": "one", "rdma_driver_namespace": "rdma"}
+    assert preflight(everywhere(**own)) == []
+
+
+def test_the_roles_refuse_it_without_the_playbooks() -> None:
+    text = "is 'zerocopy-rdma-driver' on a100-01; 'mine' on v100-[01-02]: it must be the same on all hosts"
+    problems = driver({}, HOSTS, on_v100(rdma_driver_set="mine"))["problems"]
+    assert problems == [f"a100-01,v100-[01-02]: rdma_driver_set {text}"]
+    # In a role its own defaults are in the context, worked out.
+    context = {"inventory_hostname": "a100-01", "rdma_driver_set": "zerocopy-rdma-driver"}
+    assert driver(context, HOSTS, on_v100(rdma_driver_set="mine"))["problems"] == problems
+
+
+def test_every_default_of_a_name_is_worked_out() -> None:
+    templates = {name for name, option in variables.options_of().items() if "{{" in str(option.get("default"))}
+    assert {"rdma_claims_set", "rdma_driver_set", "rdma_verify_cluster"} <= templates
