@@ -13,6 +13,10 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Key, Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.managed import applied_by
 
+# Where a Secret has its values.
+SECRET_FIELDS = ("data", "stringData")
+# kubectl apply leaves the whole object here, with the values of a Secret.
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _NOISE = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 
 
@@ -54,7 +58,15 @@ def difference(key: Key, before: Optional[Object], after: Optional[Object]) -> D
 
 def _mask(before: Object, after: Object) -> None:
     """Show only which values of a Secret differ."""
-    for field in ("data", "stringData"):
+    _mask_values(before, after)
+    for item in (before, after):
+        annotations = metadata(item).get("annotations")
+        if annotations and _LAST_APPLIED in annotations:
+            item["metadata"]["annotations"] = {**annotations, _LAST_APPLIED: "***"}
+
+
+def _mask_values(before: Object, after: Object) -> None:
+    for field in SECRET_FIELDS:
         old, new = before.get(field) or {}, after.get(field) or {}
         changed: List[str] = [name for name in {*old, *new} if old.get(name) != new.get(name)]
         for item, values, text in ((before, old, "(before)"), (after, new, "(after)")):

@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import content_hash
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS, REFERENCES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import SECRET_FIELDS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 
 DEFINITION = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -90,6 +91,18 @@ def _shape(item: Mapping[str, Any]) -> str:
             return f"metadata.{field} of {item['kind']} {meta['name']} is the API server's to set: leave it out"
     if PART_OF in (meta.get("labels") or {}):
         return f"label {PART_OF} of {item['kind']} {meta['name']} is set by this module: leave it out"
+    return _values(item) if (item["apiVersion"], item["kind"]) == ("v1", "Secret") else ""
+
+
+def _values(secret: Mapping[str, Any]) -> str:
+    """What is wrong with the values of a Secret. The API server would print them."""
+    for field in SECRET_FIELDS:
+        values = secret.get(field)
+        if values is not None and not isinstance(values, dict):
+            return f"{field} of Secret {secret['metadata']['name']} is not a mapping"
+        for name, value in (values or {}).items():
+            if value is not None and not isinstance(value, str):
+                return f"{field}.{name} of Secret {secret['metadata']['name']} is not text: quote it in YAML"
     return ""
 
 

@@ -38,6 +38,16 @@ def test_of_a_secret_only_what_differs_is_told() -> None:
     assert difference(key, live(a="password"), None)["before"]["data"] == {"a": "*** (before)"}
 
 
+def test_what_kubectl_remembers_of_a_secret_is_not_shown() -> None:
+    last_applied = "kubectl.kubernetes.io/last-applied-configuration"
+    before, after = live(a="MQ=="), live(a="Mg==")
+    before["metadata"]["annotations"] = {last_applied: '{"stringData": {"a": "password"}}', "kept": "yes"}
+    shown = difference(Key("", "Secret", "ns", "s"), before, after)
+    assert "password" not in str(shown)
+    assert shown["before"]["metadata"]["annotations"] == {last_applied: "***", "kept": "yes"}
+    assert before["metadata"]["annotations"][last_applied] != "***"
+
+
 def test_times_versions_and_status_are_no_difference() -> None:
     after = live(a="1")
     after["metadata"].update(resourceVersion="8", generation=2)

@@ -85,6 +85,20 @@ DEFINITION = item(
 )
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"stringData": {"pin": 123456}}, "stringData.pin of Secret s is not text: quote it in YAML"),
+        ({"data": {"pin": ["123456"]}}, "data.pin of Secret s is not text: quote it in YAML"),
+        ({"stringData": "123456"}, "stringData of Secret s is not a mapping"),
+    ],
+)
+def test_a_secret_value_of_a_wrong_type_is_refused_without_printing_it(content: Any, message: str) -> None:
+    with pytest.raises(ClusterError) as caught:
+        take(item("Secret", "s", **content))
+    assert str(caught.value) == f"objects[0]: {message}"
+
+
 def test_what_is_missing_is_added_and_the_input_stays() -> None:
     given = item("Pod", "a", metadata={"labels": {"app": "x"}})
     before = copy.deepcopy(given)
