@@ -22,8 +22,9 @@ except ImportError:
     AUTH_ARG_SPEC = {}
     HAS_KUBERNETES_CORE = False
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.credentials import described
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import THREADS, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import THREADS, Client, refused
 
 
 def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, Any]]) -> None:
@@ -36,24 +37,33 @@ def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, A
     if not HAS_KUBERNETES_CORE:
         AnsibleModule(argument_spec=options).fail_json(msg="the collection kubernetes.core is needed")
     module = AnsibleK8SModule(module_class=AnsibleModule, argument_spec=options, supports_check_mode=True)
+    # Not the lists and maps: objects may be Secrets, and those of a large set would cost more on their way back than to
+    # be applied.
+    arguments = {name: value for name, value in module.params.items() if not isinstance(value, (dict, list))}
+    invocation = {"module_args": arguments}
     try:
         result = call(module, connect(module))
     except ClusterError as error:
-        module.fail_json(msg=str(error))
-    # The objects of a large set would cost more on their way back than to be applied.
-    arguments = {name: value for name, value in module.params.items() if not isinstance(value, (dict, list))}
-    module.exit_json(**result, invocation={"module_args": arguments})
+        module.fail_json(msg=str(error), invocation=invocation)
+    module.exit_json(**result, invocation=invocation)
 
 
 def connect(module: Any) -> Client:
     """A connection with the authentication options of the module. Raises ClusterError."""
+    from kubernetes.client import Configuration
     from kubernetes.client.rest import RESTClientObject
     from urllib3._collections import HTTPHeaderDict
 
+    if isinstance(module.params.get("kubeconfig"), str):
+        # Ansible would mask it, since the option may also hold the content. A path is no secret.
+        module._module.no_log_values.discard(module.params["kubeconfig"])
+    credentials = described(module.params)
     try:
         dynamic = get_api_client(module)
     except Exception as error:
-        raise ClusterError(f"no connection to the cluster: {error}") from error
+        if getattr(error, "status", None) == 401:
+            raise ClusterError(refused(Configuration.get_default_copy().host, credentials)) from error
+        raise ClusterError(f"no connection to the cluster with {credentials}: {error}") from error
     configuration = dynamic.configuration
     configuration.connection_pool_maxsize = THREADS
     defaults = dynamic.client.client.default_headers
@@ -67,4 +77,4 @@ def connect(module: Any) -> Client:
             merged[auth["key"]] = auth["value"]
         return merged
 
-    return Client(RESTClientObject(configuration).pool_manager, configuration.host, headers)
+    return Client(RESTClientObject(configuration).pool_manager, configuration.host, headers, credentials)

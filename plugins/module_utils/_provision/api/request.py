@@ -57,14 +57,16 @@ class Answer(NamedTuple):
 class Client:
     """The API server as one user sees it."""
 
-    def __init__(self, pool: Any, host: str, headers: Callable[[], Any]) -> None:
+    def __init__(self, pool: Any, host: str, headers: Callable[[], Any], credentials: str = "") -> None:
         """``pool`` is a ``urllib3.PoolManager`` with at least :data:`THREADS` connections for each host.
 
         ``headers`` returns a new ``HTTPHeaderDict``; it is called for each request, since tokens expire.
+        ``credentials`` says whose they are, for the message when they are refused.
         """
         self._pool = pool
         self._host = host.rstrip("/")
         self._headers = headers
+        self._credentials = credentials
         self._reached = False
         self._threads = ThreadPoolExecutor(THREADS)
 
@@ -172,7 +174,10 @@ class Client:
                 self._reached = True
                 if response.status < 400:
                     return Answer(response.status, (parse or _json)(response.data))
-                error: ClusterError = ApiError(response.status, _json(response.data))
+                content = _json(response.data)
+                if response.status == 401:
+                    content["message"] = refused(self._host, self._credentials)
+                error: ClusterError = ApiError(response.status, content)
                 if not _passing(error, method, conditional):
                     raise error
                 asked = _seconds(response.headers.get("Retry-After"))
@@ -210,6 +215,11 @@ class Client:
             preload_content=not stream,
             timeout=Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
         )
+
+
+def refused(host: str, credentials: str) -> str:
+    """The message for HTTP status 401."""
+    return f"{host} does not accept {credentials}: expired, revoked, or of another cluster"
 
 
 def _passing(error: ClusterError, method: str, conditional: bool) -> bool:

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What the user reads when there is no connection. The module at work is in tests/cluster."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.modules import applyset
+
+Run = Callable[..., Dict[str, Any]]
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"pin": "hunter2"}}
+SET: Dict[str, Any] = {"name": "set", "namespace": "kube-system", "objects": [SECRET]}
+
+
+class Unauthorized(BaseHTTPRequestHandler):
+    """Answers as an API server does to a token that it does not know."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        body = json.dumps({"kind": "Status", "message": "Unauthorized", "reason": "Unauthorized", "code": 401}).encode()
+        self.send_response(401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments: Any) -> None:
+        pass
+
+
+@pytest.fixture(name="server")
+def serve() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Unauthorized) as found:
+        thread = threading.Thread(target=found.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{found.server_address[1]}"
+        found.shutdown()
+        thread.join()
+
+
+def kubeconfig(path: Path, server: str) -> Path:
+    content = {
+        "current-context": "lab",
+        "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "alice"}}],
+        "clusters": [{"name": "lab", "cluster": {"server": server}}],
+        "users": [{"name": "alice", "user": {"token": "of-yesterday"}}],
+    }
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "No configuration found"), ("", "file is empty"), ("a: [", "expected the node content")],
+    ids=["missing", "empty", "broken"],
+)
+def test_a_kubeconfig_that_cannot_be_read_is_named(run_module: Run, tmp_path: Path, content: Any, said: str) -> None:
+    path = tmp_path / "config"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    result = run_module(applyset, kubeconfig=str(path), **SET)
+    assert result["msg"].startswith(f"no connection to the cluster with kubeconfig {path}: ")
+    assert said in result["msg"]
+
+
+def test_a_context_that_is_not_there(run_module: Run, tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path / "config", "http://127.0.0.1:1")
+    result = run_module(applyset, kubeconfig=str(path), context="prod", **SET)
+    assert result["msg"].startswith(f"no connection to the cluster with kubeconfig {path}: ")
+    assert "prod" in result["msg"]
+
+
+def test_a_refused_token_is_told_with_server_and_user(run_module: Run, tmp_path: Path, server: str) -> None:
+    path = kubeconfig(tmp_path / "config", server)
+    result = run_module(applyset, kubeconfig=str(path), **SET)
+    assert result["msg"] == (
+        f"{server} does not accept user alice (context lab) of kubeconfig {path}: "
+        f"expired, revoked, or of another cluster"
+    )
+    result = run_module(applyset, host=server, api_key="of-yesterday", **SET)
+    assert result["msg"] == (f"{server} does not accept option api_key: expired, revoked, or of another cluster")
+
+
+def test_a_failure_does_not_print_the_objects(run_module: Run, tmp_path: Path) -> None:
+    result = run_module(applyset, kubeconfig=str(tmp_path / "none"), **SET)
+    assert "hunter2" not in json.dumps(result)
+    assert result["invocation"]["module_args"]["name"] == "set"
