@@ -276,10 +276,17 @@ ansible_facts:
 """
 
 import os
+from typing import Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather, gpu, selection
+
+
+def outside(root: str) -> Optional[str]:
+    """Where ``sys`` below ``root`` leads when that is not below ``root``: nothing there could be read."""
+    base, real = os.path.realpath(root), os.path.realpath(os.path.join(root, "sys"))
+    return None if os.path.commonpath([base, real]) == base else real
 
 
 def main() -> None:
@@ -308,6 +315,12 @@ def main() -> None:
     if not os.path.isdir(os.path.join(params["root"], "sys")):
         module.fail_json(
             msg="root: {!r} has no directory 'sys', so it is not the root of a node".format(params["root"])
+        )
+    astray = outside(params["root"])
+    if astray:
+        module.fail_json(
+            msg="root: 'sys' of {!r} leads to {!r}, outside of that directory; give a directory with files of its own, "
+            "or '/' for the running node".format(params["root"], astray)
         )
     module.exit_json(changed=False, ansible_facts={"rdma": gather.gather(params["root"], options)})
 

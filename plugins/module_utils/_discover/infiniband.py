@@ -18,6 +18,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 CLASS = "sys/class/infiniband"
+# Where the kernel puts a device without a parent.
+_VIRTUAL = "sys/devices/virtual/"
 
 # IBTA and RoCE counters whose growth means loss, a bad cable or congestion out of control.
 _COUNTERS = (
@@ -159,19 +161,16 @@ def _port(tree: Tree, name: str, number: int, devices: CharDevices, counters: bo
         issm=devices.issm.get((name, number)),
     )
     for path in _COUNTERS if counters else ():
-        value = tree.number(directory + "/" + path)
+        value = tree.counter(directory + "/" + path)
         if value is not None:
             port.error_counters[path.split("/")[1]] = value
     return port
 
 
-def place(tree: Tree, name: str) -> Optional[str]:
-    """Address of the PCI function an HCA belongs to, from where its device sits in sysfs."""
-    for path in (CLASS + "/" + name, CLASS + "/" + name + "/device"):
-        along = pci.components(tree.resolve(path) or "")
-        if along:
-            return along[-1]
-    return None
+def places(tree: Tree, name: str) -> List[str]:
+    """Where sysfs shows an HCA and the device it belongs to, resolved; a lost or broken link is left out."""
+    found = [tree.resolve(path) for path in (CLASS + "/" + name, CLASS + "/" + name + "/device")]
+    return [real for real in found if real]
 
 
 def settle(tree: Tree, hca: Hca, address: Optional[str]) -> None:
@@ -189,13 +188,15 @@ def hcas(tree: Tree, counters: bool) -> List[Hca]:
     for name in sorted(tree.names(CLASS), key=natural_key):
         directory = CLASS + "/" + name
         node_type = _after_colon(tree.text(directory + "/node_type"))
-        address = place(tree, name)
+        real = places(tree, name)
+        address = next((along[-1] for along in map(pci.components, real) if along), None)
         # "parent" is an attribute of rxe alone (drivers/infiniband/sw/rxe/rxe_verbs.c); siw is the kernel's only
         # software RNIC (drivers/infiniband/sw/siw).
         is_rxe = tree.exists(directory + "/parent")
+        virtual = address is None and any(path.startswith(_VIRTUAL) for path in real)
         hca = Hca(
             name=name,
-            software=is_rxe or address is None,
+            software=is_rxe or virtual,
             node_type=node_type,
             node_guid=tree.text(directory + "/node_guid"),
             firmware=tree.text(directory + "/fw_ver"),

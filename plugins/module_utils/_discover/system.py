@@ -124,18 +124,20 @@ def netns_mode(tree: Tree) -> Optional[str]:
 
 
 def iommu_mode(tree: Tree, addresses: Sequence[str]) -> Optional[str]:
-    """How the IOMMU treats the given functions (Documentation/ABI/testing/sysfs-kernel-iommu_groups)."""
-    if not tree.names("sys/kernel/iommu_groups"):
-        return "off" if tree.exists("sys/bus/pci") else None
+    """How the IOMMU treats the given functions (Documentation/ABI/testing/sysfs-kernel-iommu_groups).
+
+    The kernel makes the directory of groups at boot and leaves it empty without an IOMMU, so no directory means that
+    the node did not say. A function in no group is not translated.
+    """
+    groups = "sys/kernel/iommu_groups"
+    if not tree.names(groups):
+        return "off" if tree.exists(groups) and "/" + groups not in tree.unreadable else None
     kinds = set()
     for address in addresses:
         group = tree.target_name(pci.DEVICES + "/" + address + "/iommu_group")
-        if group:
-            text = tree.text(f"sys/kernel/iommu_groups/{group}/type")
-            kinds.add("passthrough" if text == "identity" else "translated" if text else None)
-    if not kinds:
-        return "off"
-    if None in kinds:
+        text = tree.text(f"{groups}/{group}/type") if group else None
+        kinds.add("off" if not group else "passthrough" if text == "identity" else "translated" if text else None)
+    if not kinds or None in kinds:
         return None
     return "mixed" if len(kinds) > 1 else kinds.pop()
 

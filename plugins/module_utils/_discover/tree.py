@@ -21,7 +21,12 @@ from typing import Dict, List, Optional
 # ENOTDIR and ELOOP are what a device replaced or a link broken in mid-read looks like.
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.ELOOP)
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
+_NOT_OFFERED = ("EINVAL", errno.errorcode[errno.EOPNOTSUPP])
 _CHUNK = 1 << 16
+# Far more than any file here has: what is larger, or never ends, is not the file it should be.
+_LARGEST = 1 << 24
+# Without a writer a FIFO would block open() for ever.
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 # The kernel prints nothing wider than 64 bits.
 _WIDEST = 1 << 64
 _NUMBER = re.compile(r"^[0-9]{1,19}$", re.ASCII)
@@ -80,9 +85,32 @@ class Tree:
             return None
         try:
             # Half the price of open(), and a node's facts are in hundreds of small files.
-            descriptor = os.open(full, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(full, _FLAGS)
             try:
-                return b"".join(iter(lambda: os.read(descriptor, _CHUNK), b""))
+                raw = os.read(descriptor, _CHUNK)
+                chunk = raw
+                while chunk and len(raw) < _LARGEST:
+                    chunk = os.read(descriptor, _CHUNK)
+                    raw += chunk
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            self._note(path, error)
+            return None
+        if len(raw) < _LARGEST:
+            return raw
+        self.unreadable["/" + path] = "too large"
+        return None
+
+    def head(self, path: str, size: int) -> Optional[bytes]:
+        """At most ``size`` bytes from the start of a file that is slow to read; ``None`` as for :meth:`data`."""
+        full = self._inside(path)
+        if full is None:
+            return None
+        try:
+            descriptor = os.open(full, _FLAGS)
+            try:
+                return os.read(descriptor, size)
             finally:
                 os.close(descriptor)
         except OSError as error:
@@ -106,7 +134,7 @@ class Tree:
         try:
             for name in os.listdir(full):
                 try:
-                    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+                    descriptor = os.open(name, _FLAGS | os.O_NOFOLLOW, dir_fd=parent)
                     try:
                         # An attribute is at most a page, and the kernel gives it in one piece.
                         found[name] = os.read(descriptor, _CHUNK)
@@ -127,8 +155,9 @@ class Tree:
     def number(self, path: str, base: int = 10) -> Optional[int]:
         """The file's text as an integer; ``base`` 0 follows the prefix (``0x1f``). ``None`` when it is not one."""
         text = self.text(path)
-        if text is None:
-            return None
+        return None if text is None else self._integer(path, text, base)
+
+    def _integer(self, path: str, text: str, base: int) -> Optional[int]:
         try:
             value = int(text, base)
         except ValueError:
@@ -137,6 +166,17 @@ class Tree:
             self.unreadable["/" + path] = "not a number"
             return None
         return value
+
+    def counter(self, path: str) -> Optional[int]:
+        """A counter that not every device keeps; ``None`` where this one does not.
+
+        Without a performance management agent the kernel prints ``N/A (no PMA)`` (drivers/infiniband/core/sysfs.c), and
+        a driver refuses a counter it does not have with EINVAL or EOPNOTSUPP. Neither is a fault of the node.
+        """
+        text = self.text(path)
+        if text is None and self.unreadable.get("/" + path) in _NOT_OFFERED:
+            del self.unreadable["/" + path]
+        return None if text is None or text.startswith("N/A") else self._integer(path, text, 10)
 
     def name(self, path: str) -> Optional[str]:
         """The file's text as the name of a device; ``None`` when it cannot be one."""

@@ -89,7 +89,7 @@ def write_system(node: Description, functions: list[Function], tree: Tree) -> No
     tree.file("proc/cmdline", f"BOOT_IMAGE=/boot/vmlinuz-{node.kernel} root=LABEL=root ro{iommu}")
     tree.file("etc/hostname", node.host)
     # Every distribution has them, so what is put back after a change is the tree there was.
-    for directory in ("etc/security/limits.d", "var/lib"):
+    for directory in ("etc/security/limits.d", "var/lib", "sys/kernel/iommu_groups"):
         tree.directory(directory)
     _write_numa(node, tree)
     _write_modules(node, functions, tree)

@@ -47,6 +47,15 @@ def test_bad_input_is_named(run: Run, tmp_path: Path, options: Dict[str, Any], m
     assert message in result["msg"]
 
 
+def test_sys_that_leads_out_of_root_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere/sys").mkdir(parents=True)
+    (tmp_path / "node").mkdir()
+    (tmp_path / "node/sys").symlink_to(tmp_path / "elsewhere/sys")
+    result = run(root=str(tmp_path / "node"))
+    assert result["failed"] is True
+    assert f"leads to '{tmp_path}/elsewhere/sys', outside of that directory" in result["msg"]
+
+
 def test_vendor_ids_may_be_written_as_lspci_or_sysfs_write_them(run: Run, tmp_path: Path) -> None:
     directory = tmp_path / "sys/bus/pci/devices/0000:01:00.0"
     directory.mkdir(parents=True)
