@@ -31,7 +31,10 @@ def config_space(function: Function, acs: bool) -> bytes:
     else:
         struct.pack_into("<HH", space, 0x2C, *part.subsystem)
     space[0x34] = POWER
-    struct.pack_into("<BBH", space, POWER, 0x01, PCIE, 0x0003)
+    struct.pack_into("<BBH", space, POWER, 0x01, PCIE if part.width else 0, 0x0003)
+    if not part.width:
+        # Conventional PCI ends with the first 256 bytes.
+        return bytes(space[:256])
     struct.pack_into("<BBH", space, PCIE, 0x10, 0x00, 0x0002 | PCIE_TYPE[function.kind] << 4)
     struct.pack_into("<I", space, PCIE + 0x0C, SPEED_CODE[part.speed] | part.width << 4)
     if not vf:

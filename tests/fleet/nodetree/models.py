@@ -30,6 +30,10 @@ class HcaModel:
     link_layer: str
     total_vfs: int = 8
     ports: int = 1
+    # Vital Product Data: identifier string, model, and what a function is for when it is no plain NIC.
+    product: str = ""
+    modl: str = ""
+    smdl: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,42 @@ HCAS: dict[str, HcaModel] = {
     "ConnectX-5 EDR": HcaModel(_mlx5(0x1017, IB, 8.0, 16, 0x0010), "MT_0000000010", "16.35.2000", 100, "InfiniBand"),
     "ConnectX-6 HDR": HcaModel(_mlx5(0x101B, IB, 16.0, 16, 0x0028), "MT_0000000223", "20.38.1002", 200, "InfiniBand"),
     "ConnectX-6 Dx": HcaModel(_mlx5(0x101D, ETH, 16.0, 16, 0x0042), "MT_0000000359", "22.38.1002", 100, "Ethernet"),
-    "ConnectX-7 NDR": HcaModel(_mlx5(0x1021, IB, 32.0, 16, 0x0049), "MT_0000000838", "28.39.1002", 400, "InfiniBand"),
-    "ConnectX-7 400GbE": HcaModel(_mlx5(0x1021, ETH, 32.0, 16, 0x0048), "MT_0000000834", "28.39.1002", 400, "Ethernet"),
+    "ConnectX-7 NDR": HcaModel(
+        _mlx5(0x1021, IB, 32.0, 16, 0x0049),
+        "MT_0000000838",
+        "28.39.1002",
+        400,
+        "InfiniBand",
+        product="NVIDIA ConnectX-7 HHHL Adapter card, 400GbE / NDR IB",
+        modl="MCX75310AAS-NEAT",
+    ),
+    "ConnectX-7 400GbE": HcaModel(
+        _mlx5(0x1021, ETH, 32.0, 16, 0x0048),
+        "MT_0000000834",
+        "28.39.1002",
+        400,
+        "Ethernet",
+        product="NVIDIA ConnectX-7 Ethernet adapter card, 400GbE",
+        modl="MCX75310AAC-NEAT",
+    ),
+    # On the GPU baseboard: how the host reaches the NVSwitches of HGX B200. It has no port to a network.
+    "ConnectX-7 NVSwitch bridge": HcaModel(
+        _mlx5(0x1021, IB, 16.0, 2, 0x0087),
+        "NVD0000000061",
+        "28.44.2524",
+        400,
+        "InfiniBand",
+        0,
+        product="NVIDIA GPU baseboard, NVSwitch management",
+        modl="P4768-A",
+        smdl="SW_MNG",
+    ),
+    "BlueField-3 200GbE": HcaModel(
+        _mlx5(0xA2DC, ETH, 32.0, 16, 0x0009), "MT_0000000884", "32.44.1036", 200, "Ethernet", 16
+    ),
+    "BCM57608 400GbE": HcaModel(
+        Part(0x14E4, 0x1760, ETH, "bnxt_en", 32.0, 16, (0x14E4, 0x9120)), "", "231.2.63.0", 400, "Ethernet", 0
+    ),
     # A virtual function handed to a machine that does not see the physical one.
     "ConnectX-7 NDR VF": HcaModel(
         _mlx5(0x101E, IB, 32.0, 16, 0x0049), "MT_0000000838", "28.39.1002", 400, "InfiniBand", 0
@@ -90,6 +128,7 @@ GPUS: dict[str, GpuModel] = {
     "V100": GpuModel(Part(0x10DE, 0x1DB1, 0x030200, "nvidia", 8.0, 16, (0x10DE, 0x1212)), "Tesla V100-SXM2-16GB"),
     "A100": GpuModel(Part(0x10DE, 0x20B2, 0x030200, "nvidia", 16.0, 16, (0x10DE, 0x1463)), "NVIDIA A100-SXM4-80GB"),
     "H100": GpuModel(Part(0x10DE, 0x2330, 0x030200, "nvidia", 32.0, 16, (0x10DE, 0x16C1)), "NVIDIA H100 80GB HBM3"),
+    "B200": GpuModel(Part(0x10DE, 0x2901, 0x030200, "nvidia", 32.0, 16, (0x10DE, 0x1999)), "NVIDIA B200"),
     "T4": GpuModel(Part(0x10DE, 0x1EB8, 0x030200, "nvidia", 8.0, 16, (0x10DE, 0x12A2)), "Tesla T4"),
     "RTX 3060": GpuModel(
         Part(0x10DE, 0x2503, 0x030000, "nvidia", 16.0, 16, (0x1458, 0x4074)), "NVIDIA GeForce RTX 3060", audio=True
@@ -109,6 +148,8 @@ NICS: dict[str, NicModel] = {
 # Neighbours that must not be taken for GPUs or NICs.
 OTHERS: dict[str, Part] = {
     "bmc": Part(0x1A03, 0x2000, 0x030000, "ast", 5.0, 1, (0x15D9, 0x1B95)),
+    # Conventional PCI: no link at all.
+    "es1000": Part(0x1002, 0x515E, 0x030000, "radeon", 0, 0, (0x1028, 0x0205)),
     "nvme": Part(0x144D, 0xA80A, 0x010802, "nvme", 16.0, 4, (0x144D, 0xA801)),
     "nvswitch": Part(0x10DE, 0x22A3, 0x068000, "nvidia-nvswitch", 16.0, 2, (0x10DE, 0x1796)),
 }
@@ -126,6 +167,7 @@ PLATFORMS: dict[str, Platform] = {
     "skylake": _platform((0x8086, 0x2030), (0x10B5, 0x8796), 8.0, 24),
     "icelake": _platform((0x8086, 0x347A), (0x1000, 0xC010), 16.0, 32),
     "rome": _platform((0x1022, 0x1483), (0x1000, 0xC010), 16.0, 64),
+    "genoa": _platform((0x1022, 0x14AB), (0x1000, 0xC030), 32.0, 96),
     "sapphire-rapids": _platform((0x8086, 0x352A), (0x1000, 0xC030), 32.0, 48),
     "desktop": _platform((0x1022, 0x1633), (0x10B5, 0x8724), 8.0, 8),
 }

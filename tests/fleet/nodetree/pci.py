@@ -12,6 +12,7 @@ from .config_space import config_space
 from .place import Function
 from .spec import Description
 from .tree import Content, Tree
+from .vpd import vpd
 
 
 def old_kernel(node: Description) -> bool:
@@ -58,12 +59,19 @@ def _write_function(node: Description, function: Function, tree: Tree) -> None:
         "resource": "\n".join(["0x0000000000000000 0x0000000000000000 0x0000000000000000"] * 7),
         "modalias": modalias,
         "uevent": "\n".join(uevent),
-        "current_link_speed": "Unknown" if function.kind == "vf" else _speed(node, function.speed),
-        "current_link_width": 0 if function.kind == "vf" else function.width,
-        "max_link_speed": _speed(node, part.speed),
-        "max_link_width": part.width,
         "config": config_space(function, node.acs),
     }
+    # The attributes of a link exist for PCI Express alone.
+    if part.width:
+        values.update(
+            current_link_speed="Unknown" if function.kind == "vf" else _speed(node, function.speed),
+            current_link_width=0 if function.kind == "vf" else function.width,
+            max_link_speed=_speed(node, part.speed),
+            max_link_width=part.width,
+        )
+    model = models.HCAS.get(node.hcas[function.name].model) if function.name in node.hcas else None
+    if model and model.modl:
+        values["vpd"] = vpd(node.host, function.name, model)
     if function.bridge:
         values["secondary_bus_number"] = function.secondary
         values["subordinate_bus_number"] = function.subordinate
@@ -104,7 +112,7 @@ def _write_iommu(node: Description, functions: list[Function], tree: Tree) -> No
         tree.link(f"sys/kernel/iommu_groups/{number}/devices/{function.address}", function.path)
     for number in groups.values():
         tree.file(f"sys/kernel/iommu_groups/{number}/type", "identity" if node.iommu == "passthrough" else "DMA-FQ")
-    intel = node.platform not in ("rome", "desktop")
+    intel = node.platform not in ("rome", "genoa", "desktop")
     for index in range(len(node.pci)):
         tree.file(f"sys/devices/virtual/iommu/{'dmar' if intel else 'ivhd'}{index}/uevent", b"")
         tree.link(

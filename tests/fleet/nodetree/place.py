@@ -150,7 +150,7 @@ class Placer:
             function.speed = (spec.pcie_speed if spec else 0) or function.part.speed
             function.width = (spec.pcie_width if spec else 0) or function.part.width
             parent = function.parent
-            if parent and parent.kind != "upstream":
+            if parent and parent.kind != "upstream" and function.part.width:
                 function.speed = min(function.speed, parent.part.speed)
                 parent.speed, parent.width = function.speed, function.width
 

@@ -104,8 +104,10 @@ def _write_device(node: Description, name: str, hca: HcaSpec, base: str, functio
             values["parent"] = hca.above
     else:
         model = _model(node, hca)
-        values.update(fw_ver=model.firmware, board_id=model.psid, hw_rev="0")
-        values["hca_type"] = f"MT{function.part.device if function else model.part.device}"
+        values.update(fw_ver=model.firmware, hw_rev="0")
+        device = function.part.device if function else model.part.device
+        # Only NVIDIA's adapters have a PSID.
+        values.update({"board_id": model.psid, "hca_type": f"MT{device}"} if model.psid else {"hca_type": "BCM57608"})
     tree.attrs(path, values)
     tree.link(f"{path}/subsystem", "sys/class/infiniband")
     tree.link(f"sys/class/infiniband/{name}", path)

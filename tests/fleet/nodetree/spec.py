@@ -103,6 +103,7 @@ class Description:
     platform: str = "icelake"
     kernel: str = "6.8.0-45-generic"
     gpu: str = ""
+    nodes_per_socket: int = 1
     pci: list[RootSpec] = field(default_factory=list)
     hcas: dict[str, HcaSpec] = field(default_factory=dict)
     netdevs: dict[str, NetdevSpec] = field(default_factory=dict)

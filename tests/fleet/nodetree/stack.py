@@ -52,7 +52,8 @@ class Netdev:
 
 
 def hca_mac(node: Description, hca: str, port: int) -> str:
-    base = int(identity.mac(node.host, hca).replace(":", ""), 16) + port - 1
+    model = models.HCAS.get(node.hcas[hca].model)
+    base = int(identity.mac(node.host, hca, model.part.vendor if model else 0x15B3).replace(":", ""), 16) + port - 1
     return ":".join(f"{base:012x}"[i : i + 2] for i in range(0, 12, 2))
 
 

@@ -30,6 +30,8 @@ MODULES: dict[str, tuple[str, list[str]]] = {
     "mlx4_core": (f"{NET}/mellanox/mlx4", []),
     "mlx4_en": (f"{NET}/mellanox/mlx4", ["mlx4_core"]),
     "mlx4_ib": (f"{HW}/mlx4", ["mlx4_core", "ib_uverbs", "ib_core"]),
+    "bnxt_en": (f"{NET}/broadcom/bnxt", []),
+    "bnxt_re": (f"{HW}/bnxt_re", ["bnxt_en", "ib_uverbs", "ib_core"]),
     "rdma_rxe": (f"{SW}/rxe", ["ib_uverbs", "ib_core"]),
     "siw": (f"{SW}/siw", ["ib_uverbs", "ib_core"]),
     "nvidia": ("updates/dkms", []),
@@ -44,6 +46,7 @@ MODULES: dict[str, tuple[str, list[str]]] = {
     "tg3": (f"{NET}/broadcom", []),
     "r8169": (f"{NET}/realtek", []),
     "ast": ("kernel/drivers/gpu/drm/ast", []),
+    "radeon": ("kernel/drivers/gpu/drm/radeon", []),
     "nvme": ("kernel/drivers/nvme/host", []),
     "snd_hda_intel": ("kernel/sound/pci/hda", []),
 }
@@ -57,6 +60,7 @@ def wanted_modules(node: Description, drivers: set[str]) -> list[str]:
     for driver in ("mlx5", "mlx4"):
         if f"{driver}_core" in drivers:
             wanted += [f"{driver}_core", f"{driver}_ib"] + (["mlx4_en"] if driver == "mlx4" else [])
+    wanted += ["bnxt_en", "bnxt_re"] if "bnxt_en" in drivers else []
     layers = {
         port.link_layer or models.HCAS[hca.model].link_layer
         for hca in node.hcas.values()
@@ -85,9 +89,10 @@ def write_system(node: Description, functions: list[Function], tree: Tree) -> No
     tree.file("proc/version", f"Linux version {node.kernel} (synthesised)")
     iommu = {"off": "", "passthrough": " iommu=pt", "translated": ""}[node.iommu]
     if node.iommu != "off":
-        iommu = (" amd_iommu=on" if node.platform in ("rome", "desktop") else " intel_iommu=on") + iommu
+        iommu = (" amd_iommu=on" if node.platform in ("rome", "genoa", "desktop") else " intel_iommu=on") + iommu
     tree.file("proc/cmdline", f"BOOT_IMAGE=/boot/vmlinuz-{node.kernel} root=LABEL=root ro{iommu}")
     tree.file("etc/hostname", node.host)
+    tree.file("proc/uptime", "864000.00 1728000.00")
     # Every distribution has them, so what is put back after a change is the tree there was.
     for directory in ("etc/security/limits.d", "var/lib", "sys/kernel/iommu_groups"):
         tree.directory(directory)
@@ -99,16 +104,25 @@ def write_system(node: Description, functions: list[Function], tree: Tree) -> No
 
 def _write_numa(node: Description, tree: Tree) -> None:
     count = max([root.numa for root in node.pci] + [0]) + 1
-    cpus = models.PLATFORMS[node.platform].cpus_per_node
+    cpus = models.PLATFORMS[node.platform].cpus_per_node // node.nodes_per_socket
     tree.file("sys/devices/system/node/online", f"0-{count - 1}" if count > 1 else "0")
     for index in range(count):
         tree.attrs(
             f"sys/devices/system/node/node{index}",
             {
                 "cpulist": f"{index * cpus}-{(index + 1) * cpus - 1}",
-                "distance": " ".join("10" if other == index else "21" for other in range(count)),
+                "distance": " ".join(_distance(index, other, node.nodes_per_socket) for other in range(count)),
             },
         )
+
+
+def _distance(one: int, other: int, per_socket: int) -> str:
+    """As firmware tells it: two nodes of one socket exist only where a socket has several (NPS2, NPS4)."""
+    if one == other:
+        return "10"
+    if per_socket == 1:
+        return "21"
+    return "12" if one // per_socket == other // per_socket else "32"
 
 
 def _write_modules(node: Description, functions: list[Function], tree: Tree) -> None:
