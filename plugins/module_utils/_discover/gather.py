@@ -12,7 +12,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu as discover_gpu
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, port_netdev, rtnl, selection
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
+    infiniband,
+    nvswitch,
+    port_netdev,
+    rtnl,
+    selection,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import nldev as discover_nldev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci as discover_pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import system as discover_system
@@ -94,10 +100,12 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
 
     hcas = infiniband.hcas(tree, "counters" in options.subsets)
     port_netdev.attach(tree, hcas, nldev, links)
-    functions = discover_pci.functions(tree, ("02", "03", "12"))
+    classes = discover_pci.classes(tree)
+    functions = discover_pci.functions(tree, classes, {"02", "03", *(code[:2] for code in options.gpu_classes)})
     nics = [pci for pci in functions if pci.class_id[:2] == "02"]
     gpus = discover_gpu.gpus(tree, functions, options.gpu_vendors, options.gpu_classes)
-    usable, excluded = selection.select(tree, hcas, options.drivers, options.allow_software)
+    managing = nvswitch.managing(tree, classes, functions, hcas)
+    usable, excluded = selection.select(tree, hcas, options.drivers, options.allow_software, managing)
     if links:
         _add_max_rates(hcas)
 

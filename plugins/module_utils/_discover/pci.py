@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import List, Optional, Sequence
+from typing import Container, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import PcieLink, PciFunction, Sriov
@@ -75,13 +75,18 @@ def function(tree: Tree, address: str) -> Optional[PciFunction]:
     )
 
 
-def functions(tree: Tree, base_classes: Sequence[str]) -> List[PciFunction]:
+def classes(tree: Tree) -> Dict[str, str]:
+    """Class code (6 hex digits, empty where unreadable) of every PCI function by address, in PCI order."""
+    return {
+        address: _identifier(tree, f"{DEVICES}/{address}/class", 6)
+        for address in tree.names(DEVICES)
+        if _ADDRESS.match(address)
+    }
+
+
+def functions(tree: Tree, codes: Mapping[str, str], base_classes: Container[str]) -> List[PciFunction]:
     """PCI functions of the given base classes (2 hex digits: ``02`` network, ``03`` display), in PCI order."""
-    found = []
-    for address in tree.names(DEVICES):
-        directory = DEVICES + "/" + address
-        if _ADDRESS.match(address) and _identifier(tree, directory + "/class", 6)[:2] in base_classes:
-            found.append(function(tree, address))
+    found = [function(tree, address) for address, code in codes.items() if code[:2] in base_classes]
     return [pci for pci in found if pci is not None]
 
 

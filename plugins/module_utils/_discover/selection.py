@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence, Tuple
+from typing import Container, List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev as discover_netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
@@ -28,11 +28,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons impor
 DEFAULT_DRIVERS = ("mlx5_core", "mlx4_core", "bnxt_en", "ionic", "efa")
 
 
-def _of_device(hca: Hca, drivers: Sequence[str], allow_software: bool) -> List[Reason]:
+def _of_device(hca: Hca, drivers: Sequence[str], allow_software: bool, nvswitch: bool) -> List[Reason]:
     found = []
+    if nvswitch:
+        found.append(reason(reasons.NVSWITCH_MANAGEMENT, hca=hca.name))
     if hca.software:
         if not allow_software:
             found.append(reason(reasons.SOFTWARE_DEVICE, hca=hca.name, driver=hca.driver))
+    elif hca.pci is None:
+        found.append(reason(reasons.PCI_UNKNOWN, hca=hca.name))
     elif hca.driver not in drivers:
         found.append(reason(reasons.DRIVER_NOT_ALLOWED, driver=hca.driver, allowed=list(drivers)))
     if hca.sriov.role == "vf":
@@ -82,18 +86,23 @@ def _of_state(port: Port) -> List[Reason]:
 
 
 def select(
-    tree: Tree, hcas: Sequence[Hca], drivers: Sequence[str], allow_software: bool
+    tree: Tree,
+    hcas: Sequence[Hca],
+    drivers: Sequence[str],
+    allow_software: bool,
+    nvswitch: Container[str] = (),
 ) -> Tuple[List[Usable], List[Excluded]]:
-    """Every port of every HCA is in exactly one of the two lists."""
+    """Every port of every HCA is in exactly one of the two lists. ``nvswitch`` names HCAs that manage NVSwitches."""
     usable, excluded = [], []
-    routes, ipoib = discover_netdev.default_routes(tree), _has_ipoib(hcas)
+    routes = discover_netdev.default_routes(tree)
+    ipoib = _has_ipoib([hca for hca in hcas if hca.name not in nvswitch])
     for hca in hcas:
-        of_device = _of_device(hca, drivers, allow_software)
+        of_device = _of_device(hca, drivers, allow_software, hca.name in nvswitch)
         for port in hca.ports:
             against = list(of_device)
             if port.netdev is not None:
                 against += _of_netdev(tree, port.netdev, routes)
-            against += _in_pod(hca, port, ipoib) + _of_state(port)
+            against += _of_state(port) if hca.name in nvswitch else _in_pod(hca, port, ipoib) + _of_state(port)
             if against:
                 excluded.append(Excluded(hca=hca.name, port=port.number, reasons=against))
             else:

@@ -19,6 +19,8 @@ DEFAULT_ROUTE = "default_route"
 DEFAULT_ROUTE_UNKNOWN = "default_route_unknown"
 DRIVER_NOT_ALLOWED = "driver_not_allowed"
 IN_POD = "in_pod"
+NVSWITCH_MANAGEMENT = "nvswitch_management"
+PCI_UNKNOWN = "pci_unknown"
 PORT_DOWN = "port_down"
 SOFTWARE_DEVICE = "software_device"
 VF = "vf"
@@ -66,6 +68,8 @@ _TEXTS: Dict[str, Callable[..., str]] = {
     DEFAULT_ROUTE_UNKNOWN: "the routing tables cannot be read, so {netdev} may carry the default route".format,
     DRIVER_NOT_ALLOWED: _driver_not_allowed,
     IN_POD: _in_pod,
+    NVSWITCH_MANAGEMENT: "{hca} manages the NVSwitches: it belongs to the Fabric Manager".format,
+    PCI_UNKNOWN: "sysfs does not tell which PCI function {hca} belongs to".format,
     PORT_DOWN: _port_down,
     SOFTWARE_DEVICE: _software_device,
     VF: _vf,

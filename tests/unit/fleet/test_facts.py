@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import tree as discover_tree
 
 NODES = sorted(path.stem for path in (Path(__file__).resolve().parents[2] / "fleet" / "nodes").glob("*.yml"))
 
@@ -202,6 +203,57 @@ def test_amd_gpus_count_by_class(facts_of) -> None:
     assert len(facts["gpus"]) == 8
     assert nearest(facts) == [[f"mlx5_{gpu}"] for gpu in range(8)]
     assert facts_of("case-amd", gpu_vendors=["10de"])["gpus"] == []
+
+
+NVSWITCH = [f"mlx5_{number}" for number in range(4)]
+
+
+def test_functions_that_manage_nvswitches_are_no_nics(facts_of) -> None:
+    facts = facts_of("case-b200")
+    assert [reasons(facts, hca) for hca in NVSWITCH] == [["nvswitch_management"]] * 4
+    assert {hca["pci"]["device_id"] for hca in facts["hcas"] if hca["name"] in [*NVSWITCH, "mlx5_4"]} == {"1021"}
+    assert nearest(facts) == [[f"mlx5_{number}"] for number in (4, 7, 8, 9, 10, 13, 14, 15)]
+    assert codes(facts) == ["port_down"] * 2
+
+
+@pytest.mark.parametrize(("marked", "excluded"), [(NVSWITCH[:1], NVSWITCH), ([], [])])
+def test_one_marked_function_stands_for_its_card(
+    root_of, tmp_path: Path, marked: list[str], excluded: list[str]
+) -> None:
+    root = tmp_path / "node"
+    shutil.copytree(root_of("case-b200"), root, symlinks=True)
+    for name in NVSWITCH:
+        path = root / "sys/class/infiniband" / name / "device/vpd"
+        path.write_bytes(path.read_bytes() if name in marked else b"\x82\x01\x00x\x78")
+    facts = gather.gather(str(root))
+    assert [hca["name"] for hca in facts["hcas"] if "nvswitch_management" in reasons(facts, hca["name"])] == excluded
+
+
+def test_without_vpd_the_subsystem_decides(root_of, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discover_tree.Tree, "head", lambda *_arguments: None)
+    facts = gather.gather(str(root_of("case-b200")))
+    assert [reasons(facts, hca) for hca in [*NVSWITCH, "mlx5_4"]] == [["nvswitch_management"]] * 4 + [[]]
+
+
+@pytest.mark.parametrize("name", [name for name in NODES if name not in ("case-b200", "h100-03")])
+def test_vpd_is_slow_and_read_only_where_it_decides(root_of, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def read(_self: object, path: str, _size: int) -> None:
+        raise AssertionError(f"read {path}")
+
+    monkeypatch.setattr(discover_tree.Tree, "head", read)
+    gather.gather(str(root_of(name)))
+
+
+def test_an_hca_without_a_place_in_pcie_is_unknown(root_of, tmp_path: Path) -> None:
+    root = tmp_path / "node"
+    shutil.copytree(root_of("lab-01"), root, symlinks=True)
+    link = root / "sys/class/infiniband/mlx5_0"
+    place = link.resolve()
+    link.unlink()
+    shutil.copytree(place, link, ignore=shutil.ignore_patterns("device", "subsystem"))
+    facts = gather.gather(str(root))
+    assert facts["hcas"][0]["software"] is False
+    assert reasons(facts, "mlx5_0")[0] == "pci_unknown"
 
 
 def test_node_without_rdma_has_empty_facts(facts_of) -> None:
