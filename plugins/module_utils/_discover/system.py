@@ -200,6 +200,20 @@ def numa_nodes(tree: Tree) -> List[int]:
     return nodes
 
 
+def numa_distances(tree: Tree, nodes: Sequence[int]) -> Dict[int, Dict[int, int]]:
+    """Distances between NUMA nodes as firmware gives them (ACPI's SLIT; 10 is the node itself), by node and node.
+
+    Two nodes at most leave nothing to decide, so nothing is read. The kernel lists online nodes only
+    (drivers/base/node.c, ``distance``). A row that does not fit is left out.
+    """
+    found: Dict[int, Dict[int, int]] = {}
+    for node in nodes if len(nodes) > 2 else ():
+        words = (tree.text(f"sys/devices/system/node/node{node}/distance") or "").split()
+        if len(words) == len(nodes) and all(is_number(word) for word in words):
+            found[node] = dict(zip(nodes, map(int, words)))
+    return found
+
+
 def rdma_cm(tree: Tree) -> CharDevice:
     """The connection manager's device, one per node."""
     return infiniband.char_device(tree, "sys/class/misc/rdma_cm", "rdma_cm")

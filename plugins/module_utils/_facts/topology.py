@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, GpuAffinity, Hca, PciFunction
 
@@ -46,6 +46,29 @@ def path_class(one: PciFunction, other: PciFunction, numa_nodes: int) -> str:
     return "SYS"
 
 
+# How far a GPU and an HCA are apart, nearest first: path class, then what tells ties inside of it apart.
+Distance = Tuple[int, int, int]
+# A distance of 255 in ACPI's table means that there is no way (ACPI 6.5, section 5.2.17).
+_UNREACHABLE = 255
+
+
+def distance(
+    gpu: PciFunction, nic: PciFunction, numa_nodes: int, numa_distances: Mapping[int, Mapping[int, int]]
+) -> Distance:
+    """How far ``nic`` is from ``gpu``.
+
+    Below cascaded switches a tie goes to the NIC whose shared bridge is nearest to the GPU, then to the one nearest to
+    that bridge; across NUMA nodes to the one that firmware puts nearer.
+    """
+    kind = path_class(gpu, nic, numa_nodes)
+    if kind == "PXB":
+        up, down, _shared = bridges_between(gpu, nic)
+        return PATH_CLASSES.index(kind), len(up), len(down)
+    if kind == "SYS" and gpu.numa_node is not None and nic.numa_node is not None:
+        return PATH_CLASSES.index(kind), numa_distances.get(gpu.numa_node, {}).get(nic.numa_node, _UNREACHABLE), 0
+    return PATH_CLASSES.index(kind), _UNREACHABLE if kind == "SYS" else 0, 0
+
+
 def _spread(gpus: Sequence[int], hcas: Sequence[str]) -> Dict[int, List[str]]:
     """Deal equally near HCAs to GPUs in contiguous blocks: 4 GPUs and 2 HCAs give two GPUs each."""
     if len(gpus) >= len(hcas):
@@ -54,29 +77,70 @@ def _spread(gpus: Sequence[int], hcas: Sequence[str]) -> Dict[int, List[str]]:
     return {gpu: list(hcas[bounds[i] : bounds[i + 1]]) for i, gpu in enumerate(gpus)}
 
 
-def affinity(gpus: Sequence[Gpu], hcas: Sequence[Hca], assignable: Sequence[str], numa_nodes: int) -> List[GpuAffinity]:
+def _least(keys: Mapping[str, Any]) -> Tuple[str, ...]:
+    """The names with the least key, in their order."""
+    best = min(keys.values(), default=None)
+    return tuple(name for name, key in keys.items() if key == best)
+
+
+def assign(distances: Mapping[int, Mapping[str, Distance]]) -> Dict[int, List[str]]:
+    """The HCAs that each GPU should use, from the distances of all GPUs to all HCAs it may use.
+
+    An HCA belongs to the GPUs nearest to it. GPUs with the same HCAs of their own share them evenly, in order on both
+    sides. A GPU without (its NIC is down, or its side has none) gets one that nobody uses, else one of a GPU that has
+    several, else the nearest; among equals the one with the fewest users.
+    """
+    names = list(next(iter(distances.values()), {}))
+    owners = {name: min(of_gpu[name] for of_gpu in distances.values()) for name in names}
+    sharing: Dict[Tuple[str, ...], List[int]] = {}
+    for gpu, of_gpu in distances.items():
+        own = tuple(name for name in _least(of_gpu) if of_gpu[name] == owners[name])
+        sharing.setdefault(own, []).append(gpu)
+    left = sharing.pop((), [])
+    found = {gpu: names for own, gpus in sharing.items() for gpu, names in _spread(gpus, own).items()}
+    while left and names:
+        users = {name: [gpu for gpu in found if name in found[gpu]] for name in names}
+        # 0: nobody's, 1: one of several for all who use it, 2: somebody's only one.
+        needed = {name: max((1 + (len(found[gpu]) == 1) for gpu in users[name]), default=0) for name in names}
+        ranks = {gpu: {name: (needed[name], distances[gpu][name]) for name in names} for gpu in left}
+        best = {gpu: (min(of_gpu.values()), _least(of_gpu)) for gpu, of_gpu in ranks.items()}
+        choice = min(best.values())
+        alike = [gpu for gpu in left if best[gpu] == choice]
+        fewest = _least({name: len(users[name]) for name in choice[1]})
+        found.update(_spread(alike, fewest[: len(alike)]))
+        left = [gpu for gpu in left if gpu not in alike]
+    return found
+
+
+def affinity(
+    gpus: Sequence[Gpu],
+    hcas: Sequence[Hca],
+    assignable: Sequence[str],
+    numa_nodes: int,
+    numa_distances: Optional[Mapping[int, Mapping[int, int]]] = None,
+) -> List[GpuAffinity]:
     """Path class of every GPU to every HCA with a place in PCIe, and the HCAs each GPU should use.
 
-    GPUs that see the same nearest HCAs at the same path class share them evenly, in PCI order on both sides.
+    ``numa_distances`` is firmware's table by NUMA node; without it all other nodes are equally far.
     """
-    placed = sorted((hca for hca in hcas if hca.pci), key=lambda hca: (hca.pci.address if hca.pci else "", hca.name))
-    result = []
-    sharing: Dict[Tuple[int, Tuple[str, ...]], List[int]] = {}
-    for gpu in gpus:
-        entry = GpuAffinity(gpu=gpu.index, address=gpu.pci.address)
-        for hca in placed:
-            if hca.pci:
-                entry.paths[hca.name] = path_class(gpu.pci, hca.pci, numa_nodes)
-        candidates = [hca.name for hca in placed if hca.name in assignable]
-        best = min((PATH_CLASSES.index(entry.paths[name]) for name in candidates), default=0)
-        nearest = tuple(name for name in candidates if entry.paths[name] == PATH_CLASSES[best])
-        if nearest:
-            sharing.setdefault((best, nearest), []).append(gpu.index)
-        result.append(entry)
-    for (_best, nearest), indices in sharing.items():
-        for index, names in _spread(indices, nearest).items():
-            result[index].nearest = names
-    return result
+    placed = [(hca.name, hca.pci) for hca in hcas if hca.pci]
+    placed.sort(key=lambda pair: (pair[1].address, pair[0]))
+    distances = {
+        gpu.index: {
+            name: distance(gpu.pci, pci, numa_nodes, numa_distances or {}) for name, pci in placed if name in assignable
+        }
+        for gpu in gpus
+    }
+    nearest = assign(distances)
+    return [
+        GpuAffinity(
+            gpu=gpu.index,
+            address=gpu.pci.address,
+            paths={name: path_class(gpu.pci, pci, numa_nodes) for name, pci in placed},
+            nearest=nearest.get(gpu.index, []),
+        )
+        for gpu in gpus
+    ]
 
 
 def signature(gpus: Sequence[Gpu], hcas: Sequence[Hca], numa_nodes: int) -> str:

@@ -184,6 +184,19 @@ def test_acs_between_gpus_and_their_hcas_is_told(facts_of) -> None:
     assert True not in facts_of("v100-01")["system"]["acs"].values()
 
 
+@pytest.mark.parametrize(("down", "instead"), [(["mlx5_5", "mlx5_6"], "mlx5_9"), (["mlx5_0", "mlx5_1"], "mlx5_4")])
+def test_with_nps4_the_same_socket_is_nearer(root_of, tmp_path: Path, down: list[str], instead: str) -> None:
+    root = tmp_path / "node"
+    shutil.copytree(root_of("case-nps4"), root, symlinks=True)
+    for name in down:
+        (root / "sys/class/infiniband" / name / "ports/1/state").write_text("1: DOWN\n")
+    own = [["mlx5_0"], ["mlx5_1"], ["mlx5_2"], ["mlx5_3"], ["mlx5_5"], ["mlx5_6"], ["mlx5_7"], ["mlx5_8"]]
+    assert nearest(gather.gather(str(root_of("case-nps4")))) == own
+    facts = gather.gather(str(root))
+    assert nearest(facts) == [[instead] if name[0] in down else name for name in own]
+    assert len(facts["system"]["numa_nodes"]) == 8
+
+
 def test_software_devices_are_used_only_when_allowed(facts_of) -> None:
     assert usable(facts_of("case-soft-roce")) == []
     facts = facts_of("case-soft-roce", allow_software=True)

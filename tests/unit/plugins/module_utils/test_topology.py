@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from typing import List, Optional
+from typing import Any, List, Optional, Sequence, Tuple
 
 import pytest
 
@@ -115,6 +115,78 @@ def test_no_usable_hca_leaves_gpus_without_one_but_keeps_the_paths() -> None:
     entry = topology.affinity(cards, nics, [], numa_nodes=2)[7]
     assert entry.nearest == []
     assert entry.paths == {"mlx5_0": "SYS", "mlx5_1": "SYS", "mlx5_2": "PHB", "mlx5_3": "PHB"}
+
+
+def rails(*, numa: int = 4) -> Tuple[List[Gpu], List[Hca]]:
+    """Two GPUs per NUMA node, each with a NIC of its own behind cascaded switches (PXB)."""
+    cards, nics = [], []
+    for index in range(2 * numa):
+        bus, node = 0x10 * (index + 1), index // 2
+        name = f"pci0000:{bus:02x}"
+        switch = f"{bus:02x}:01.0 {bus + 1:02x}:00.0"
+        cards.append(function(f"{switch} {bus + 2:02x}:00.0 {bus + 3:02x}:00.0 {bus + 4:02x}:00.0", node, name))
+        nics.append(hca(f"mlx5_{index}", f"{switch} {bus + 2:02x}:01.0 {bus + 6:02x}:00.0", node, name))
+    return gpus(*cards), nics
+
+
+def assigned(without: Sequence[str] = (), spare: Sequence[Hca] = (), **options: Any) -> List[List[str]]:
+    cards, nics = rails()
+    nics += spare
+    usable = [nic.name for nic in nics if nic.name not in without]
+    return [entry.nearest for entry in topology.affinity(cards, nics, usable, 4, **options)]
+
+
+OWN = [[f"mlx5_{index}"] for index in range(8)]
+
+
+def test_a_gpu_without_its_nic_takes_the_free_one_however_far() -> None:
+    spare = hca("spare", "f0:01.0 f1:00.0", 3, "pci0000:f0")
+    assert assigned(without=["mlx5_0"], spare=[spare]) == [["spare"], *OWN[1:]]
+
+
+def test_a_gpu_without_its_nic_takes_one_of_several_before_an_only_one() -> None:
+    second = hca("second", "80:01.0 81:00.0 82:02.0 87:00.0", 3, "pci0000:80")
+    found = assigned(without=["mlx5_0"], spare=[second])
+    assert found == [["mlx5_7"], *OWN[1:7], ["mlx5_7", "second"]]
+
+
+def test_gpus_without_their_nics_share_the_nearest_when_none_is_free() -> None:
+    assert assigned(without=["mlx5_0"]) == [["mlx5_1"], *OWN[1:]]
+    assert assigned(without=["mlx5_0", "mlx5_1"])[:2] == [["mlx5_2"], ["mlx5_3"]]
+
+
+def test_a_nic_that_comes_back_changes_nothing_for_the_others() -> None:
+    assert assigned() == OWN
+    assert assigned(without=["mlx5_3", "mlx5_6"])[:3] == OWN[:3]
+
+
+def test_one_free_nic_goes_to_the_nearer_of_two_gpus() -> None:
+    spare = hca("spare", "f0:01.0 f1:00.0", 3, "pci0000:f0")
+    found = assigned(without=["mlx5_0", "mlx5_6"], spare=[spare])
+    assert (found[0], found[6]) == (["mlx5_1"], ["spare"])
+
+
+def test_ties_across_numa_nodes_go_by_distance() -> None:
+    spare = [hca("far", "e0:01.0 e1:00.0", 1, "pci0000:e0"), hca("near", "f0:01.0 f1:00.0", 2, "pci0000:f0")]
+    nps2 = {
+        one: {other: 10 if one == other else 12 if one // 2 == other // 2 else 32 for other in range(4)}
+        for one in range(4)
+    }
+    gone = ["mlx5_6", "mlx5_7"]
+    assert assigned(without=gone, spare=spare, numa_distances=nps2)[6:] == [["near"], ["near"]]
+    assert assigned(without=gone, spare=spare)[6:] == [["far"], ["near"]]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_below_cascaded_switches_the_nearest_bridge_decides(order: Tuple[int, int]) -> None:
+    """Two NICs are PXB: one below the GPU's own switch by a further one, one below the switch above."""
+    gpu = gpus(function("00:01.0 01:00.0 02:00.0 03:00.0 04:00.0 05:00.0"))
+    near, far = "04:08.0 20:00.0 21:00.0 22:00.0", "02:08.0 10:00.0 11:00.0 12:00.0"
+    paths = [f"00:01.0 01:00.0 02:00.0 03:00.0 {near}", f"00:01.0 01:00.0 {far}"]
+    nics = [hca(f"mlx5_{place}", paths[which]) for place, which in enumerate(order)]
+    entry = topology.affinity(gpu, nics, ["mlx5_0", "mlx5_1"], numa_nodes=1)[0]
+    assert set(entry.paths.values()) == {"PXB"}
+    assert entry.nearest == [f"mlx5_{order.index(0)}"]
 
 
 def signature_after(change) -> bool:
