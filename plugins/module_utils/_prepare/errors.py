@@ -11,3 +11,7 @@ from __future__ import annotations
 
 class HostError(Exception):
     """Something on the node, or in what was asked for, makes the change impossible. The message is for the user."""
+
+
+class UnreadableError(HostError):
+    """There is something at a path that cannot be read as a file: no permission, a directory, a FIFO."""

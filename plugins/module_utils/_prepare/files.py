@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from dataclasses import dataclass
 from typing import List, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError, UnreadableError
 
 # Always the same name, so that what a killed run left behind is overwritten and renamed by the next one. It begins
 # with a dot and ends like no configuration file, so neither systemd, NetworkManager, kmod nor containerd reads it.
@@ -77,17 +78,25 @@ class Files:
     def stored(self, path: str) -> Optional[Stored]:
         """The file, or ``None`` when there is none.
 
-        :raises HostError: there is one that cannot be read, or it is no regular file.
+        :raises UnreadableError: there is one that cannot be read, or it is not a regular file.
         """
         full = self.full(path)
         try:
-            with open(full, "rb") as handle:
-                status = os.fstat(handle.fileno())
-                return Stored(handle.read(), status.st_mode & 0o7777, status.st_uid, status.st_gid)
+            # Without waiting: opening a FIFO would last until somebody writes to it.
+            descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                status = os.fstat(descriptor)
+                # A link to /dev/null masks a file.
+                if not stat.S_ISREG(status.st_mode) and status.st_rdev != os.makedev(1, 3):
+                    raise UnreadableError(f"{path} is not a regular file")
+                with open(descriptor, "rb", closefd=False) as handle:
+                    return Stored(handle.read(), status.st_mode & 0o7777, status.st_uid, status.st_gid)
+            finally:
+                os.close(descriptor)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise HostError(f"{path}: {error.strerror}") from error
+            raise UnreadableError(f"{path}: {error.strerror}") from error
 
     def text(self, path: str) -> Optional[str]:
         """The file's text exactly as it is, or ``None`` when there is none."""

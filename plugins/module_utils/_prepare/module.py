@@ -15,11 +15,16 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 
 
 def answer(module: AnsibleModule, call: Callable[[], Dict[str, Any]]) -> None:
-    """Exit with what ``call`` returns, its ``warnings`` as Ansible's; fail with the text of a :class:`HostError`."""
+    """Exit with what ``call`` returns, its ``warnings`` as Ansible's; fail with the text of a :class:`HostError`.
+
+    Ansible prints a ``diff`` that nobody asked for at ``-vvv``, so it is returned only with ``--diff``.
+    """
     try:
         result = call()
     except HostError as error:
         module.fail_json(msg=str(error))
+    if not module._diff:
+        result.pop("diff", None)
     for warning in result.pop("warnings", []):
         module.warn(warning)
     module.exit_json(**result)
