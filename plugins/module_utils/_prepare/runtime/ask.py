@@ -15,9 +15,10 @@ from typing import Dict, List, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain as runtime_chain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import redact
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import Chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective, Key
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, lines_of, quoted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import same
 
 # Of these containerd prints what it came across, not what is in effect.
@@ -81,7 +82,7 @@ def _with_imports(text: str, document: Document, paths: List[str]) -> str:
     at = document.keys.get(("imports",))
     if at is None:
         return text
-    lines = text.splitlines(keepends=True)
+    lines = lines_of(text)
     rest = lines[at.last][at.column :]
     return "".join([*lines[: at.first], f"imports = {quoted(paths)}{rest}", *lines[at.last + 1 :]])
 
@@ -102,7 +103,10 @@ def check(before: Effective, after: Effective, keys: Sequence[Key]) -> None:
         and not (path in wanted and same(old, new))
     ]
     if wrong:
-        listed = "; ".join(f"{'.'.join(path)} would be {new!r} instead of {old!r}" for path, old, new in wrong[:5])
+        listed = "; ".join(
+            f"{'.'.join(path)} would be {redact.value(path, new)!r} instead of {redact.value(path, old)!r}"
+            for path, old, new in wrong[:5]
+        )
         more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
         raise HostError(
             f"containerd would not understand the new configuration as intended, so nothing is changed: {listed}{more}"

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import fnmatch
 import posixpath
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, List, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import edit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import own as runtime_own
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import Own
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document
 
-OURS = "90-zerocopy-rdma-"
 VERSIONS = (2, 3, 4)
 _REPLACED_BY_SECTION = ("plugins", "stream_processors", "proxy_plugins", "timeouts")
 
@@ -37,11 +37,13 @@ class Chain:
     """containerd's files in the order in which they are merged, without our drop-ins.
 
     ``files`` and ``globs`` are the places that were looked at; when nothing there changes, the chain does not either.
+    ``named`` are files that an ``imports`` has by name, and by which file.
     """
 
     sources: Tuple[Source, ...]
     files: Tuple[str, ...]
     globs: Tuple[str, ...]
+    named: Dict[str, str] = field(default_factory=dict)
 
     @property
     def version(self) -> int:
@@ -49,20 +51,22 @@ class Chain:
         return int(self.sources[0].document.data["version"]) if self.sources else 0
 
 
-def read(files: Files, main: str, installed: bool = False) -> Chain:
+def read(files: Files, main: str, own: Own, installed: bool = False) -> Chain:
     """Follow ``imports`` from the main file as containerd does, breadth first.
 
     ``installed``: with our own edits and drop-ins, as they are.
 
+    :raises UnreadableError: a file is not a regular one, or may not be read.
     :raises HostError: a file cannot be read as TOML, is missing, or has a version that is too old.
     """
     sources: Dict[str, Source] = {}
     seen: List[str] = []
     globs: List[str] = []
+    named: Dict[str, str] = {}
     pending = [main]
     while pending:
         path = pending.pop(0)
-        if path in seen or (posixpath.basename(path).startswith(OURS) and not installed):
+        if path in seen or (path in own and runtime_own.named(path) and not installed):
             continue
         seen.append(path)
         text = files.text(path)
@@ -70,8 +74,9 @@ def read(files: Files, main: str, installed: bool = False) -> Chain:
             if path == main:
                 break
             raise HostError(f"{path} is imported by containerd's configuration but does not exist")
-        text = text if installed else edit.strip(text)
+        text = text if installed else runtime_own.cleaned(text, path, own)
         document = Document(text, path)
+        _check(document)
         sources[path] = Source(path, text, document)
         for pattern in imports(document, path):
             if "*" in pattern:
@@ -79,7 +84,8 @@ def read(files: Files, main: str, installed: bool = False) -> Chain:
                 pending += expand(files, pattern)
             else:
                 pending.append(pattern)
-    chain = Chain(tuple(sources.values()), tuple(seen), tuple(globs))
+                named[pattern] = path
+    chain = Chain(tuple(sources.values()), tuple(seen), tuple(globs), named)
     if chain.sources:
         if "cri" in chain.sources[0].document.data.get("disabled_plugins", []):
             raise HostError(
@@ -93,6 +99,16 @@ def read(files: Files, main: str, installed: bool = False) -> Chain:
                 " 'containerd config migrate', before this module adds to it"
             )
     return chain
+
+
+def _check(document: Document) -> None:
+    """:raises HostError: what is looked at here has another type than containerd wants."""
+    disabled = document.data.get("disabled_plugins", [])
+    if not isinstance(disabled, list) or not all(isinstance(entry, str) for entry in disabled):
+        raise HostError(f"{document.name}: disabled_plugins must be a list of plugins, not {disabled!r}")
+    version = document.data.get("version", 1)
+    if type(version) is not int:
+        raise HostError(f"{document.name}: version must be a number such as 2, not {version!r}")
 
 
 def imports(document: Document, path: str) -> List[str]:

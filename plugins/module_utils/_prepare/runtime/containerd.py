@@ -12,21 +12,24 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError, UnreadableError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain as runtime_chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import edit, oci_spec, place
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import keys as runtime_keys
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import own as runtime_own
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.ask import SPOKEN, Asker, check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import OURS, Chain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import Chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective, Key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN, SPEC, Own
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import UNLIMITED
 
-SPEC = "zerocopy-rdma-base-spec"
 _BASE = '{{ template "base" . }}\n'
+# What a file is without our edits if we made it.
+_MADE = [_BASE, *(f"version = {number}\n" for number in runtime_chain.VERSIONS)]
 _TEMPLATES = {2: "config.toml.tmpl", 3: "config-v3.toml.tmpl"}
 
 Parts = Dict[str, Dict[str, Any]]
@@ -43,11 +46,11 @@ class Plan:
     effective: Effective = field(default_factory=lambda: Effective({}, complete=False))
     differs: bool = False
     handlers: List[str] = field(default_factory=list)
-    warnings: Dict[str, List[str]] = field(default_factory=dict)
+    warnings: List[str] = field(default_factory=list)
 
 
 def unit_dropin(layout: Layout) -> str:
-    return f"/etc/systemd/system/{layout.unit}.d/{OURS}memlock.conf"
+    return f"/etc/systemd/system/{layout.unit}.d/{DROPIN}memlock.conf"
 
 
 def unit_limit(wanted: int) -> str:
@@ -55,12 +58,13 @@ def unit_limit(wanted: int) -> str:
     return f"# Written by the Ansible collection zerocopy.rdma.\n[Service]\nLimitMEMLOCK={value}\n"
 
 
-def make(files: Files, layout: Layout, parts: Parts, known: Sequence[str], asker: Optional[Asker], run: Runner) -> Plan:
-    """Plan for all ``parts`` at once; ``known`` are the files that earlier runs wrote.
+def make(files: Files, layout: Layout, parts: Parts, own: Own, asker: Optional[Asker], run: Runner) -> Plan:
+    """Plan for all ``parts`` at once; ``own`` are the files that earlier runs wrote.
 
     :raises HostError: the present configuration is broken, or the new one would not mean what it should.
     """
-    chain = _read(files, layout, asker)
+    recorded, own = own, _with_generated(files, layout, own)
+    chain = _read(files, layout, own, asker)
     if layout.generated and not chain.sources:
         raise HostError(f"{layout.main} does not exist: start {layout.unit} once, so that it writes its configuration")
     layout = _with_dropins(chain, layout)
@@ -77,23 +81,37 @@ def make(files: Files, layout: Layout, parts: Parts, known: Sequence[str], asker
     placed = place.place(chain, layout.main, layout.dropins, keys, before, merges, layout.generated)
     texts = seen = placed.texts
     if layout.generated:
-        texts, seen, keys = _template(files, layout, chain, placed, keys, plan)
+        texts, seen, keys = _template(files, layout, own, chain, placed, keys, plan)
     plan.effective = Effective(runtime_chain.with_keys(before.data, _full(keys, before)), before.complete)
     if asker:
         plan.effective = asker.staged(chain, layout.main, seen)
         check(before, plan.effective, keys)
-    used = {key.value for key in keys}
+    used = {key.value for key in keys} | {str(table.get(runtime_keys.BASE_SPEC)) for table in before.handlers.values()}
     specs = [file for file in specs if file.path in used or not posixpath.basename(file.path).startswith(SPEC)]
     plan.wanted = [File(path, text) for path, text in texts.items()] + specs
     plan.files += [file.path for file in plan.wanted if file.path not in plan.files]
-    _release(files, known, plan)
-    plan.differs = asker is not None and _differs(files, layout, before, plan, asker)
+    _release(files, recorded, chain, plan)
+    runtime_own.refuse_foreign(files, plan.wanted, own)
+    plan.differs = asker is not None and _differs(files, layout, own, before, plan, asker)
     return plan
 
 
-def _read(files: Files, layout: Layout, asker: Optional[Asker]) -> Chain:
+def _with_generated(files: Files, layout: Layout, own: Own) -> Own:
+    """k3s and RKE2 copy our lines from their template into the main file; the other lines there are not ours."""
+    if not layout.generated:
+        return own
+    directory = posixpath.dirname(layout.main)
+    paths = [f"{directory}/{name}" for name in _TEMPLATES.values()]
+    path = next((path for path in paths if path in own), None)
+    texts = [own[path]] if path else map(files.text, paths)
+    return {**own, layout.main: "".join(text or "" for text in texts)}
+
+
+def _read(files: Files, layout: Layout, own: Own, asker: Optional[Asker]) -> Chain:
     try:
-        return runtime_chain.read(files, layout.main)
+        return runtime_chain.read(files, layout.main, own)
+    except UnreadableError:
+        raise
     except HostError:
         # containerd's own words are better, if it does not like the file either.
         if asker:
@@ -130,13 +148,18 @@ def _keys(
         made: Dict[str, str] = {}
         for name, base in chosen.items():
             path = f"{layout.specs}/{SPEC}{'-' + name if base else ''}.json"
+            if posixpath.dirname(base) == layout.specs and runtime_own.named(base):
+                # Somebody else's file names ours: it stays what it is.
+                path = base
+                base = base if base != f"{layout.specs}/{SPEC}.json" and files.exists(base) else ""
+            else:
+                keys.append(runtime_keys.handler_key(name, path))
             if base:
                 plan.files.append(base)
             if path not in made:
                 made[path] = oci_spec.rendered(
                     oci_spec.with_memlock(_base_spec(files, layout, base, asker, run), wanted)
                 )
-            keys.append(runtime_keys.handler_key(name, path))
         specs += [File(path, text) for path, text in made.items()]
     return keys, specs
 
@@ -162,13 +185,15 @@ def _with_dropins(chain: Chain, layout: Layout) -> Layout:
         return layout
     for pattern in chain.globs:
         directory = posixpath.dirname(pattern)
-        if directory.startswith(layout.dropins + "/") and runtime_chain.matches(pattern, f"{directory}/{OURS}nri.toml"):
+        if directory.startswith(layout.dropins + "/") and runtime_chain.matches(
+            pattern, f"{directory}/{DROPIN}nri.toml"
+        ):
             return replace(layout, dropins=directory)
     return layout
 
 
 def _template(
-    files: Files, layout: Layout, chain: Chain, placed: place.Placed, keys: List[Key], plan: Plan
+    files: Files, layout: Layout, own: Own, chain: Chain, placed: place.Placed, keys: List[Key], plan: Plan
 ) -> Tuple[Dict[str, str], Dict[str, str], List[Key]]:
     """Where k3s or RKE2 makes the main file: the texts, the texts as containerd will see them, and the keys in them.
 
@@ -180,7 +205,7 @@ def _template(
     candidates = placed.homeless if layout.dropins != directory else keys
     texts = {} if candidates is keys else dict(placed.texts)
     current = files.text(path)
-    template = _BASE if current is None else edit.strip(current)
+    template = _BASE if current is None else runtime_own.cleaned(current, path, own)
     known = Document(edit.masked(template), path).tables
     moved = [key for key in candidates if key.section == "nri" or key.full(chain.version)[:-1] in known]
     left = [key for key in candidates if key not in moved]
@@ -198,32 +223,54 @@ def _explain(layout: Layout, left: Sequence[Key], plan: Plan) -> None:
     why = f"{layout.unit} makes that table itself and imports no drop-in directory, as newer releases do"
     if handlers:
         plan.handlers = [name for name in plan.handlers if name not in handlers]
-        plan.warnings["memlock"] = [
+        plan.warnings.append(
             f"the base specification of handler {', '.join(handlers)} cannot be set ({why}). Its containers get the"
             f" limit of {layout.unit}, which is raised"
-        ]
+        )
     if any(key.part == "nri" for key in left):
-        plan.warnings["nri"] = [f"CDI cannot be switched on ({why}); a driver that needs CDI does not work here"]
+        plan.warnings.append(f"CDI cannot be switched on ({why}); a driver that needs CDI does not work here")
 
 
-def _release(files: Files, known: Sequence[str], plan: Plan) -> None:
+def _release(files: Files, own: Own, chain: Chain, plan: Plan) -> None:
     """Take our lines out of files that need them no longer, and forget those files."""
-    named = {file.path for file in plan.wanted}
-    for path in known:
+    wanted = {file.path for file in plan.wanted}
+    references = dict(chain.named)
+    for source in chain.sources:
+        references.update(dict.fromkeys(runtime_own.texts_in(source.document.data), source.path))
+    for path, original in own.items():
         text = files.text(path)
-        if path in named or text is None or edit.MARK not in text:
+        if path in wanted or text is None:
             continue
-        stripped = edit.strip(text)
-        made_by_us = stripped == _BASE or stripped in [f"version = {number}\n" for number in runtime_chain.VERSIONS]
-        if not made_by_us:
-            plan.wanted.append(File(path, stripped, release=True))
+        if runtime_own.named(path):
+            if path in references:
+                _keep(path, text, references[path], chain, plan)
+            continue
+        stripped = runtime_own.cleaned(text, path, own)
+        if stripped == text:
+            continue
+        made_by_us = original is None and stripped in _MADE
+        plan.wanted.append(File(path, None if made_by_us else stripped, release=True))
+        if edit.MARK not in text:
+            plan.warnings.append(
+                f"{path} was rewritten by another program that dropped this module's comments: the module's files are"
+                " taken out of it, but other settings that the module made there (NRI, CDI) stay"
+            )
 
 
-def _differs(files: Files, layout: Layout, before: Effective, plan: Plan, asker: Asker) -> bool:
+def _keep(path: str, text: str, reference: str, chain: Chain, plan: Plan) -> None:
+    """A file that somebody else's configuration names has to be there; a drop-in says nothing then."""
+    content = place.rendered(chain.version, []) if path.endswith(".toml") else text
+    plan.wanted.append(File(path, content))
+    plan.warnings.append(
+        f"{path} is kept because {reference}, which this module did not write, names it: remove it there and run again"
+    )
+
+
+def _differs(files: Files, layout: Layout, own: Own, before: Effective, plan: Plan, asker: Asker) -> bool:
     """Whether what is installed means something else than the plan."""
     try:
-        chain = runtime_chain.read(files, layout.main, installed=True)
-        ours = any(edit.MARK in source.text or OURS in source.path for source in chain.sources)
+        chain = runtime_chain.read(files, layout.main, own, installed=True)
+        ours = any(source.path in own for source in chain.sources)
         now = asker.staged(chain, layout.main, {}) if ours else before
     except HostError:
         return True

@@ -59,10 +59,9 @@ def _settled(request: RuntimeRequest, files: Files, layout: Layout, ledger: Ledg
     socket = last["nri_socket"]
     if files.live and (daemon(files, layout) is None or (socket and not nri_socket.listening(files, socket))):
         return None
-    outcome = RuntimeOutcome(facts={"restarted": False, "restart_pending": False})
+    outcome = RuntimeOutcome(facts={"restarted": False, "restart_pending": False}, warnings=list(last["warnings"]))
     for part in request.parts:
         outcome.facts.update(last["facts"].get(part, {}))
-        outcome.warnings += last["warnings"].get(part, [])
     if files.live and not _clean(layout, outcome.facts.get("config_version")):
         return None
     return outcome

@@ -17,7 +17,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import OURS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import (
     Parts,
     Plan,
@@ -26,6 +25,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.con
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import NRI, Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import (
+    DROPIN,
+    Own,
+    named,
+    refuse_foreign,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import (
     Document,
     Path,
@@ -40,30 +45,35 @@ _ULIMITS: Path = ("crio", "runtime", "default_ulimits")
 _HEAD = "# Written by the Ansible collection zerocopy.rdma; changes here are undone by its next run.\n"
 
 
-def make(files: Files, layout: Layout, parts: Parts, binary: str, run: Runner) -> Plan:
+def make(files: Files, layout: Layout, parts: Parts, own: Own, binary: str, run: Runner) -> Plan:
     """Plan for all ``parts``.
 
     :raises HostError: a file is broken, or one that CRI-O reads after ours says something else.
     """
-    names = [name for name in files.names(layout.dropins) if not name.startswith((".", OURS))]
-    paths = [layout.main, *(f"{layout.dropins}/{name}" for name in names)]
+    dropins = _dropins(files, layout, own)
+    paths = [layout.main, *dropins]
     if files.live:
-        _accepted(files, layout, binary, run, {}, "CRI-O refuses its present configuration, so nothing is changed")
+        _accepted(
+            files, layout, dropins, binary, run, {}, "CRI-O refuses its present configuration, so nothing is changed"
+        )
     documents = {path: Document(files.text(path) or "", path) for path in paths}
     before: Dict[str, Any] = {}
     for document in documents.values():
+        _check(document)
         before = chain.overlaid(before, document.data)
     wanted = _wanted(parts, before)
     texts: Dict[str, str] = {}
     for part, keys in wanted.items():
-        path = f"{layout.dropins}/{OURS}{part}.conf"
+        path = f"{layout.dropins}/{DROPIN}{part}.conf"
         _not_overridden(path, documents, keys)
         tables: Dict[Path, List[str]] = {}
         for key, value in keys:
             tables.setdefault(key[:-1], []).append(f"{key[-1]} = {quoted(value)}\n")
         texts[path] = _HEAD + "".join("\n" + header(table) + "\n" + "".join(rows) for table, rows in tables.items())
     if files.live and texts:
-        _accepted(files, layout, binary, run, texts, "CRI-O refuses the new configuration, so nothing is changed")
+        _accepted(
+            files, layout, dropins, binary, run, texts, "CRI-O refuses the new configuration, so nothing is changed"
+        )
     after = before
     for keys in wanted.values():
         after = chain.with_keys(after, dict(keys))
@@ -71,9 +81,29 @@ def make(files: Files, layout: Layout, parts: Parts, binary: str, run: Runner) -
     plan.wanted = [File(path, text) for path, text in texts.items()]
     if "memlock" in parts:
         plan.wanted.append(File(unit_dropin(layout), unit_limit(int(parts["memlock"]["limit"]))))
+    refuse_foreign(files, plan.wanted, own)
     plan.files = [*paths, *(file.path for file in plan.wanted)]
     plan.globs = [f"{layout.dropins}/*"]
     return plan
+
+
+def _dropins(files: Files, layout: Layout, own: Own) -> List[str]:
+    """The files beside ours."""
+    paths = [f"{layout.dropins}/{name}" for name in files.names(layout.dropins) if not name.startswith(".")]
+    return [path for path in paths if not (path in own and named(path))]
+
+
+def _check(document: Document) -> None:
+    """:raises HostError: what is looked at here has another type than CRI-O wants."""
+    for table in (_NRI[:1], _NRI, _ULIMITS[:2]):
+        found = document.get(table, {})
+        if not isinstance(found, dict):
+            raise HostError(f"{document.name}: {'.'.join(table)} must be a table, not {found!r}")
+    limits = document.get(_ULIMITS, [])
+    if not isinstance(limits, list) or not all(isinstance(entry, str) for entry in limits):
+        raise HostError(
+            f'{document.name}: {".".join(_ULIMITS)} must be a list such as ["nofile=1024:2048"], not {limits!r}'
+        )
 
 
 def _wanted(parts: Parts, before: Dict[str, Any]) -> Dict[str, List[Tuple[Path, Any]]]:
@@ -90,8 +120,7 @@ def _wanted(parts: Parts, before: Dict[str, Any]) -> Dict[str, List[Tuple[Path, 
         limit = int(parts["memlock"]["limit"])
         value = "-1" if limit == UNLIMITED else str(limit)
         # The list is replaced as a whole, so what others put there goes along.
-        others = lookup(before, _ULIMITS, [])
-        kept = [entry for entry in others if not str(entry).startswith("memlock=")]
+        kept = [entry for entry in lookup(before, _ULIMITS, []) if not entry.startswith("memlock=")]
         wanted["memlock"] = [(_ULIMITS, [*kept, f"memlock={value}:{value}"])]
     return wanted
 
@@ -120,12 +149,13 @@ def _effective(data: Dict[str, Any]) -> Effective:
     return Effective({"version": 0, NRI[0]: {NRI[1]: section}}, complete=True)
 
 
-def _accepted(files: Files, layout: Layout, binary: str, run: Runner, texts: Dict[str, str], refusal: str) -> None:
+def _accepted(
+    files: Files, layout: Layout, dropins: List[str], binary: str, run: Runner, texts: Dict[str, str], refusal: str
+) -> None:
     """Let CRI-O read its files with ours among them; our old ones are left out."""
     directory = tempfile.mkdtemp(prefix="zerocopy-rdma-")
     try:
-        names = [name for name in files.names(layout.dropins) if not name.startswith((".", OURS))]
-        for path in sorted({*(f"{layout.dropins}/{name}" for name in names), *texts}):
+        for path in sorted({*dropins, *texts}):
             text = texts.get(path) or files.text(path) or ""
             target = os.path.join(directory, os.path.basename(path))
             with open(target, "w", encoding="utf-8", errors="surrogateescape") as handle:

@@ -9,22 +9,35 @@
 from __future__ import annotations
 
 import re
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, Path, header, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import BASE_SPEC
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import (
+    Document,
+    Path,
+    header,
+    lines_of,
+    quoted,
+)
 
 MARK = "# zerocopy.rdma"
-_OURS = re.compile(r"^.*[ \t]# zerocopy\.rdma(?:, (?:was: (?P<was>.*)|(?P<open>after an open line)))?$")
+_OURS = re.compile(r"[^\n]*?[ \t]# zerocopy\.rdma(?:, (?:was: (?P<was>[^\n]*)|(?P<open>after an open line)))?")
 _LEFT = re.compile(r"""^(?:[^"'=]|"[^"]*"|'[^']*')*=[ \t]*""")
 
 
-def strip(text: str) -> str:
-    """The text as it was before our edits; whatever else changed since stays."""
+def strip(text: str, original: Optional[str]) -> str:
+    """The text as it was before our edits; whatever else changed since stays.
+
+    ``original`` is the file before our first edit, ``None`` where there was none. Its lines are its owner's, even if
+    they look like ours, and so are those within a value of several lines.
+    """
+    theirs = {line.rstrip("\r\n") for line in lines_of(original or "")}
     kept: List[str] = []
-    for line in text.splitlines(keepends=True):
+    inside = _inside(text) if MARK in text else set()
+    for number, line in enumerate(lines_of(text)):
         body = line.rstrip("\r\n")
-        ours = _OURS.match(body) if MARK in body else None
+        ours = _OURS.fullmatch(body) if MARK in body and body not in theirs and number not in inside else None
         if ours is None:
             kept.append(line)
         elif ours.group("was") is not None:
@@ -34,9 +47,48 @@ def strip(text: str) -> str:
     return "".join(kept)
 
 
+def _inside(text: str) -> Set[int]:
+    """Lines that end within a value, where no comment can be."""
+    try:
+        statements = Document(masked(text), "").keys.values()
+    except HostError:
+        return set()
+    return {number for at in statements for number in range(at.first, at.last)}
+
+
+def without_references(text: str, original: Optional[str], ours: Collection[str]) -> str:
+    """The text without the paths ``ours`` in ``imports`` and ``base_runtime_spec``.
+
+    Another program that rewrites the file keeps them and drops our comments. What ``original`` has there comes back.
+    """
+    if not any(path in text for path in ours):
+        return text
+    try:
+        document, former = Document(masked(text), ""), Document(masked(original or ""), "")
+    except HostError:
+        return text
+    lines = lines_of(text)
+    for path, at in sorted(document.keys.items(), key=lambda item: -item[1].first):
+        value = document.get(path)
+        if path == ("imports",) and isinstance(value, list):
+            new: Any = [entry for entry in value if entry not in ours]
+            same = new == value
+            new = None if not new and former.get(path) is None else new
+        else:
+            same = path[-1] != BASE_SPEC or not isinstance(value, str) or value not in ours
+            new = next((former.get(other) for other in former.keys if other[-2:] == path[-2:]), None)
+        if not same and new != value:
+            left = _LEFT.match(lines[at.first])
+            rest = lines[at.last][at.column :]
+            lines[at.first : at.last + 1] = (
+                [] if new is None else [f"{left.group() if left else ''}{quoted(new)}{rest}"]
+            )
+    return "".join(lines)
+
+
 def masked(text: str) -> str:
     """A Go template as TOML: lines with template actions are comments, line numbers stay."""
-    return "".join("#\n" if "{{" in line else line for line in text.splitlines(keepends=True))
+    return "".join("#\n" if "{{" in line else line for line in lines_of(text))
 
 
 def set_keys(text: str, name: str, keys: Sequence[Tuple[Path, Any]]) -> str:
@@ -44,41 +96,53 @@ def set_keys(text: str, name: str, keys: Sequence[Tuple[Path, Any]]) -> str:
 
     :raises HostError: a key is written in a way that cannot be changed by line.
     """
-    # A line goes below its table's header, so the last one comes first.
-    for path, value in reversed(keys):
-        text = _set(text, name, path, value)
-    return text
-
-
-def _set(text: str, name: str, path: Path, value: Any) -> str:
     document = Document(masked(text), name)
-    lines = text.splitlines(keepends=True)
-    at = document.keys.get(path)
-    assignment = f"{path[-1]} = {quoted(value)}"
-    if at is not None:
-        if at.first != at.last:
-            raise HostError(f"{name}, line {at.first + 1}: put this key on one line, so that it can be changed")
-        left = _LEFT.match(lines[at.first])
-        return _replace(lines, at.first, (left.group() if left else "") + quoted(value))
-    line = document.tables.get(path[:-1])
-    if line is not None:
-        indent = lines[line][: len(lines[line]) - len(lines[line].lstrip())]
-        return _insert(lines, line + 1, [f"{indent}  {assignment}"])
-    found = document.get(path[:-1])
+    lines = lines_of(text)
+    replaced: Dict[int, str] = {}
+    below: Dict[int, List[str]] = {}
+    tables: Dict[Path, List[Tuple[str, Any]]] = {}
+    for path, value in keys:
+        at = document.keys.get(path)
+        line = document.tables.get(path[:-1])
+        if at is not None:
+            if at.first != at.last:
+                raise HostError(f"{name}, line {at.first + 1}: put this key on one line, so that it can be changed")
+            left = _LEFT.match(lines[at.first])
+            replaced[at.first] = (left.group() if left else "") + quoted(value)
+        elif line is not None:
+            indent = lines[line][: len(lines[line]) - len(lines[line].lstrip())]
+            below.setdefault(line, []).append(f"{indent}  {path[-1]} = {quoted(value)}")
+        else:
+            _addable(document, name, path[:-1])
+            tables.setdefault(path[:-1], []).append((path[-1], value))
+    # From the end, so that the lines before stay where they were found.
+    lines = _insert(lines, len(lines), _rows(list(tables.items()))) if tables else lines
+    for number in sorted({*replaced, *below}, reverse=True):
+        if number in below:
+            lines = _insert(lines, number + 1, below[number])
+        else:
+            lines = _replace(lines, number, replaced[number])
+    return "".join(lines)
+
+
+def _addable(document: Document, name: str, path: Path) -> None:
+    found = document.get(path)
     if found is not None and getattr(found, "how", "") != "implicit":
-        raise HostError(
-            f"{name}: write {'.'.join(path[:-1])} as a table with a header, so that keys can be added to it"
-        )
-    return _insert(lines, len(lines), [header(path[:-1]), f"  {assignment}"])
+        raise HostError(f"{name}: write {'.'.join(path)} as a table with a header, so that keys can be added to it")
 
 
 def append(text: str, tables: Sequence[Tuple[Path, Sequence[Tuple[str, Any]]]]) -> str:
     """The text with whole new tables at its end."""
-    new: List[str] = []
+    lines = lines_of(text)
+    return "".join(_insert(lines, len(lines), _rows(tables)))
+
+
+def _rows(tables: Sequence[Tuple[Path, Sequence[Tuple[str, Any]]]]) -> List[str]:
+    rows: List[str] = []
     for path, keys in tables:
-        new.append(header(path))
-        new += [f"  {key} = {quoted(value)}" for key, value in keys]
-    return _insert(text.splitlines(keepends=True), len(text.splitlines()), new)
+        rows.append(header(path))
+        rows += [f"  {key} = {quoted(value)}" for key, value in keys]
+    return rows
 
 
 def add_imports(text: str, name: str, paths: Sequence[str]) -> str:
@@ -87,18 +151,18 @@ def add_imports(text: str, name: str, paths: Sequence[str]) -> str:
     :raises HostError: ``imports`` is no array.
     """
     document = Document(text, name)
-    lines = text.splitlines(keepends=True)
+    lines = lines_of(text)
     at = document.keys.get(("imports",))
     entries = ", ".join(quoted(path) for path in paths)
     if at is None:
         version = document.keys.get(("version",))
-        return _insert(lines, version.last + 1 if version else 0, [f"imports = [{entries}]"])
+        return "".join(_insert(lines, version.last + 1 if version else 0, [f"imports = [{entries}]"]))
     if not isinstance(document.get(("imports",)), list):
         raise HostError(f"{name}, line {at.first + 1}: imports must be a list of files")
     inner = lines[at.last][: at.column - 1]
     before = "".join([*lines[at.first : at.last], inner])
     open_end = _code(before).rstrip().endswith((",", "["))
-    return _replace(lines, at.last, f"{inner.rstrip()}{'' if open_end else ', '}{entries}]")
+    return "".join(_replace(lines, at.last, f"{inner.rstrip()}{'' if open_end else ', '}{entries}]"))
 
 
 def _code(text: str) -> str:
@@ -106,15 +170,15 @@ def _code(text: str) -> str:
     return "\n".join(re.sub(r"""^((?:[^"'#]|"[^"]*"|'[^']*')*)#.*""", r"\1", line) for line in text.split("\n"))
 
 
-def _replace(lines: List[str], index: int, new: str) -> str:
+def _replace(lines: List[str], index: int, new: str) -> List[str]:
     old = lines[index]
     body = old.rstrip("\r\n")
-    return "".join([*lines[:index], f"{new}  {MARK}, was: {body}{old[len(body) :]}", *lines[index + 1 :]])
+    return [*lines[:index], f"{new}  {MARK}, was: {body}{old[len(body) :]}", *lines[index + 1 :]]
 
 
-def _insert(lines: List[str], index: int, new: Sequence[str]) -> str:
+def _insert(lines: List[str], index: int, new: Sequence[str]) -> List[str]:
     end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
     made = [f"{line}  {MARK}{end}" for line in new]
     if index and not lines[index - 1].endswith("\n"):
         made[0] = f"{end}{new[0]}  {MARK}, after an open line{end}"
-    return "".join([*lines[:index], *made, *lines[index:]])
+    return [*lines[:index], *made, *lines[index:]]

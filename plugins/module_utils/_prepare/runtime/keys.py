@@ -59,7 +59,9 @@ class Effective:
     @property
     def handlers(self) -> Dict[str, Dict[str, Any]]:
         """Runtime handlers by name."""
-        found = {name: table for name, table in (self.get("cri", _RUNTIMES) or {}).items() if isinstance(table, dict)}
+        tables = self.get("cri", _RUNTIMES)
+        tables = tables if isinstance(tables, dict) else {}
+        found = {name: table for name, table in tables.items() if isinstance(table, dict)}
         return found if self.complete else {"runc": dict(_RUNC), **found}
 
     @property

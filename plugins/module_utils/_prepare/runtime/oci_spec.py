@@ -18,15 +18,30 @@ _TYPE = "RLIMIT_MEMLOCK"
 def parse(text: str, name: str) -> Dict[str, Any]:
     """A specification that could be used as a base.
 
-    :raises HostError: it is no JSON object with a ``process`` in it.
+    :raises HostError: it is not a JSON object with a ``process``, or its limits are not as the specification has them.
     """
     try:
+        # UTF-8, as JSON has to be.
+        text.encode()
         spec = json.loads(text)
-        if isinstance(spec["process"], dict):
-            return dict(spec)
-    except (ValueError, KeyError, TypeError):
-        pass
-    raise HostError(f"{name} is no OCI runtime specification (a JSON object with a 'process')")
+        valid = isinstance(spec["process"], dict) and isinstance(spec.get("linux", {}), dict)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        valid = False
+    if not valid:
+        raise HostError(f"{name} is not an OCI runtime specification (a JSON object with a 'process')")
+    rlimits = spec["process"].get("rlimits")
+    if rlimits is not None and not (isinstance(rlimits, list) and all(map(_is_rlimit, rlimits))):
+        raise HostError(
+            f"{name}: process.rlimits must be a list of limits, each with a 'type' and whole numbers 'hard' and 'soft'"
+            " of 0 to 18446744073709551615"
+        )
+    return dict(spec)
+
+
+def _is_rlimit(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
+        return False
+    return all(type(entry.get(side, 0)) is int and 0 <= entry.get(side, 0) < 2**64 for side in ("hard", "soft"))
 
 
 def without_default_security(spec: Dict[str, Any]) -> Dict[str, Any]:
@@ -44,7 +59,7 @@ def with_memlock(spec: Dict[str, Any], wanted: int) -> Dict[str, Any]:
     """The same specification with both limits of locked memory at ``wanted`` bytes, or higher if they are already."""
     rlimits: List[Dict[str, Any]] = list(spec["process"].get("rlimits") or [])
     have = next((entry for entry in rlimits if entry.get("type") == _TYPE), {})
-    raised = {"type": _TYPE, **{side: max(wanted, int(have.get(side, 0))) for side in ("hard", "soft")}}
+    raised = {"type": _TYPE, **{side: max(wanted, have.get(side, 0)) for side in ("hard", "soft")}}
     rlimits = [entry for entry in rlimits if entry.get("type") != _TYPE] + [raised]
     return {**spec, "process": {**spec["process"], "rlimits": rlimits}}
 

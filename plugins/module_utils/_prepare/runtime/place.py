@@ -12,7 +12,6 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import edit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import (
-    OURS,
     Chain,
     Source,
     covered,
@@ -24,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.key
     handler_of,
     section,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Path, header, quoted
 
 _HEAD = "# Written by the Ansible collection zerocopy.rdma; changes here are undone by its next run.\n"
@@ -52,9 +52,12 @@ def place(
     version = chain.version or min(effective.version, 3)
     ours: Dict[str, List[Tuple[Path, Any]]] = {}
     edits: Dict[str, List[Key]] = {}
+    after: Dict[str, List[Source]] = {}
     for key in keys:
-        dropin = f"{dropins}/{OURS}{key.part}.toml"
-        source = _overriding(chain, main, dropin, key) if merges else _holder(chain, key)
+        dropin = f"{dropins}/{DROPIN}{key.part}.toml"
+        if merges and dropin not in after:
+            after[dropin] = later(chain, main, dropin)
+        source = _overriding(after[dropin], key) if merges else _holder(chain, key)
         if source is None and (merges or key.section == "nri"):
             ours.setdefault(dropin, []).append((key.full(version), key.value))
             continue
@@ -97,10 +100,10 @@ def _holder(chain: Chain, key: Key) -> Optional[Source]:
     return found[-1] if found else None
 
 
-def _overriding(chain: Chain, main: str, dropin: str, key: Key) -> Optional[Source]:
+def _overriding(after: Sequence[Source], key: Key) -> Optional[Source]:
     """A file after our drop-in that says something else."""
     found = None
-    for source in later(chain, main, dropin):
+    for source in after:
         value = source.document.get(key.full(_version(source)))
         if value is not None and value != key.value:
             found = source
@@ -109,17 +112,20 @@ def _overriding(chain: Chain, main: str, dropin: str, key: Key) -> Optional[Sour
 
 def _edited(path: str, text: str, source: Optional[Source], keys: Sequence[Key], effective: Effective) -> str:
     version = _version(source) if source else effective.version
+    pairs: List[Tuple[Path, Any]] = []
+    tables: List[Tuple[Path, List[Tuple[str, Any]]]] = []
     for key in keys:
         full = key.full(version)
         handler = handler_of(key)
         known = source is not None and source.document.get(full[:-1]) is not None
         if handler is None or known:
-            text = edit.set_keys(text, path, [(full, key.value)])
+            pairs.append((full, key.value))
         else:
             # containerd 1.7 forgets the defaults of a handler that a file names, so all of them go along.
             table = {**effective.handlers[handler], full[-1]: key.value}
-            text = edit.append(text, _tables(full[:-1], table))
-    return text
+            tables += _tables(full[:-1], table)
+    text = edit.set_keys(text, path, pairs)
+    return edit.append(text, tables) if tables else text
 
 
 def _tables(path: Path, table: Dict[str, Any]) -> List[Tuple[Path, List[Tuple[str, Any]]]]:

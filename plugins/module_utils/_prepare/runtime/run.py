@@ -15,18 +15,19 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, Texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import (
     containerd,
     crio,
     nri_socket,
     records,
+    redact,
     seen,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.ask import Asker
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import OURS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import Plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout, configured
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN, SPEC, recorded
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import (
     RuntimeOutcome,
     RuntimeRequest,
@@ -58,12 +59,11 @@ class Run:
         changes = self._ledger.compare(plan.wanted)
         outcome = RuntimeOutcome(
             [change.change for change in changes if change.before != change.after],
-            [change.texts for change in changes if change.before != change.after],
-            warnings=list(self._ledger.warnings),
+            [_redacted(change.texts) for change in changes if change.before != change.after],
+            warnings=[*self._ledger.warnings, *plan.warnings],
         )
         for part in self._parts:
             outcome.facts.update(self._facts(plan, part))
-            outcome.warnings += plan.warnings.get(part, [])
         needed = self._files.live and self._restart_needed(plan, changes)
         now = needed and self._request.restart
         leaks = self._leaks(plan, outcome, now) if now or self._daemon else []
@@ -109,10 +109,12 @@ class Run:
 
     def _plan(self) -> Plan:
         if self._layout.flavour == "crio":
-            return crio.make(self._files, self._layout, self._parts, self._binary, self._execute)
+            return crio.make(
+                self._files, self._layout, self._parts, recorded(self._ledger), self._binary, self._execute
+            )
         asker = Asker(self._binary, self._execute) if self._files.live else None
-        known = self._ledger.known
-        return containerd.make(self._files, self._layout, self._parts, known, asker, self._execute)
+        own = recorded(self._ledger)
+        return containerd.make(self._files, self._layout, self._parts, own, asker, self._execute)
 
     def _facts(self, plan: Plan, part: str) -> Dict[str, Any]:
         effective = plan.effective
@@ -270,6 +272,11 @@ class Run:
             self._ledger.notes.clear()
 
 
+def _redacted(texts: Texts) -> Texts:
+    before, after = (None if side is None else redact.text(side) for side in (texts.before, texts.after))
+    return Texts(texts.path, before, after)
+
+
 def _kept(stored: Optional[Stored]) -> Optional[Dict[str, Any]]:
     if stored is None:
         return None
@@ -284,11 +291,11 @@ def _unkept(kept: Optional[Dict[str, Any]]) -> Optional[Stored]:
 def _order(change: FileChange) -> Tuple[bool, int]:
     """What is named in another file is written before it and removed after it, so no name is ever without its file."""
     name = os.path.basename(change.path)
-    rank = 0 if name.startswith(containerd.SPEC) else 1 if name.startswith(OURS) else 2
+    rank = 0 if name.startswith(SPEC) else 1 if name.startswith(DROPIN) else 2
     return (True, -rank) if change.after is None else (False, rank)
 
 
 def _read_at_start_only(path: str) -> bool:
     """Files whose content is no part of what ``config dump`` prints."""
     name = os.path.basename(path)
-    return name.startswith(containerd.SPEC) or name.endswith((".conf", ".tmpl"))
+    return name.startswith(SPEC) or name.endswith((".conf", ".tmpl"))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any, Dict, List, NoReturn, Tuple
 
@@ -30,6 +31,8 @@ _NUMBER = re.compile(
     r"[+-]?(?:inf|nan|(?:0|[1-9](?:_?[0-9])*)(?:\.[0-9](?:_?[0-9])*)?(?:[eE][+-]?[0-9](?:_?[0-9])*)?)(?![\w.+:-])"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+# What a byte that is not UTF-8 becomes when a file is read with "surrogateescape".
+_NOT_UTF_8 = re.compile(r"[\ud800-\udfff]")
 _STRINGS = [
     (re.compile(r'"""\n?((?:\\[\s\S]|[^"\\]|"{1,2}(?!"))*?)"""("{0,2})(?!")'), True),
     (re.compile(r"'''\n?((?:[^']|'{1,2}(?!'))*?)'''('{0,2})(?!')"), False),
@@ -69,6 +72,7 @@ class Document:
         self.keys: Dict[Path, Statement] = {}
         self._text = text.replace("\r\n", "\n")
         self._at = 0
+        self._ends = [match.start() for match in re.finditer("\n", self._text)]
         try:
             self._read()
         except RecursionError:
@@ -78,7 +82,7 @@ class Document:
         return lookup(self.data, path, default)
 
     def _line(self, at: int) -> int:
-        return self._text.count("\n", 0, at)
+        return bisect_left(self._ends, at)
 
     def _fail(self, what: str, at: int = -1) -> NoReturn:
         raise HostError(f"{self.name}, line {self._line(self._at if at < 0 else at) + 1}: {what}")
@@ -97,6 +101,9 @@ class Document:
         return False
 
     def _read(self) -> None:
+        bad = _NOT_UTF_8.search(self._text)
+        if bad:
+            self._fail("the text is not UTF-8, as TOML has to be", bad.start())
         bad = _CONTROL.search(self._text)
         if bad:
             self._fail(f"control character {bad.group()!r}", bad.start())
@@ -269,6 +276,11 @@ class Document:
         return self._fail(f"unknown escape {match.group()!r} in a string", start)
 
 
+def lines_of(text: str) -> List[str]:
+    """Lines with their ends, counted as TOML counts them; ``str.splitlines`` also ends lines at U+0085, U+2028, ..."""
+    return [line for line in re.split(r"(?<=\n)", text) if line]
+
+
 def lookup(data: Any, path: Path, default: Any = None) -> Any:
     """The value below nested tables, or ``default``."""
     for part in path:
@@ -288,7 +300,8 @@ def _freeze(table: Table) -> None:
 def quoted(value: Any) -> str:
     """A boolean, number, text or list of these as TOML; JSON's form of them is TOML's too."""
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        # DEL is the one character that JSON allows as it is and TOML does not.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(quoted(entry) for entry in value) + "]"
     return json.dumps(value)
