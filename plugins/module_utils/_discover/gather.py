@@ -11,14 +11,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu as discover_gpu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
+    counters,
     infiniband,
     nvswitch,
     port_netdev,
     rtnl,
     selection,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu as discover_gpu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import nldev as discover_nldev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci as discover_pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import system as discover_system
@@ -126,7 +127,11 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
         system.iommu = discover_system.iommu_mode(tree, places)
         system.memlock = discover_system.memlock(tree)
 
-    warnings = discover_warnings.warnings(hcas, gpus, nics, usable, excluded, options.drivers, system)
+    displays = [pci for pci in functions if pci.class_id[:2] == "03"]
+    seconds = counters.uptime(tree) if "counters" in options.subsets else None
+    warnings = discover_warnings.warnings(
+        hcas, gpus, nics, usable, excluded, options.drivers, system, displays, seconds
+    )
     warnings += discover_warnings.unreadable(tree.unreadable)
     facts: Dict[str, Any] = {
         "signature": topology.signature(gpus, hcas, len(numa_nodes)),

@@ -23,6 +23,8 @@ DEFAULT_VENDORS = ("10de", "1002")
 # VGA controller, 3D controller, other display controller, processing accelerator (AMD Instinct MI300).
 DEFAULT_CLASSES = ("0300", "0302", "0380", "1200")
 
+_AMD, _VGA = "1002", "0300"
+
 _FOUR_DIGITS = re.compile(r"^(?:0x)?([0-9a-f]{4})$")
 
 
@@ -35,6 +37,18 @@ def identifiers(option: str, values: Sequence[str]) -> List[str]:
             raise ValueError(f"{option}: {value!r} is not 4 hexadecimal digits such as '10de'")
         found.append(match.group(1))
     return found
+
+
+def _computes(tree: Tree, pci: PciFunction) -> bool:
+    """Whether a function of a GPU vendor is a GPU, not the display adapter of a BMC.
+
+    The BMC adapters with the id of a GPU vendor (AMD's ES1000 and its like) are VGA controllers on conventional PCI, so
+    they have no PCI Express link; no driver is needed to tell. A VGA controller that amdgpu drives computes, even where
+    a virtual machine shows it on conventional PCI.
+    """
+    if pci.vendor_id != _AMD or pci.class_id[:4] != _VGA or pci.driver == "amdgpu":
+        return True
+    return tree.exists(discover_pci.DEVICES + "/" + pci.address + "/max_link_width")
 
 
 def _from_nvidia(tree: Tree, address: str) -> Tuple[Optional[str], Optional[str]]:
@@ -51,10 +65,13 @@ def _from_amdgpu(tree: Tree, address: str) -> Tuple[Optional[str], Optional[str]
 
 
 def gpus(tree: Tree, functions: Sequence[PciFunction], vendors: Sequence[str], classes: Sequence[str]) -> List[Gpu]:
-    """GPUs among PCI functions, in PCI order. ``vendors`` are 4 hex digits, ``classes`` 4 (base class and subclass)."""
+    """GPUs among PCI functions, in PCI order.
+
+    ``vendors`` and ``classes`` (base class and subclass) have 4 hex digits each. Display adapters of BMCs do not count.
+    """
     found: List[Gpu] = []
     for pci in functions:
-        if pci.vendor_id not in vendors or pci.class_id[:4] not in classes:
+        if pci.vendor_id not in vendors or pci.class_id[:4] not in classes or not _computes(tree, pci):
             continue
         model, uuid = _from_nvidia(tree, pci.address)
         if model is None and pci.driver == "amdgpu":

@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.system import PROVIDERS, System
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
@@ -58,6 +59,37 @@ def _of_ports(hcas: Sequence[Hca], usable: Sequence[Usable], excluded: Sequence[
         link = hca.pcie_link
         if not hca.software and link and link.gbps and rate and link.gbps < rate:
             yield warning(codes.PCIE_BELOW_PORT_RATE, subject, rate_gbps=rate, pcie_gbps=link.gbps)
+
+
+def _below_twins(hcas: Sequence[Hca], usable: Sequence[Usable]) -> Iterator[Warn]:
+    """InfiniBand ports slower than that of an equal card (PSID) of the node: nothing else in sysfs has their speed."""
+    up = [(entry.hca, entry.port) for entry in usable]
+    alike: Dict[Tuple[str, int], List[Tuple[float, str, Port]]] = {}
+    for hca, port, subject in _ports(hcas, up):
+        if port.link_layer == "InfiniBand" and hca.board_id and hca.sriov.role != "vf" and port.rate_gbps:
+            alike.setdefault((hca.board_id, port.number), []).append((port.rate_gbps, subject, port))
+    for twins in alike.values():
+        best, twin, _port = max(twins, key=lambda entry: entry[0])
+        for rate, subject, port in twins:
+            # Missing lanes have a warning of their own.
+            if rate < best and (port.lanes or _FULL_IB_WIDTH) >= _FULL_IB_WIDTH:
+                yield warning(codes.RATE_BELOW_MAXIMUM, subject, rate_gbps=rate, max_rate_gbps=best, twin=twin)
+
+
+def _of_counters(hcas: Sequence[Hca], usable: Sequence[Usable], seconds: Optional[float]) -> Iterator[Warn]:
+    for _hca, port, subject in _ports(hcas, [(entry.hca, entry.port) for entry in usable]):
+        for fault in counters.faults(port.error_counters, seconds):
+            yield warning(codes.LINK_ERRORS, subject, counter=fault.counter, count=fault.count, limit=fault.limit)
+
+
+def _of_indices(gpus: Sequence[Gpu], displays: Sequence[PciFunction]) -> Iterator[Warn]:
+    """The first GPU that nvidia-smi numbers differently: it counts what is bound to its driver, in PCI order."""
+    counted = [pci.address for pci in displays if pci.driver == "nvidia"]
+    for gpu in gpus if counted else ():
+        index = counted.index(gpu.pci.address) if gpu.pci.address in counted else None
+        if index != gpu.index:
+            yield warning(codes.GPU_INDEX, f"GPU {gpu.index}", nvidia_smi=index)
+            return
 
 
 def _of_devices(hcas: Sequence[Hca], names: Sequence[str]) -> Iterator[Warn]:
@@ -123,11 +155,19 @@ def warnings(
     excluded: Sequence[Excluded],
     drivers: Sequence[str],
     system: System,
+    displays: Sequence[PciFunction] = (),
+    seconds: Optional[float] = None,
 ) -> List[Warn]:
-    """All warnings of a node, hardware first."""
+    """All warnings of a node, hardware first.
+
+    ``displays`` are all display functions of the node, GPU or not; ``seconds`` is how long the node has been up.
+    """
     names = sorted({entry.hca for entry in usable})
     found = list(_of_ports(hcas, usable, excluded))
+    found += _below_twins(hcas, usable)
+    found += _of_counters(hcas, usable, seconds)
     found += _of_devices(hcas, names)
     found += _of_functions(hcas, nics, drivers)
+    found += _of_indices(gpus, displays)
     found += _of_topology(hcas, names, gpus, system)
     return found

@@ -160,7 +160,11 @@ class Hca:
 
 @dataclass
 class Gpu:
-    """One GPU; ``index`` is its position in PCI address order, as ``nvidia-smi`` and CUDA_DEVICE_ORDER=PCI_BUS_ID."""
+    """One GPU.
+
+    ``index`` is its position in PCI address order. ``nvidia-smi`` and CUDA_DEVICE_ORDER=PCI_BUS_ID have the same order
+    but count only what is bound to the NVIDIA driver; where that differs, the warning ``gpu_index`` tells.
+    """
 
     index: int
     pci: PciFunction

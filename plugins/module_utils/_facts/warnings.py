@@ -13,6 +13,8 @@ from typing import Callable, Dict, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import FieldValue, Warn
 
 ACS_REDIRECTS = "acs_redirects"
+GPU_INDEX = "gpu_index"
+LINK_ERRORS = "link_errors"
 NETDEV_CLAIMED_TWICE = "netdev_claimed_twice"
 NO_RDMA_DEVICE = "no_rdma_device"
 NO_SUBNET_MANAGER = "no_subnet_manager"
@@ -48,7 +50,11 @@ def _rate_below_maximum(
     max_rate_gbps: Optional[float] = None,
     lanes: Optional[int] = None,
     max_lanes: Optional[int] = None,
+    twin: Optional[str] = None,
 ) -> str:
+    if twin is not None:
+        now, best = f"{rate_gbps:g} Gb/s", f"{max_rate_gbps or 0:g} Gb/s"
+        return f"{subject} runs at {now}, {twin} on an equal card at {best}: check its cable and switch port"
     if lanes is None:
         return f"{subject} runs at {rate_gbps:g} Gb/s, its maximum is {max_rate_gbps or 0:g} Gb/s"
     return f"{subject} runs at {rate_gbps:g} Gb/s on {lanes} of {max_lanes} lanes: a split cable, or a bad one"
@@ -65,6 +71,17 @@ def _pcie_degraded(
     return f"{subject} has a PCIe link of {now}, the card can do {best}: check slot and riser"
 
 
+def _gpu_index(subject: str, nvidia_smi: Optional[int] = None) -> str:
+    if nvidia_smi is None:
+        return f"{subject} is not bound to the NVIDIA driver, so the indices from here on are not those of nvidia-smi"
+    return f"{subject} is GPU {nvidia_smi} of nvidia-smi, so the indices from here on are not those of nvidia-smi"
+
+
+def _link_errors(subject: str, counter: str, count: int, limit: float) -> str:
+    allowed = f"{limit:.0f} would be normal since boot" if limit else "it should be 0"
+    return f"{subject} has {counter} {count}, {allowed}: a bad cable, transceiver or switch port, or congestion"
+
+
 def _netdev_claimed_twice(subject: str, ports: Sequence[str]) -> str:
     return f"{', '.join(ports)} all claim netdev {subject}: sysfs contradicts itself"
 
@@ -76,6 +93,8 @@ def _acs_redirects(subject: str, bridges: Sequence[str]) -> str:
 
 _TEXTS: Dict[str, Callable[..., str]] = {
     ACS_REDIRECTS: _acs_redirects,
+    GPU_INDEX: _gpu_index,
+    LINK_ERRORS: _link_errors,
     NETDEV_CLAIMED_TWICE: _netdev_claimed_twice,
     NO_RDMA_DEVICE: (
         "{subject} ({driver}) has no RDMA device: {module} is not loaded, or it is in another RDMA network namespace"

@@ -269,6 +269,49 @@ def test_an_hca_without_a_place_in_pcie_is_unknown(root_of, tmp_path: Path) -> N
     assert reasons(facts, "mlx5_0")[0] == "pci_unknown"
 
 
+def test_a_bmc_with_the_vendor_of_a_gpu_is_no_gpu(facts_of, root_of, tmp_path: Path) -> None:
+    facts = facts_of("case-mi300x")
+    assert [gpu["index"] for gpu in facts["gpus"]] == list(range(8))
+    assert {gpu["model"] for gpu in facts["gpus"]} == {"AMD Instinct MI300X"}
+    assert nearest(facts) == [[f"bnxt_re{gpu}"] for gpu in range(8)]
+    # A card of AMD with a VGA output computes, whether its driver is loaded or not.
+    root = tmp_path / "node"
+    shutil.copytree(root_of("case-mi300x"), root, symlinks=True)
+    path = root / "sys/bus/pci/devices" / facts["gpus"][0]["pci"]["address"]
+    (path / "class").write_text("0x030000\n")
+    assert len(gather.gather(str(root))["gpus"]) == 8
+    (path / "driver").unlink()
+    assert len(gather.gather(str(root))["gpus"]) == 8
+
+
+@pytest.mark.parametrize(("bound", "codes_found"), [("nvidia", []), ("vfio-pci", ["gpu_index"])])
+def test_indices_that_are_not_those_of_nvidia_smi_are_told(
+    facts_of, root_of, tmp_path: Path, bound: str, codes_found: list[str]
+) -> None:
+    root = tmp_path / "node"
+    shutil.copytree(root_of("case-h100-roce"), root, symlinks=True)
+    driver = root / "sys/bus/pci/devices" / facts_of("case-h100-roce")["gpus"][2]["pci"]["address"] / "driver"
+    driver.unlink()
+    driver.symlink_to(f"../../../bus/pci/drivers/{bound}")
+    facts = gather.gather(str(root))
+    assert codes(facts) == codes_found
+    assert [warning["subject"] for warning in facts["warnings"]] == ["GPU 2"] * len(codes_found)
+    assert len(facts["gpus"]) == 8
+
+
+def test_an_infiniband_port_below_its_equal_is_told(root_of, tmp_path: Path) -> None:
+    root = tmp_path / "node"
+    shutil.copytree(root_of("case-b200"), root, symlinks=True)
+    port_of = root / "sys/class/infiniband/mlx5_8/ports/1"
+    (port_of / "rate").write_text("200 Gb/sec (4X HDR)\n")
+    (port_of / "counters/local_link_integrity_errors").write_text("3\n")
+    facts = gather.gather(str(root))
+    told = {warning["code"]: warning for warning in facts["warnings"] if warning["subject"] == "mlx5_8/1"}
+    assert set(told) == {"rate_below_maximum", "link_errors"}
+    assert told["rate_below_maximum"]["fields"] == {"rate_gbps": 200.0, "max_rate_gbps": 400.0, "twin": "mlx5_4/1"}
+    assert told["link_errors"]["fields"] == {"counter": "local_link_integrity_errors", "count": 3, "limit": 0.0}
+
+
 def test_node_without_rdma_has_empty_facts(facts_of) -> None:
     facts = facts_of("case-nothing")
     assert (facts["hcas"], facts["usable"], facts["excluded"], facts["affinity"]) == ([], [], [], [])

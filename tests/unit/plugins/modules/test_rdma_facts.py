@@ -56,6 +56,15 @@ def test_sys_that_leads_out_of_root_is_named(run: Run, tmp_path: Path) -> None:
     assert f"leads to '{tmp_path}/elsewhere/sys', outside of that directory" in result["msg"]
 
 
+def test_any_class_may_count_as_gpu(run: Run, tmp_path: Path) -> None:
+    directory = tmp_path / "sys/bus/pci/devices/0000:01:00.0"
+    directory.mkdir(parents=True)
+    for name, value in {"vendor": "0x1da3", "device": "0x1020", "class": "0x0b4000"}.items():
+        (directory / name).write_text(value + "\n")
+    facts = run(root=str(tmp_path), gpu_vendors=["1da3"], gpu_classes=["0b40"])["ansible_facts"]["rdma"]
+    assert [gpu["pci"]["class_id"] for gpu in facts["gpus"]] == ["0b4000"]
+
+
 def test_vendor_ids_may_be_written_as_lspci_or_sysfs_write_them(run: Run, tmp_path: Path) -> None:
     directory = tmp_path / "sys/bus/pci/devices/0000:01:00.0"
     directory.mkdir(parents=True)
