@@ -254,11 +254,7 @@ def test_no_variable_is_refused_that_a_playbook_or_role_reads() -> None:
 
 @pytest.mark.parametrize("role", ROLES, ids=NAMES)
 def test_the_readme_of_a_role_has_every_variable_and_no_other(role: Path) -> None:
-    readme = role / "README.md"
-    if not readme.exists():
-        assert role.name == "rdma_discover", "the other roles have one"
-        return
-    _before, _marker, rest = readme.read_text("utf-8").partition("<!-- BEGIN_ANSIBLE_DOCS -->")
+    _before, _marker, rest = (role / "README.md").read_text("utf-8").partition("<!-- BEGIN_ANSIBLE_DOCS -->")
     block, end, _after = rest.partition("<!-- END_ANSIBLE_DOCS -->")
     assert end, "the markers are missing"
     assert set(re.findall(rf"\b{role.name}_[a-z_]+", block)) == {name for name in _specs(role) if name != "rdma_group"}
