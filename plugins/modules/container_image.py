@@ -89,22 +89,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module impo
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "name": {"type": "str"},
-            "archive": {"type": "path"},
-            "ids": {"type": "dict"},
-            "runtime": {"type": "str", "choices": ["auto", "containerd", "k3s", "rke2", "crio"], "default": "auto"},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        },
-        required_if=[("state", "present", ("name", "ids"))],
-        supports_check_mode=True,
-    )
-    params, check, files = module.params, module.check_mode, Files()
-    if params["state"] == "absent":
-        answer(module, lambda: images.absent(files, params["runtime"], check))
-    request = images.Request(params["name"], params["ids"], params["archive"] or "", check)
-    answer(module, lambda: images.present(request, files, images.layout_of(files, params["runtime"])))
+    module = AnsibleModule(argument_spec=images.ARGUMENTS, required_if=images.REQUIRED_IF, supports_check_mode=True)
+    params, check = module.params, module.check_mode
+    answer(module, lambda: images.converge(images.request(params, check), Files()))
 
 
 if __name__ == "__main__":

@@ -23,12 +23,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, as_result
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import (
-    Layout,
-    configured,
-    daemon,
-    detect,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured, daemon, detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES, of
 
 CONCERN = "images"
 # As Go calls them.
@@ -38,37 +35,68 @@ _DEADLINE = 10.0
 _INTERVAL = 0.2
 
 
+ARGUMENTS: Dict[str, Dict[str, Any]] = {
+    "name": {"type": "str"},
+    "archive": {"type": "path"},
+    "ids": {"type": "dict"},
+    "runtime": {"type": "str", "choices": CHOICES, "default": "auto"},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+}
+REQUIRED_IF = [("state", "present", ("name", "ids"))]
+
+
 @dataclass(frozen=True)
-class Request:
-    """``identities`` are IDs by architecture; without ``archive``, a path on the node, nothing is imported."""
+class ImageRequest:
+    """``identities`` are IDs by architecture; without ``archive``, a path on the node, nothing is imported.
+
+    Without ``name``, images that earlier calls imported are to be removed.
+    """
 
     name: str
     identities: Mapping[str, str]
     archive: str = ""
+    runtime: str = "auto"
     check: bool = False
 
 
+def request(params: Mapping[str, Any], check: bool) -> ImageRequest:
+    """The request of a module's parameters; ``check`` for check mode."""
+    if params["state"] == "absent":
+        return ImageRequest("", {}, runtime=params["runtime"], check=check)
+    archive = params.get("archive") or ""
+    return ImageRequest(params["name"], params["ids"], archive, params["runtime"], check)
+
+
+def converge(wanted: ImageRequest, files: Files, execute: Runner = run) -> Dict[str, Any]:
+    """Bring the node to what is requested, or in check mode say what that would take; returns the module's result.
+
+    :raises HostError: it cannot be done.
+    """
+    return _present(wanted, files, execute) if wanted.name else _absent(wanted, files)
+
+
 def layout_of(files: Files, runtime: str) -> Layout:
-    """The runtime as it runs. Raises HostError."""
+    """The runtime as it runs.
+
+    :raises HostError: there is none, or more than one.
+    """
     layout = detect(files, runtime)
     return configured(layout, daemon(files, layout))
 
 
-def present(request: Request, files: Files, layout: Layout, execute: Runner = run) -> Dict[str, Any]:
-    """Have the runtime know this very image under this name, or say that it does not.
-
-    :raises HostError: the archive is not for this node, or the runtime does not take it.
-    """
+def _present(request: ImageRequest, files: Files, execute: Runner) -> Dict[str, Any]:
+    layout = layout_of(files, request.runtime)
     wanted = _wanted(request)
     known = cri.image(layout.socket, request.name)
     before = known.identity if known else None
-    facts = {"id": wanted, "runtime": layout.flavour}
+    facts = {"id": wanted, "runtime": layout.runtime}
     if before == wanted:
         return {**as_result([], []), **facts}
-    if not layout.ctr:
+    runtime = of(layout)
+    if runtime.other_import:
         raise HostError(
-            f"name: {request.name} is {'another image' if known else 'missing'} on this node, and CRI-O imports no"
-            " archives: load it with 'podman load' into the storage that CRI-O uses, or give a registry that has it"
+            f"name: {request.name} is {'a different image' if known else 'missing'} on this node, and {runtime.title}"
+            f" cannot import archives: {runtime.other_import}, or use a registry that has it"
         )
     if request.archive and not request.check:
         ledger = Ledger(files, CONCERN)
@@ -76,18 +104,18 @@ def present(request: Request, files: Files, layout: Layout, execute: Runner = ru
             if cri.image(layout.socket, wanted) is None:
                 ledger.notes[request.name] = wanted
                 ledger.save()
-            arguments = ["-a", layout.socket, "-n", "k8s.io", "images", "import", request.archive]
-            must(execute([*layout.ctr, *arguments], timeout=600), f"{request.name} cannot be imported")
+            command = runtime.import_command(layout, request.archive)
+            must(execute(command, timeout=600), f"{request.name} cannot be imported")
             _await(layout.socket, request.name, wanted)
     return {**as_result([Change("image", request.name, before, wanted)], []), **facts}
 
 
-def _wanted(request: Request) -> str:
+def _wanted(request: ImageRequest) -> str:
     machine = platform.machine()
     architecture = _ARCHITECTURES.get(machine, machine)
     if architecture not in request.identities:
         listed = " and ".join(sorted(request.identities)) or "no architecture"
-        raise HostError(f"archive: {request.name} is for {listed} there, and this node is {architecture}")
+        raise HostError(f"archive: {request.name} is there for {listed}, but this node is {architecture}")
     return request.identities[architecture]
 
 
@@ -103,15 +131,12 @@ def _await(socket: str, name: str, wanted: str) -> None:
         time.sleep(_INTERVAL)
 
 
-def absent(files: Files, runtime: str, check: bool) -> Dict[str, Any]:
-    """Remove what ``present`` brought and nobody has named or replaced since.
-
-    :raises HostError: the runtime does not answer.
-    """
+def _absent(request: ImageRequest, files: Files) -> Dict[str, Any]:
+    """Remove what earlier calls imported and nobody has renamed or replaced since."""
     ledger = Ledger(files, CONCERN)
     if not ledger.notes:
         return {**as_result([], []), "warnings": []}
-    socket = layout_of(files, runtime).socket
+    socket = layout_of(files, request.runtime).socket
     changes: List[Change] = []
     warnings: List[str] = []
     for name, identity in sorted(ledger.notes.items()):
@@ -120,10 +145,10 @@ def absent(files: Files, runtime: str, check: bool) -> Dict[str, Any]:
             continue
         if known.names != (name,):
             also = ", ".join(other for other in known.names if other != name)
-            warnings.append(f"{name} has other names by now ({also}), so it is left as it is")
+            warnings.append(f"{name} has been given other names ({also}), so it is not removed")
             continue
         changes.append(Change("image", name, identity, None))
-    if not check:
+    if not request.check:
         with ledger.locked():
             for change in changes:
                 cri.remove_image(socket, change.name)

@@ -19,7 +19,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import nri_socket, pods, records, seen
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout, daemon, detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import daemon, detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import (
     RuntimeOutcome,
     RuntimeRequest,
@@ -69,7 +71,7 @@ def _settled(request: RuntimeRequest, files: Files, layout: Layout, ledger: Ledg
 
 def _clean(layout: Layout, config_version: Optional[int]) -> bool:
     """Whether no failed attach has left anything behind, as far as can be told at once."""
-    if layout.flavour == "crio":
+    if not of(layout).leaves_records:
         return True
     try:
         return not records.now(layout.socket, config_version or 0)

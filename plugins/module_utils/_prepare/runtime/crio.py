@@ -17,13 +17,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
+    ContainerRuntime,
+    Installation,
+    Layout,
     Parts,
-    Plan,
-    unit_dropin,
+    RuntimePlan,
     unit_limit,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import NRI, Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import (
     DROPIN,
@@ -45,11 +46,35 @@ _ULIMITS: Path = ("crio", "runtime", "default_ulimits")
 _HEAD = "# Written by the Ansible collection zerocopy.rdma; changes here are undone by its next run.\n"
 
 
-def make(files: Files, layout: Layout, parts: Parts, own: Own, binary: str, run: Runner) -> Plan:
-    """Plan for all ``parts``.
+class Crio(ContainerRuntime):
+    name = process = "crio"
+    title = "CRI-O"
+    units = ("crio.service",)
+    traces = ("/etc/crio", "/usr/bin/crio")
+    other_import = "load it with 'podman load' into the storage that CRI-O uses"
 
-    :raises HostError: a file is broken, or one that CRI-O reads after ours says something else.
-    """
+    def layout(self, unit: str) -> Layout:
+        return Layout(
+            self.name,
+            unit,
+            main="/etc/crio/crio.conf",
+            dropins="/etc/crio/crio.conf.d",
+            specs="/etc/crio",
+            socket="/var/run/crio/crio.sock",
+            binaries=("/usr/bin/crio", "/usr/local/bin/crio"),
+            ctr=(),
+        )
+
+    def plan(self, installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
+        """Drop-ins in CRI-O's own directory, where a later file overrides an earlier one key by key.
+
+        :raises HostError: a file is broken, or one that CRI-O reads after ours says something else.
+        """
+        return _plan(installed, parts, own)
+
+
+def _plan(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
+    files, layout, binary, run = installed.files, installed.layout, installed.binary, installed.run
     dropins = _dropins(files, layout, own)
     paths = [layout.main, *dropins]
     if files.live:
@@ -77,10 +102,10 @@ def make(files: Files, layout: Layout, parts: Parts, own: Own, binary: str, run:
     after = before
     for keys in wanted.values():
         after = chain.with_keys(after, dict(keys))
-    plan = Plan(before=_effective(before), effective=_effective(after))
+    plan = RuntimePlan(before=_effective(before), effective=_effective(after))
     plan.wanted = [File(path, text) for path, text in texts.items()]
     if "memlock" in parts:
-        plan.wanted.append(File(unit_dropin(layout), unit_limit(int(parts["memlock"]["limit"]))))
+        plan.wanted.append(unit_limit(layout, int(parts["memlock"]["limit"])))
     refuse_foreign(files, plan.wanted, own)
     plan.files = [*paths, *(file.path for file in plan.wanted)]
     plan.globs = [f"{layout.dropins}/*"]

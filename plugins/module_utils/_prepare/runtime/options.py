@@ -12,10 +12,11 @@ from typing import Any, Dict
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeRequest
 
 ARGUMENTS: Dict[str, Dict[str, Any]] = {
-    "runtime": {"type": "str", "choices": ["auto", "containerd", "k3s", "rke2", "crio"], "default": "auto"},
+    "runtime": {"type": "str", "choices": CHOICES, "default": "auto"},
     "request_timeout": {"type": "str", "default": "30s"},
     "registration_timeout": {"type": "str", "default": "30s"},
     "cdi": {"type": "bool", "default": True},

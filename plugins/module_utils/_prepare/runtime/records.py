@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import nanoseconds
 

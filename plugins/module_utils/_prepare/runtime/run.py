@@ -17,17 +17,19 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, Texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import (
-    containerd,
-    crio,
     nri_socket,
     records,
     redact,
     seen,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.ask import Asker
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import Plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout, configured
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
+    Installation,
+    Layout,
+    RuntimePlan,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN, SPEC, recorded
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import (
     RuntimeOutcome,
     RuntimeRequest,
@@ -101,25 +103,21 @@ class Run:
                     return path
             except OSError:
                 pass
+        runtime = of(self._layout)
         found = [path for path in self._layout.binaries if os.path.exists(path)]
-        path = found[0] if found else shutil.which(self._layout.process) or ""
+        path = found[0] if found else shutil.which(runtime.process) or ""
         if not path:
-            raise HostError(f"runtime: {self._layout.process} is not installed (looked for {self._layout.binaries[0]})")
+            raise HostError(f"runtime: {runtime.process} is not installed (looked for {self._layout.binaries[0]})")
         return path
 
-    def _plan(self) -> Plan:
-        if self._layout.flavour == "crio":
-            return crio.make(
-                self._files, self._layout, self._parts, recorded(self._ledger), self._binary, self._execute
-            )
-        asker = Asker(self._binary, self._execute) if self._files.live else None
-        own = recorded(self._ledger)
-        return containerd.make(self._files, self._layout, self._parts, own, asker, self._execute)
+    def _plan(self) -> RuntimePlan:
+        installed = Installation(self._files, self._layout, self._binary, self._execute)
+        return of(self._layout).plan(installed, self._parts, recorded(self._ledger))
 
-    def _facts(self, plan: Plan, part: str) -> Dict[str, Any]:
+    def _facts(self, plan: RuntimePlan, part: str) -> Dict[str, Any]:
         effective = plan.effective
         facts: Dict[str, Any] = {
-            "runtime": self._layout.flavour,
+            "runtime": self._layout.runtime,
             "unit": self._layout.unit,
             "config_version": effective.version or None,
         }
@@ -135,7 +133,7 @@ class Run:
             facts["handlers"] = plan.handlers
         return facts
 
-    def _restart_needed(self, plan: Plan, changes: List[FileChange]) -> bool:
+    def _restart_needed(self, plan: RuntimePlan, changes: List[FileChange]) -> bool:
         state = self._service.state()
         if not state.wanted:
             return False
@@ -152,7 +150,7 @@ class Run:
             return True
         return "seen" not in self._ledger.notes and self._newest(plan) > self._daemon.started
 
-    def _newest(self, plan: Plan) -> float:
+    def _newest(self, plan: RuntimePlan) -> float:
         times = [0.0]
         for path in plan.files:
             try:
@@ -161,12 +159,12 @@ class Run:
                 continue
         return max(times)
 
-    def _leaks(self, plan: Plan, outcome: RuntimeOutcome, restart: bool) -> List[records.Leak]:
+    def _leaks(self, plan: RuntimePlan, outcome: RuntimeOutcome, restart: bool) -> List[records.Leak]:
         """What would keep the runtime from starting, now or at the next boot.
 
         :raises HostError: it is to be restarted, and would not start.
         """
-        if self._layout.flavour == "crio":
+        if not of(self._layout).leaves_records:
             return []
         try:
             leaks = records.find(self._layout, plan.before)
@@ -184,7 +182,7 @@ class Run:
             raise HostError(f"{self._layout.unit} is not restarted: {records.danger(leaks)}")
         return leaks
 
-    def _recover_stopped(self, plan: Plan, outcome: RuntimeOutcome) -> None:
+    def _recover_stopped(self, plan: RuntimePlan, outcome: RuntimeOutcome) -> None:
         if not self._request.recover:
             raise HostError(
                 f"{self._layout.unit} cannot start: sandbox records that failed NRI attaches left behind share a name"
@@ -209,7 +207,7 @@ class Run:
         self._ledger.apply(sorted(changes, key=_order))
         self._ledger.save()
 
-    def _restart(self, plan: Plan, outcome: RuntimeOutcome) -> None:
+    def _restart(self, plan: RuntimePlan, outcome: RuntimeOutcome) -> None:
         # The socket of the configuration that runs now; the new one may have another.
         before = nri_socket.connected(self._files, plan.before.nri_socket)
         try:
@@ -229,7 +227,7 @@ class Run:
                 f" not come back within {self._request.await_plugins:g} s; pods get no devices from them until they do"
             )
 
-    def _roll_back(self, plan: Plan) -> str:
+    def _roll_back(self, plan: RuntimePlan) -> str:
         pending: Optional[Dict[str, Any]] = self._ledger.notes.get("pending")
         if pending is None:
             return "No file was changed, so there is nothing to put back"
@@ -250,7 +248,7 @@ class Run:
         self._ledger.save()
         return f"The files from before were put back and {self._layout.unit} runs with them again"
 
-    def _remember(self, plan: Plan) -> None:
+    def _remember(self, plan: RuntimePlan) -> None:
         notes = self._ledger.notes
         if "pending" not in notes and self._parts:
             nri = plan.effective.nri_enabled and "nri" in self._parts

@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import imag
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runtime"
 ANSWERS = {
@@ -27,6 +27,7 @@ ANSWERS = {
 NAME = "registry.k8s.io/networking/dranet:v1.4.0"
 ID = "sha256:4c4d0e66d3a4aa06b97b7a84b9247dece5457b3bbb49c6e41a12a65f0244c1ec"
 OTHER = "sha256:" + "0" * 64
+ABSENT, ABSENT_CHECKED = images.ImageRequest("", {}), images.ImageRequest("", {}, check=True)
 LEDGER = "var/lib/zerocopy-rdma/images/ledger.json"
 
 
@@ -48,53 +49,53 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: Callable[..., 
     (tmp_path / "root/var/lib").mkdir(parents=True)
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
 
-    def make(*answers: str, **own: Any) -> Tuple[Files, Layout]:
-        layout = Layout("containerd", "containerd.service", "", "", "", served(*map(ANSWERS.get, answers)), (), **own)
+    def make(*answers: str, runtime: str = "containerd") -> Tuple[Files, Layout]:
+        layout = Layout(runtime, f"{runtime}.service", "", "", "", served(*map(ANSWERS.get, answers)), ())
         monkeypatch.setattr(images, "layout_of", lambda files, runtime: layout)
         return Files(str(tmp_path / "root")), layout
 
     return make
 
 
-def request(**own: Any) -> images.Request:
+def request(**own: Any) -> images.ImageRequest:
     options: Dict[str, Any] = {"name": NAME, "identities": {"amd64": ID}, "archive": "/tmp/image.tar", **own}
-    return images.Request(**options)
+    return images.ImageRequest(**options)
 
 
 def test_imported_once_and_taken_away(node: Callable[..., Tuple[Files, Layout]], tmp_path: Path) -> None:
     change = {"kind": "image", "name": NAME, "before": None, "after": ID}
     tools = Tools()
     for predicting in ({"archive": ""}, {"check": True}):
-        predicted = images.present(request(**predicting), *node("missing"), tools)
+        predicted = images.converge(request(**predicting), node("missing")[0], tools)
         assert (predicted["changed"], predicted["changes"], tools.ran) == (True, [change], [])
 
     files, layout = node("missing", "missing", "missing", "known")
-    done = images.present(request(), files, layout, tools)
+    done = images.converge(request(), files, tools)
     assert done == predicted
     assert tools.ran == [["ctr", "-a", layout.socket, "-n", "k8s.io", "images", "import", "/tmp/image.tar"]]
-    again = images.present(request(), *node("known"), tools)
+    again = images.converge(request(), node("known")[0], tools)
     assert (again["changed"], again["id"], len(tools.ran)) == (False, ID, 1)
 
     files, layout = node("known")
-    predicted = images.absent(files, "auto", True)
+    predicted = images.converge(ABSENT_CHECKED, files)
     assert predicted["changes"] == [{"kind": "image", "name": NAME, "before": ID, "after": None}]
     files, layout = node("known", "removed")
-    assert images.absent(files, "auto", False) == predicted
+    assert images.converge(ABSENT, files) == predicted
     assert not (tmp_path / "root" / LEDGER).exists()
-    assert images.absent(files, "auto", False)["changed"] is False
+    assert images.converge(ABSENT, files)["changed"] is False
 
 
 def test_an_image_of_somebody_else_stays(node: Callable[..., Tuple[Files, Layout]], tmp_path: Path) -> None:
     # It was there under another name.
-    images.present(request(), *node("missing", "known", "known"), Tools())
+    images.converge(request(), node("missing", "known", "known")[0], Tools())
     assert not (tmp_path / "root" / LEDGER).exists()
     # It got another name since.
-    images.present(request(), *node("missing", "missing", "known"), Tools())
+    images.converge(request(), node("missing", "missing", "known")[0], Tools())
     files, _layout = node("renamed")
-    left = images.absent(files, "auto", False)
+    left = images.converge(ABSENT, files)
     assert (left["changed"], left["warnings"]) == (
         False,
-        [f"{NAME} has other names by now (localhost/mine:1), so it is left as it is"],
+        [f"{NAME} has been given other names (localhost/mine:1), so it is not removed"],
     )
     # It was replaced or removed since.
     for answer, identity in (("known", OTHER), ("missing", ID)):
@@ -102,16 +103,26 @@ def test_an_image_of_somebody_else_stays(node: Callable[..., Tuple[Files, Layout
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"format": 1, "files": {}, "directories": [], "notes": {NAME: identity}}))
         files, _layout = node(answer)
-        assert images.absent(files, "auto", False)["changed"] is False
+        assert images.converge(ABSENT, files)["changed"] is False
         assert not path.exists()
 
 
 @pytest.mark.parametrize(
     ("answers", "own", "layout", "said"),
     [
-        ((), {"identities": {"arm64": ID, "s390x": ID}}, {}, "for arm64 and s390x there, and this node is amd64"),
-        (("missing",), {}, {"ctr": ()}, f"name: {NAME} is missing on this node, and CRI-O imports no archives"),
-        (("known",), {"identities": {"amd64": OTHER}}, {"ctr": ()}, f"name: {NAME} is another image on this node"),
+        ((), {"identities": {"arm64": ID, "s390x": ID}}, {}, "there for arm64 and s390x, but this node is amd64"),
+        (
+            ("missing",),
+            {},
+            {"runtime": "crio"},
+            f"{NAME} is missing on this node, and CRI-O cannot",
+        ),
+        (
+            ("known",),
+            {"identities": {"amd64": OTHER}},
+            {"runtime": "crio"},
+            f"{NAME} is a different image on this",
+        ),
         (("missing", "missing"), {}, {}, f"{NAME} cannot be imported: ctr: unexpected EOF"),
     ],
 )
@@ -119,7 +130,7 @@ def test_what_cannot_be(
     node: Callable[..., Tuple[Files, Layout]], answers: Any, own: Any, layout: Any, said: str
 ) -> None:
     with pytest.raises(HostError) as refused:
-        images.present(request(**own), *node(*answers, **layout), Tools("ctr: unexpected EOF"))
+        images.converge(request(**own), node(*answers, **layout)[0], Tools("ctr: unexpected EOF"))
     assert said in str(refused.value)
 
 
@@ -129,4 +140,4 @@ def test_what_the_runtime_makes_of_an_archive_is_looked_at(
     monkeypatch.setattr(images, "_DEADLINE", 0.0)
     for answer, said in (("known", f"the runtime has {ID} under this name"), ("missing", "the runtime does not know")):
         with pytest.raises(HostError, match=said):
-            images.present(request(identities={"amd64": OTHER}), *node("missing", "missing", answer), Tools())
+            images.converge(request(identities={"amd64": OTHER}), node("missing", "missing", answer)[0], Tools())

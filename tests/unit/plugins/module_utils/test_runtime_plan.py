@@ -14,9 +14,9 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import containerd, flavour, oci_spec
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.ask import Asker
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import Plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import detect, oci_spec
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Installation, RuntimePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import UNLIMITED
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.runtimes import SPEC, Containerd
 
@@ -55,7 +55,7 @@ FILES: Dict[str, Dict[str, str]] = {
     },
 }
 
-Make = Callable[..., Plan]
+Make = Callable[..., RuntimePlan]
 
 
 class Node:
@@ -70,14 +70,18 @@ class Node:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode())
         self.files = Files(str(root))
-        self.layout = flavour.detect(self.files, "containerd")
+        self.layout = detect.detect(self.files, "containerd")
 
-    def make(self, parts: Dict[str, Any], written: List[str]) -> Plan:
+    def make(self, parts: Dict[str, Any], written: List[str]) -> RuntimePlan:
         own = {path: self.original.get(path[len("/etc/containerd/") :]) for path in written}
-        asker = Asker("containerd", self.containerd)
-        return containerd.make(self.files, self.layout, parts, own, asker, self.containerd)
+        files = Files(str(self.root))
+        files.live = True
+        # Paths are still below the root.
+        files.full = self.files.full  # type: ignore[method-assign]
+        installed = Installation(files, self.layout, "containerd", self.containerd)
+        return RUNTIMES["containerd"].plan(installed, parts, own)
 
-    def install(self, plan: Plan) -> List[str]:
+    def install(self, plan: RuntimePlan) -> List[str]:
         for file in plan.wanted:
             assert file.content is not None
             self.files.write(file.path, Stored(file.content.encode(), 0o644, 0, 0))

@@ -13,12 +13,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri, nri_socket
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import service as runtime_service
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.flavour import (
-    Layout,
-    configured,
-    daemon,
-    detect,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured, daemon, detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
 

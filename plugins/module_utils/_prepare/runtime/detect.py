@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Which container runtime a node has, and where it keeps what."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import List, Optional, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES, of
+
+_UNIT_DIRECTORIES = (
+    "/etc/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+)
+_CGROUPS = ("/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice")
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """A running runtime: ``identity`` is different after every start, ``started`` is seconds since the epoch."""
+
+    pid: int
+    identity: str
+    started: float
+    arguments: Tuple[str, ...]
+
+
+def _unit_installed(files: Files, unit: str) -> bool:
+    return any(files.exists(posixpath.join(directory, unit)) for directory in _UNIT_DIRECTORIES)
+
+
+def _pids(files: Files, unit: str) -> List[int]:
+    for parent in _CGROUPS:
+        text = files.text(f"{parent}/{unit}/cgroup.procs") if files.exists(f"{parent}/{unit}/cgroup.procs") else None
+        if text:
+            return [int(word) for word in text.split()]
+    return []
+
+
+def _runs(files: Files, name: str) -> bool:
+    return any(_pids(files, unit) for unit in RUNTIMES[name].units)
+
+
+def _installed(files: Files) -> List[str]:
+    found = []
+    for name, runtime in RUNTIMES.items():
+        units = any(_unit_installed(files, unit) for unit in runtime.units)
+        if units or any(files.exists(trace) for trace in runtime.traces):
+            found.append(name)
+    return found
+
+
+def detect(files: Files, requested: str, option: str = "runtime") -> Layout:
+    """The runtime to configure.
+
+    A running one wins over one that is only installed; on a recorded node what is installed decides.
+
+    :raises HostError: there is none, or several and ``requested`` is ``auto``.
+    """
+    if requested == "auto":
+        running = [name for name in RUNTIMES if files.live and _runs(files, name)]
+        found = running or _installed(files)
+        if not running:
+            brought = {name for other in found for name in RUNTIMES[other].brings}
+            found = [name for name in found if name not in brought]
+        if not found:
+            titles = ", ".join(runtime.title for runtime in RUNTIMES.values())
+            raise HostError(
+                f"{option}: no container runtime found ({titles}): install it first, name it with {option}, or leave"
+                " this node out with rdma_runtime_flavour: none"
+            )
+        if len(found) > 1:
+            raise HostError(
+                f"{option}: this node has {' and '.join(found)}: say with {option} (role: rdma_runtime_flavour) which"
+                " one runs the pods"
+            )
+        requested = found[0]
+    runtime = RUNTIMES[requested]
+    running_units = [unit for unit in runtime.units if files.live and _pids(files, unit)]
+    installed = [unit for unit in runtime.units if _unit_installed(files, unit)]
+    return runtime.layout((running_units or installed or runtime.units)[0])
+
+
+def configured(layout: Layout, daemon: Optional[Daemon]) -> Layout:
+    """The layout as the running daemon's own command line changes it."""
+    return of(layout).configured(layout, daemon.arguments) if daemon else layout
+
+
+def daemon(files: Files, layout: Layout) -> Optional[Daemon]:
+    """The running runtime of the unit, found through its control group; ``None`` when there is none."""
+    for pid in _pids(files, layout.unit):
+        try:
+            if (files.text(f"/proc/{pid}/comm") or "").strip() != of(layout).process:
+                continue
+            stat = (files.text(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
+            arguments = (files.text(f"/proc/{pid}/cmdline") or "").split("\0")
+            boot = (files.text("/proc/sys/kernel/random/boot_id") or "").strip()
+            btime = next(
+                int(line.split()[1])
+                for line in (files.text("/proc/stat") or "").splitlines()
+                if line.startswith("btime")
+            )
+        except (HostError, StopIteration):
+            continue
+        if len(stat) > 19:
+            ticks = int(stat[19])
+            return Daemon(pid, f"{boot}/{pid}/{ticks}", btime + ticks / 100, tuple(arguments))
+    return None
