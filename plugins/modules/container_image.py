@@ -6,15 +6,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: container_image
-short_description: Give the container runtime an image from an archive, for nodes without a registry
+short_description: Import a container image from an archive, for nodes without a registry
 version_added: 0.1.0
 description:
   - Imports an image from a tar archive on the controller into the image store that the kubelet uses, of containerd, k3s
-    and RKE2. CRI-O imports no archives. There the module only makes sure that the image was loaded in another way.
-  - The CRI is asked whether the runtime has the image under that name and with that content. Only a node that has not
-    gets the archive, and keeps no copy of it.
-  - The image is known by its tag then, not by a registry's digest, so pods have to name it without one.
-  - O(state=absent) removes the images that this module brought, under whatever names, unless they were replaced or got
+    and RKE2. CRI-O cannot import archives. There the module only verifies that the image was loaded in another way.
+  - The CRI is asked whether the runtime has the image under this name and with this content. The archive is sent only
+    to nodes that lack the image, and is deleted after the import.
+  - An imported image is known by its tag, not by a registry's digest, so pods must refer to it without a digest.
+  - O(state=absent) removes the images that this module imported, under any name, unless they were replaced or given
     other names since.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -24,58 +24,59 @@ extends_documentation_fragment:
 options:
   name:
     description:
-      - Name of the image with its tag, as pods have it. Needed with O(state=present).
-      - The archive has to hold an image of exactly this name. Further images in it are imported too, and stay.
+      - Name of the image with its tag, as pods refer to it. Required with O(state=present).
+      - The archive must contain an image with exactly this name. Other images in it are imported as well, and are not
+        removed by O(state=absent).
     type: str
   archive:
     description:
-      - Path of the archive on the controller, an OCI image layout or what C(docker save) writes, not compressed.
+      - Path of the archive on the controller, an uncompressed OCI image layout or the output of C(docker save).
     type: path
   ids:
     description:
-      - IDs of the image by architecture, which are the digests of its configurations. By default those in O(archive).
-      - Without O(archive) nothing is imported, and the result says whether the image is missing.
+      - IDs of the image by architecture (digests of the image configurations). Read from O(archive) by default.
+      - Without O(archive) nothing is imported, and the result reports whether the image is missing.
     type: dict
   runtime:
     description:
-      - Container runtime that runs the pods. V(auto) takes the one that runs or, if none does, the one that is
-        installed, and fails if there are several.
+      - Container runtime that runs the pods. V(auto) selects the one that is running or, if none is, the one that is
+        installed. It fails if there are several.
     type: str
     choices: [auto, containerd, k3s, rke2, crio]
     default: auto
   state:
-    description: V(absent) takes back what this module did.
+    description: V(absent) removes the images that this module imported.
     type: str
     choices: [present, absent]
     default: present
 """
 
 EXAMPLES = r"""
-- name: Put the driver's image on the node
+- name: Import the driver's image
   zerocopy.rdma.container_image:
     name: registry.k8s.io/networking/dranet:v1.4.0
     archive: "{{ inventory_dir }}/images/dranet-1.4.0.tar"
 
-- name: Take it away again
+- name: Remove the imported images
   zerocopy.rdma.container_image:
     state: absent
 """
 
 RETURN = r"""
 changes:
-  description: The images that were or, in check mode, would be imported or removed, with their IDs before and after.
+  description: Images that were imported or removed or, in check mode, would be, with their IDs before and after.
   returned: success
   type: list
   elements: dict
   sample:
     - {kind: image, name: "registry.k8s.io/networking/dranet:v1.4.0", before: null, after: "sha256:6f0e..."}
 id:
-  description: ID of the image for this node, the digest of its configuration.
+  description: ID of the image for this node (digest of the image configuration).
   returned: O(state=present)
   type: str
   sample: sha256:6f0e9d3c6f6d7b7e2b0f6e9d3c6f6d7b7e2b0f6e9d3c6f6d7b7e2b0f6e9d3c6f
 runtime:
-  description: The runtime that has it.
+  description: The runtime that has the image.
   returned: O(state=present)
   type: str
   sample: containerd

@@ -9,23 +9,28 @@ module: container_runtime
 short_description: Prepare the container runtime for RDMA (NRI, CDI, locked memory)
 version_added: 0.1.0
 description:
-  - Sets NRI (node resource interface) with its timeouts, CDI (container device interface) and NRI's default validator
-    in the configuration that is in effect, of containerd 1.7 and 2.x (configuration versions 2, 3 and 4), k3s, RKE2
-    and CRI-O. A plugin that takes longer than the timeout is cut off; its pod runs without a NIC and without an event.
-  - Only what is not in effect already is written. It goes into a drop-in file of this collection; containerd's main
-    file gets one line in C(imports) where it does not read the drop-in yet. containerd 1.7 takes a plugin's section
-    from one file only, so if a file has it, marked lines are added there. k3s and RKE2 use their drop-in directory or,
-    where there is none, their template, and what a user put into it stays.
-  - The new configuration is given to the real containerd before it is installed (C(containerd config dump)). It must
-    mean what the present one does plus these keys and nothing else; otherwise, and when the present one is broken,
-    nothing is changed and the runtime keeps running.
-  - The runtime is restarted only when what is in effect changes, or when an earlier run was stopped before its restart.
-    Containers keep running. After a restart the CRI must answer and a connection to the NRI socket be accepted, else
-    the files are put back, the runtime is restarted with them and the module fails with the reason.
-  - It looks for sandbox records that failed NRI attaches left behind (containerd issue 13609, solved in 2.2.6, 2.3.3
-    and 2.4.0). They would keep containerd from starting the next time, at a reboot for example, or come back as pods
-    without their NIC.
-  - O(state=absent) takes back what this module set, and restarts if that changes what is in effect.
+  - Enables NRI (node resource interface) with long enough timeouts, NRI's default validator and CDI (container device
+    interface), and raises the limit of locked memory. Supports containerd 1.7 and 2.x (configuration versions 2, 3 and
+    4), k3s, RKE2 and CRI-O. By default an NRI plugin has two seconds; if it takes longer, its pod runs without a NIC
+    and no event says so.
+  - Only settings that are not in effect yet are written, to a drop-in file of this collection. If containerd's main
+    file does not read the drop-in, one entry is added to its C(imports). containerd 1.7 takes a plugin's section from a
+    single file, so marked lines are added to that file if it exists. On k3s and RKE2 the drop-in directory is used or,
+    on releases without one, the template. Everything a user wrote is kept.
+  - The new configuration is checked with the installed containerd (C(containerd config dump)) before it is written. It
+    must mean the same as the present one apart from these settings. Otherwise, or if the present configuration is
+    broken, nothing is changed and the runtime keeps running.
+  - The runtime is restarted only if its effective configuration changes, or if an earlier run was interrupted before
+    the restart. Running containers are not affected. After the restart the CRI must answer and the NRI socket must
+    accept connections; otherwise the files are restored, the runtime is restarted again and the module fails with the
+    reason.
+  - The module looks for sandbox records left behind by failed NRI attaches (containerd issue 13609, fixed in 2.2.6,
+    2.3.3 and 2.4.0). They can prevent containerd from starting, for example after a reboot, or come back as pods
+    without a NIC.
+  - Only files in the module's ledger (C(/var/lib/zerocopy-rdma/runtime)) belong to it. A file that somebody else's
+    configuration refers to is not removed, and a file with one of the module's names that it did not write is not
+    replaced.
+  - Credentials are redacted in the C(diff).
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -34,79 +39,80 @@ extends_documentation_fragment:
 options:
   runtime:
     description:
-      - Container runtime that runs the pods. V(auto) takes the one that runs or, if none does, the one that is
-        installed, and fails if there are several.
+      - Container runtime that runs the pods. V(auto) selects the one that is running or, if none is, the one that is
+        installed. It fails if there are several.
     type: str
     choices: [auto, containerd, k3s, rke2, crio]
     default: auto
   request_timeout:
-    description: How long a plugin may take for one request, as a Go duration of at least one second.
+    description: Time an NRI plugin may take for one request, as a Go duration of at least one second.
     type: str
     default: 30s
   registration_timeout:
-    description: How long a plugin may take to register and synchronise, as a Go duration of at least one second.
+    description: Time an NRI plugin may take to register and synchronise, as a Go duration of at least one second.
     type: str
     default: 30s
   cdi:
     description:
-      - Whether to switch on CDI where it is off (containerd 1.7). V(false) leaves it as it is.
+      - Whether to enable CDI where it is disabled by default (containerd 1.7). V(false) leaves it unchanged.
     type: bool
     default: true
   validator:
     description:
-      - Whether to enable NRI's default validator, so that a pod that demands a plugin (annotation
-        C(required-plugins.noderesource.dev)) is not started without it.
-      - V(auto) enables it where containerd has one (2.2 and newer), V(true) fails where it has none, V(false) leaves it
-        as it is.
+      - Whether to enable NRI's default validator, which rejects a pod that requires a plugin (annotation
+        C(required-plugins.noderesource.dev)) if that plugin is missing.
+      - V(auto) enables it where containerd has it (2.2 and later), V(true) fails where it does not, V(false) leaves it
+        unchanged.
     type: str
     choices: [auto, "true", "false"]
     default: auto
   memlock:
     description:
-      - Limit of locked memory for containers, V(unlimited) or a number of bytes. RDMA needs memory that stays in place,
-        and with the usual limit of 8 MiB small tests pass while large buffers fail. C(limits.conf) does not reach
-        containers, and the capability C(IPC_LOCK) helps only those that run as root.
+      - Limit of locked memory for containers, V(unlimited) or a number of bytes. RDMA registers memory, which locks it;
+        with the usual limit of 8 MiB small tests pass and large buffers fail. C(limits.conf) does not apply to
+        containers, and the capability C(IPC_LOCK) helps only processes that run as root.
       - With containerd, every runtime handler gets a base runtime specification with this limit. The specification is
-        derived from the one the handler has or from the runtime's own (C(ctr oci spec)), and again when containerd
-        changes. A higher limit in a specification stays.
+        derived from the one the handler has or from the runtime's default (C(ctr oci spec)), and again after a
+        containerd upgrade. A higher limit in a specification is kept.
       - With CRI-O, the limit is added to C(default_ulimits).
-      - C(LimitMEMLOCK) of the runtime's systemd unit is raised as well. On k3s and RKE2 without a drop-in directory
-        (containerd 1.7) only that is possible, and a warning says so; it is enough unless a handler has a base
-        specification of its own.
-      - An empty string leaves the limit alone, and takes back one that an earlier call set.
+      - C(LimitMEMLOCK) of the runtime's systemd unit is raised as well. On k3s and RKE2 releases without a drop-in
+        directory (containerd 1.7) nothing else can be raised, and a warning says so. It is sufficient unless a handler
+        has a base specification of its own.
+      - An empty string leaves the limit unchanged, and reverts one that an earlier call set.
     type: str
     default: unlimited
   memlock_handlers:
-    description: Runtime handlers that O(memlock) is for. All of them by default.
+    description: Runtime handlers that O(memlock) applies to. All of them by default.
     type: list
     elements: str
     default: []
   restart:
     description:
-      - Whether to restart the runtime when that is needed. Otherwise RV(ignore:restart_pending) says so, and the next
-        call with V(true) does it.
+      - Whether to restart the runtime if necessary. With V(false), RV(restart_pending) reports that a restart is
+        needed, and the next call with V(true) restarts it.
     type: bool
     default: true
   recover_sandboxes:
     description:
-      - Whether to remove sandbox records that failed NRI attaches left behind, with the processes that some still have.
-        Otherwise the module warns of them, and fails instead of restarting the runtime. Pods are not touched.
-      - If such records already keep containerd from starting, it is started once without its CRI to remove them.
+      - Whether to remove sandbox records left behind by failed NRI attaches, and processes that still belong to them.
+        With V(false), the module warns about such records and fails instead of restarting the runtime. Pods are not
+        affected.
+      - If such records already prevent containerd from starting, it is started once without its CRI to remove them.
     type: bool
     default: false
   await_plugins:
-    description: Seconds to wait after a restart for the NRI plugins that were connected before it.
+    description: Seconds to wait after a restart for the NRI plugins that were connected before.
     type: int
     default: 30
   root:
     description:
-      - Directory below which the node's files are. With another value than V(/) only files are read and written, so the
-        configuration is not given to containerd, and built-in defaults are not known. A base specification is then
-        derived from that of containerd 1.7.24, and again by a later run on the node itself.
+      - Root directory of the node's files. If it is not V(/), files are read and written but nothing is run, so the
+        configuration is not checked with containerd and built-in defaults are unknown. Base specifications are derived
+        from that of containerd 1.7.24, and again by the next run on the node itself.
     type: path
     default: /
   state:
-    description: V(absent) takes back what this module did.
+    description: V(absent) reverts the changes made by this module.
     type: str
     choices: [present, absent]
     default: present
@@ -117,22 +123,22 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Switch on NRI and CDI, and let containers lock as much memory as they want
+- name: Enable NRI and CDI, and remove the limit of locked memory
   zerocopy.rdma.container_runtime:
 
-- name: Wait for a slow driver, and clear what failed attaches left behind
+- name: Allow more time for a slow driver, and remove what failed attaches left behind
   zerocopy.rdma.container_runtime:
     request_timeout: 1m30s
     recover_sandboxes: true
     await_plugins: 120
 
-- name: Allow 64 GiB in one handler and leave the restart to a later call
+- name: Allow 64 GiB in one handler, and leave the restart to a later call
   zerocopy.rdma.container_runtime:
     memlock: "68719476736"
     memlock_handlers: [nvidia]
     restart: false
 
-- name: Take it back
+- name: Revert the changes
   zerocopy.rdma.container_runtime:
     state: absent
 """
@@ -140,7 +146,7 @@ EXAMPLES = r"""
 RETURN = r"""
 changes:
   description:
-    - Everything that was or, in check mode, would be changed.
+    - Everything that was changed or, in check mode, would be changed.
     - O(ignore:kind) is V(file), V(service) or V(sandbox_record).
   returned: success
   type: list
@@ -154,19 +160,19 @@ runtime:
   type: str
   sample: containerd
 unit:
-  description: Its systemd unit.
+  description: Systemd unit of the runtime.
   returned: O(state=present)
   type: str
   sample: containerd.service
 config_version:
-  description: Version of its configuration; none for CRI-O.
+  description: Version of containerd's configuration; none for CRI-O.
   returned: O(state=present)
   type: int
   sample: 3
 nri:
   description:
-    - What is in effect with the changes, as C(enabled), C(socket), C(request_timeout), C(registration_timeout) and
-      C(validator).
+    - NRI settings in effect after the changes, as C(enabled), C(socket), C(request_timeout), C(registration_timeout)
+      and C(validator).
   returned: O(state=present)
   type: dict
   sample:
@@ -176,48 +182,46 @@ nri:
     registration_timeout: 30s
     validator: false
 handlers:
-  description: Runtime handlers whose base specification is raised.
+  description: Runtime handlers with a raised limit in their base specification.
   returned: O(state=present) and O(memlock) is not empty
   type: list
   elements: str
   sample: [runc]
 running_pods_keep_old_limit:
   description:
-    - How many running pods (CRI-O, containers) were started with a lower limit. They keep it until they are started
-      again.
+    - Number of running pods (CRI-O, containers) that were started with a lower limit, and keep it until restarted.
   returned: O(state=present), O(root=/) and O(memlock) is not empty
   type: int
   sample: 0
 restarted:
-  description: Whether the runtime was or would be restarted.
+  description: Whether the runtime was restarted or, in check mode, would be.
   returned: success
   type: bool
 restart_pending:
-  description: Whether a restart is needed and was left to a later call.
+  description: Whether a restart is needed and left to a later call.
   returned: success
   type: bool
 version:
-  description: Name and version of the runtime, as its CRI says after the restart.
+  description: Name and version of the runtime, reported by its CRI after the restart.
   returned: when restarted
   type: str
   sample: containerd 2.1.9
 sandbox_records:
-  description:
-    - Sandbox records that failed NRI attaches left behind, with their sandbox's name. They are still there.
+  description: Sandbox records left behind by failed NRI attaches, with the names of their sandboxes. They still exist.
   returned: when there are any and O(recover_sandboxes=false)
   type: list
   elements: str
   sample: [bad_lab_uid-bad_0 (0f38942f46b9)]
 sandbox_records_removed:
   description:
-    - Sandbox records that failed NRI attaches had left behind, with their sandbox's name. Those that kept the runtime
-      from starting cannot be asked for beforehand, so they are not in RV(changes).
+    - Sandbox records left behind by failed NRI attaches that were removed, with the names of their sandboxes. Records
+      that prevented the runtime from starting cannot be listed beforehand, so they are not in RV(changes).
   returned: when there were any and O(recover_sandboxes=true)
   type: list
   elements: str
   sample: [bad_lab_uid-bad_0 (0f38942f46b9)]
 plugins_missing:
-  description: How many NRI plugins that were connected before the restart are not connected again.
+  description: Number of NRI plugins that were connected before the restart and have not reconnected.
   returned: when restarted
   type: int
 """
