@@ -18,11 +18,11 @@ from typing import Container, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import PcieLink, PciFunction, Sriov
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.pci import is_address
 
 DEVICES = "sys/bus/pci/devices"
 
-_ADDRESS = re.compile(r"^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
-_ROOT = re.compile(r"^pci[0-9a-f]{4,}:[0-9a-f]{2}$")
+_ROOT = re.compile("pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _SPEED = re.compile(r"^([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*GT/s", re.ASCII)
 
 _CONFIG_HEADER_SIZE = 64
@@ -38,12 +38,12 @@ def components(real_path: str) -> List[str]:
     A class device below a PCI function (``.../0000:0c:00.0/infiniband/mlx5_0``) or below an auxiliary device of it
     yields the function's own address last.
     """
-    return [part for part in real_path.split("/") if _ADDRESS.match(part)]
+    return [part for part in real_path.split("/") if is_address(part)]
 
 
 def root_complex(real_path: str) -> Optional[str]:
     """First ``pciDDDD:BB`` component of a resolved sysfs path, as Kubernetes' ``pcieRoot`` attribute uses it."""
-    return next((part for part in real_path.split("/") if _ROOT.match(part)), None)
+    return next((part for part in real_path.split("/") if _ROOT.fullmatch(part)), None)
 
 
 def _identifier(tree: Tree, path: str, digits: int) -> str:
@@ -80,7 +80,7 @@ def classes(tree: Tree) -> Dict[str, str]:
     return {
         address: _identifier(tree, f"{DEVICES}/{address}/class", 6)
         for address in tree.names(DEVICES)
-        if _ADDRESS.match(address)
+        if is_address(address)
     }
 
 

@@ -19,8 +19,8 @@ from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, Optional, Se
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, playbook_values, prepare_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages, wrong
 
@@ -50,11 +50,11 @@ class _Checked:
     host: Host
     values: Dict[str, Any]
     problems: List[Problem]
-    planned: Dict[int, addresses.Interface] = field(default_factory=dict)
+    planned: Dict[int, Interface] = field(default_factory=dict)
 
 
 def _reserved(values: Mapping[str, Any]) -> Iterator[Problem]:
-    own: List[Tuple[str, addresses.Network]] = []
+    own: List[Tuple[str, Network]] = []
     try:
         networks = addresses.rail_networks(addresses.intent(values))
     except PlanError:
@@ -105,11 +105,11 @@ def _name_of(checked: _Checked, rail: int) -> str:
 
 def _duplicates(every: Sequence[_Checked]) -> Found:
     """Addresses that several hosts would get; for planned ones one problem per network, however many there are."""
-    owners: DefaultDict[Tuple[addresses.Network, int], List[Tuple[_Checked, int]]] = defaultdict(list)
+    owners: DefaultDict[Tuple[Network, int], List[Tuple[_Checked, int]]] = defaultdict(list)
     for checked in every:
         for rail, address in checked.planned.items():
             owners[address.network, int(address.ip)].append((checked, rail))
-    told: Dict[addresses.Network, Problem] = {}
+    told: Dict[Network, Problem] = {}
     for (network, _number), several in owners.items():
         names = [checked.host.name for checked, _rail in several]
         if len(several) < 2 or not any(checked.host.chosen for checked, _rail in several):
@@ -128,12 +128,12 @@ def _duplicates(every: Sequence[_Checked]) -> Found:
 
 def _overlaps(every: Sequence[_Checked]) -> Found:
     """Networks that overlap without being the same: then hosts disagree on who is a neighbour."""
-    users: DefaultDict[addresses.Network, List[Tuple[_Checked, int]]] = defaultdict(list)
+    users: DefaultDict[Network, List[Tuple[_Checked, int]]] = defaultdict(list)
     for checked in every:
         for rail, address in checked.planned.items():
             users[address.network].append((checked, rail))
-    around: List[addresses.Network] = []
-    folded: Dict[addresses.Network, str] = {}
+    around: List[Network] = []
+    folded: Dict[Network, str] = {}
     ordered = sorted(users, key=lambda one: (one.version, int(one.network_address), one.prefixlen))
     for inner in ordered:
         # Networks are nested or apart, so those around this one are what is left of the stack.
@@ -153,14 +153,14 @@ def _overlaps(every: Sequence[_Checked]) -> Found:
 
 def _management(every: Sequence[_Checked]) -> Found:
     """Networks of RDMA links in which Ansible reaches hosts."""
-    users: DefaultDict[addresses.Network, Dict[str, Tuple[_Checked, int]]] = defaultdict(dict)
+    users: DefaultDict[Network, Dict[str, Tuple[_Checked, int]]] = defaultdict(dict)
     for checked in every:
         for rail, address in checked.planned.items():
             users[address.network].setdefault(checked.host.name, (checked, rail))
-    by_size: DefaultDict[Tuple[int, int], Dict[int, addresses.Network]] = defaultdict(dict)
+    by_size: DefaultDict[Tuple[int, int], Dict[int, Network]] = defaultdict(dict)
     for one in users:
         by_size[one.version, one.prefixlen][int(one.network_address)] = one
-    reached: DefaultDict[addresses.Network, List[str]] = defaultdict(list)
+    reached: DefaultDict[Network, List[str]] = defaultdict(list)
     for checked in every:
         try:
             at = ipaddress.ip_address(str(checked.host.variables.get("ansible_host") or checked.host.name))

@@ -10,12 +10,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Tuple, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 _SHOWN = 80
+
+Read = TypeVar("Read")
+
+
+class RefusedError(ValueError):
+    """A value breaks a rule. The message follows the value and says what would be right."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,14 @@ def shown(value: Any) -> str:
 def wrong(variable: str, value: Any, right: str) -> Problem:
     """A problem whose text is the value and what would be right."""
     return Problem(variable, f"is {shown(value)}, {right}")
+
+
+def checked(variable: str, value: Any, rule: Callable[[Any], Read]) -> Read:
+    """What a rule reads in a variable's value. Raises PlanError where the rule raises RefusedError."""
+    try:
+        return rule(value)
+    except RefusedError as error:
+        raise PlanError(wrong(variable, value, str(error))) from None
 
 
 def _inert(text: str) -> str:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.addresses import Intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.addresses import Intent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 PROFILE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
@@ -78,8 +78,8 @@ def test_plan(host: str, wanted: dict[str, Any], expected: dict[int, str]) -> No
         ("192.0.2.7", {"subnet": "10.0.0.0/8"}, "this name ends in no number"),
         ("n7", {"subnet": "fe80::%eth0/64"}, "must be a network in CIDR notation"),
         ("n7", {"subnet": "10.0.0.0/255.0.0.0"}, "must be a network in CIDR notation"),
-        ("n7", {"subnet": "0.0.0.0/0"}, "must be one for unicast"),
-        ("n7", {"subnet": "128.0.0.0/1"}, "must be one for unicast"),
+        ("n7", {"subnet": "0.0.0.0/0"}, "must be a unicast one"),
+        ("n7", {"subnet": "128.0.0.0/1"}, "must be a unicast one"),
         ("n7", {"subnet": "127.0.0.0/8"}, "a loopback network"),
         (
             "n7",

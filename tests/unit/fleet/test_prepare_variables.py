@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_values import seconds
 
 ROLES = sorted(path.parents[1] for path in variables.ROLES.glob("*/meta/argument_specs.yml"))
 NAMES = [role.name for role in ROLES]
@@ -139,23 +138,6 @@ def test_names(name: str, text: str | None) -> None:
     found = variables.unknown([name], variables.options_of())
     assert len(found) == (text is not None)
     assert text is None or text in found[0].text
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("30s", 30.0),
-        ("1m30s", 90.0),
-        ("1.5h", 5400.0),
-        ("200ms", 0.2),
-        ("30", None),
-        ("", None),
-        ("s", None),
-        ("-1s", None),
-    ],
-)
-def test_durations(text: str, expected: float | None) -> None:
-    assert seconds(text) == expected
 
 
 class Templates(dict[str, Any]):

@@ -22,7 +22,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model i
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions as drivers_versions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses, quantity
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names as rules
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import quantity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 NAMESPACES, TEMPLATES, CLAIMS = "rdma_claims_namespaces", "rdma_claims_templates", "rdma_claims_claims"
@@ -46,12 +48,9 @@ _LONGEST_NAME = 50
 # FirstAvailableDeviceRequestMaxSize, CELSelectorExpressionMaxLength and OpaqueParametersMaxLength of the API.
 _MOST_ALTERNATIVES, LONGEST_EXPRESSION, LONGEST_PARAMETERS = 8, 10240, 10240
 
-_LABEL = re.compile(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
-_SUBDOMAIN = re.compile(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
-
 
 def _of_name(at: str, name: str, seen: Dict[str, str]) -> Iterator[Problem]:
-    if not _LABEL.match(name) or len(name) > _LONGEST_NAME:
+    if not rules.is_label(name, _LONGEST_NAME):
         right = f"it must be at most {_LONGEST_NAME} lower-case letters, digits and hyphens, none of them at an end"
         yield wrong(f"{at}.name", name, right)
     elif name in seen:
@@ -153,7 +152,7 @@ def _of_numbers(template: Template) -> Iterator[Problem]:
 def _template(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers) -> Tuple[Template, List[Problem]]:
     problems: List[Problem] = []
     text = str(entry.get("nics", "0"))
-    if text != "all" and not re.match("^[0-9]{1,4}$", text):
+    if text != "all" and not re.fullmatch("[0-9]{1,4}", text):
         problems.append(wrong(f"{at}.nics", text, "it must be a number from 0, or all"))
         text = "1"
     gpu, wrong_gpu = _picks(f"{at}.gpu", entry.get("gpu") or {}, GpuPick)
@@ -211,7 +210,7 @@ def _of_namespaces(names: Sequence[str]) -> Iterator[Problem]:
         yield Problem(NAMESPACES, "is empty: name at least one namespace")
     for place, name in enumerate(names):
         at = f"{NAMESPACES}[{place}]"
-        if not _LABEL.match(name) or len(name) > 63:
+        if not rules.is_label(name):
             yield wrong(at, name, "it must be the name of a namespace: lower-case letters, digits and hyphens")
         elif name in names[:place]:
             yield wrong(at, name, "which is there twice")
@@ -219,7 +218,7 @@ def _of_namespaces(names: Sequence[str]) -> Iterator[Problem]:
 
 def _of_classes(values: Mapping[str, Any]) -> Iterator[Problem]:
     for name in (NIC_CLASS, GPU_CLASS):
-        if not _SUBDOMAIN.match(values[name]) or len(values[name]) > 253:
+        if not rules.is_subdomain(values[name]):
             yield wrong(name, values[name], "it must be the name of a DeviceClass, like rdma-nic or gpu.nvidia.com")
     if values[NIC_CLASS] == values[GPU_CLASS]:
         yield wrong(NIC_CLASS, values[NIC_CLASS], f"the same as {GPU_CLASS}: NICs need a class of their own")

@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
 
@@ -41,7 +41,7 @@ def _ips(texts: Sequence[str]) -> Set[str]:
 
 
 def of_host(
-    claim: Claim, current: Sequence[str], planned: Optional[addresses.Interface], dranet: versions.Numbers
+    claim: Claim, current: Sequence[str], planned: Optional[Interface], dranet: versions.Numbers
 ) -> Iterator[Problem]:
     """What does not go with the addresses of the host on this NIC.
 
@@ -72,7 +72,7 @@ def _rail(host: str, rail: int) -> str:
 
 
 def taken(
-    claims: Sequence[Tuple[Claim, str, int]], planned: Mapping[str, Mapping[int, addresses.Interface]]
+    claims: Sequence[Tuple[Claim, str, int]], planned: Mapping[str, Mapping[int, Interface]]
 ) -> List[Tuple[str, Problem]]:
     """Addresses of claims, each with its host and rail, that another claim or a host has.
 

@@ -17,11 +17,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, Layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, Intent, NicPick
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node, verdict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan, ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan, ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
 _LAYOUT = Layout((Ask("nic", False, 1),))
 
@@ -35,14 +36,14 @@ class Bound:
     device: Device
     rail: int = -1
     current: List[str] = field(default_factory=list)
-    planned: Optional[addresses.Interface] = None
+    planned: Optional[Interface] = None
 
 
 def _rails(
     host: str, values: Mapping[str, Any], facts: Mapping[str, Any], at_least: int
-) -> Tuple[Dict[int, ports.Port], Dict[int, addresses.Interface]]:
+) -> Tuple[Dict[int, ports.Port], Dict[int, Interface]]:
     """The port and the planned address of each rail, as far as the variables of the role ``rdma_links`` are right."""
-    planned: Dict[int, addresses.Interface] = {}
+    planned: Dict[int, Interface] = {}
     rails = at_least
     with contextlib.suppress(PlanError):
         rails = max(rails, addresses.number_of_rails(addresses.intent(values)))
@@ -61,8 +62,7 @@ def _pci_of(claim: Claim, host: str, node: Node, facts: Mapping[str, Any], rails
             raise PlanError(wrong(f"{claim.at}.hca", claim.hca, f"which {host} does not have: it has {there}"))
         return str(names[claim.hca])
     if claim.pci is not None:
-        address = claim.pci.lower()
-        address = address if address.count(":") == 2 else f"0000:{address}"
+        address = checked(f"{claim.at}.pci", claim.pci, values_pci.address)
         if address not in names.values():
             raise PlanError(wrong(f"{claim.at}.pci", claim.pci, f"which {host} does not have: it has {there}"))
         return address

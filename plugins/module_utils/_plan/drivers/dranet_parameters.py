@@ -12,23 +12,17 @@ DRANET decodes them strictly, but only then: until the pod hangs, nothing else l
 from __future__ import annotations
 
 import difflib
-import ipaddress
-import re
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.versions import Numbers
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
-
-Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, address, prefix
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, RefusedError, wrong
 
 SMALLEST_MTU = 68
-_LONGEST_NAME = 15
 _INT32 = (1 << 31) - 1
 _LINK_SCOPE = 253
 _RESERVED_TABLES = (253, 254, 255)
-_MAC = re.compile(
-    r"^[0-9A-Fa-f]{2}(?:([:-])[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){4}(?:(?:\1[0-9A-Fa-f]{2}){2}|(?:\1[0-9A-Fa-f]{2}){14})?)$"
-)
 
 # What a value has to be: see _TYPES. Second, the first version of DRANET that knows it.
 _Fields = Mapping[str, Tuple[Any, Numbers]]
@@ -125,25 +119,11 @@ def _shape(at: str, value: Any, kind: Any, version: Numbers) -> Iterator[Problem
                 yield from _shape(f"{at}.{key}", one, kind[key][0], version)
 
 
-def _prefix(text: str) -> Optional[Network]:
-    try:
-        return ipaddress.ip_network(text, strict=False) if re.search("/[0-9]{1,3}$", text) else None
-    except ValueError:
-        return None
-
-
-def _address(text: str) -> Optional[int]:
-    """The IP version of an address."""
-    try:
-        return ipaddress.ip_address(text).version
-    except ValueError:
-        return None
-
-
 def _of_name(at: str, name: str) -> Iterator[Problem]:
-    if not re.match(rf"^[A-Za-z0-9_.-]{{1,{_LONGEST_NAME}}}$", name) or name in (".", ".."):
-        right = f"it must be a name for a network interface: at most {_LONGEST_NAME} letters, digits, - _ or ."
-        yield wrong(at, name, right)
+    try:
+        names.interface(name)
+    except RefusedError as error:
+        yield wrong(at, name, str(error))
 
 
 def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
@@ -151,7 +131,7 @@ def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _of_name(f"{at}.name", value["name"])
     addresses = value.get("addresses") or []
     for position, text in enumerate(addresses):
-        if _prefix(text) is None:
+        if prefix(text) is None:
             right = "it must be an address with prefix length like 10.10.0.7/16"
             yield wrong(f"{at}.addresses[{position}]", text, right)
     if value.get("dhcp") and addresses:
@@ -159,9 +139,9 @@ def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
     mtu = value.get("mtu")
     if mtu is not None and mtu < SMALLEST_MTU:
         yield wrong(f"{at}.mtu", mtu, f"it must be at least {SMALLEST_MTU}")
-    mac = value.get("hardwareAddr")
-    if mac is not None and not _MAC.match(mac):
-        yield wrong(f"{at}.hardwareAddr", mac, "it must be a MAC address")
+    hardware = value.get("hardwareAddr")
+    if hardware is not None and mac.octets(hardware) is None:
+        yield wrong(f"{at}.hardwareAddr", hardware, "it must be a MAC address")
     for name in ("gsoMaxSize", "groMaxSize", "gsoIPv4MaxSize", "groIPv4MaxSize"):
         if value.get(name) is not None and value[name] <= 0:
             yield wrong(f"{at}.{name}", value[name], "it must be more than 0")
@@ -179,7 +159,7 @@ def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _of_route(at: str, route: Mapping[str, Any]) -> Iterator[Problem]:
-    destination = _prefix(route.get("destination") or "")
+    destination = prefix(route.get("destination") or "")
     if destination is None:
         right = "it must be a network in CIDR notation, /32 or /128 for one host"
         yield wrong(f"{at}.destination", route.get("destination"), right)
@@ -192,11 +172,12 @@ def _of_route(at: str, route: Mapping[str, Any]) -> Iterator[Problem]:
         text = route.get(name)
         if not text:
             continue
-        version = _address(text)
-        if version is None:
+        found = address(text)
+        if found is None:
             yield wrong(f"{at}.{name}", text, "it must be an IP address")
-        elif destination is not None and version != destination.version:
-            yield wrong(f"{at}.{name}", text, f"it must be of the same IP version as destination {destination}")
+        elif destination is not None and found.version != destination.version:
+            right = f"it must be of the same IP version as destination {destination.network}"
+            yield wrong(f"{at}.{name}", text, right)
     yield from _of_table(at, route)
 
 
@@ -209,10 +190,10 @@ def _of_rule(at: str, rule: Mapping[str, Any]) -> Iterator[Problem]:
     if not 0 <= (rule.get("priority") or 0) <= 32767:
         yield wrong(f"{at}.priority", rule["priority"], "it must be 0 to 32767")
     yield from _of_table(at, rule)
-    found: List[Network] = []
+    found: List[Interface] = []
     for name in ("source", "destination"):
         if rule.get(name):
-            one = _prefix(rule[name])
+            one = prefix(rule[name])
             if one is None:
                 yield wrong(f"{at}.{name}", rule[name], "it must be a network in CIDR notation")
             else:
@@ -222,9 +203,9 @@ def _of_rule(at: str, rule: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _of_neighbor(at: str, neighbor: Mapping[str, Any]) -> Iterator[Problem]:
-    if _address(neighbor.get("destination") or "") is None:
+    if address(neighbor.get("destination") or "") is None:
         yield wrong(f"{at}.destination", neighbor.get("destination"), "it must be an IP address")
-    if not _MAC.match(neighbor.get("hardwareAddr") or ""):
+    if mac.octets(neighbor.get("hardwareAddr") or "") is None:
         yield wrong(f"{at}.hardwareAddr", neighbor.get("hardwareAddr"), "it must be a MAC address")
 
 

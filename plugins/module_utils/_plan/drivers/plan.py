@@ -13,15 +13,17 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, prepare_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL, Driver
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import duration, names, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
     Problem,
+    checked,
     messages,
     wrong,
 )
@@ -31,11 +33,11 @@ ARCHIVE = "rdma_driver_archive"
 
 # Before it, pods lost their NIC when the driver was restarted (kubernetes-sigs/dranet issue 232).
 _OLDEST = (1, 4, 0)
-_SHORTEST_POLL = 1.0
-_PCI = re.compile(r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]$")
-_DIGEST = re.compile(r"^sha256:[0-9a-f]{64}$")
-_LABEL = re.compile(r"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$")
-_SHARE = re.compile(r"^([1-9][0-9]{0,4}|[1-9][0-9]?%|100%)$")
+_SHORTEST_POLL, _LONGEST_POLL = "1s", "24h"
+_DIGEST = re.compile("sha256:[0-9a-f]{64}")
+_SHARE = re.compile("[1-9][0-9]{0,4}|[1-9][0-9]?%|100%")
+# Room for the names of objects that begin with it.
+_LONGEST_GROUP = 42
 _ADDRESS = f"{model.DRANET}/pciAddress"
 
 Values = Mapping[str, Any]
@@ -77,7 +79,7 @@ def _image(values: Values, known: plan_variables.Options) -> str:
         return image
     if not digest:
         return image
-    if not _DIGEST.match(digest):
+    if not _DIGEST.fullmatch(digest):
         raise PlanError(wrong(name, digest, "it must be sha256: and 64 hexadecimal digits, or empty"))
     default = known[versions.DRANET_VERSION]["default"]
     if digest == known[name]["default"] and tag != f"v{default}":
@@ -105,10 +107,8 @@ def _driver(group: str, values: Values, known: plan_variables.Options) -> Driver
     version = values[versions.DRANET_VERSION]
     if versions.dranet(version) < _OLDEST:
         raise PlanError(wrong(versions.DRANET_VERSION, version, "it must be 1.4.0 or newer"))
-    for address in values["rdma_driver_exclude"]:
-        if not _PCI.match(address):
-            raise PlanError(wrong("rdma_driver_exclude", address, "it must be a PCI address like 0000:1a:00.0"))
-    if not _SHARE.match(values["rdma_driver_max_unavailable"]):
+    exclude = [checked("rdma_driver_exclude", address, pci.address) for address in values["rdma_driver_exclude"]]
+    if not _SHARE.fullmatch(values["rdma_driver_max_unavailable"]):
         right = "it must be a number of nodes or a percentage, at least 1"
         raise PlanError(wrong("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"], right))
     for gate, on in values["rdma_driver_feature_gates"].items():
@@ -116,13 +116,7 @@ def _driver(group: str, values: Values, known: plan_variables.Options) -> Driver
             raise PlanError(wrong(f"rdma_driver_feature_gates.{gate}", on, "it must be true or false"))
     if not 0 <= values["rdma_driver_verbosity"] <= 10:
         raise PlanError(wrong("rdma_driver_verbosity", values["rdma_driver_verbosity"], "it must be 0 to 10"))
-    least = _SHORTEST_POLL
-    for name in ("rdma_driver_poll_min_interval", "rdma_driver_poll_max_interval"):
-        seconds = prepare_values.seconds(values[name]) or 0
-        if seconds < least:
-            right = f"it must be a duration with its unit, like 10s or 1m, at least {least:g} s"
-            raise PlanError(wrong(name, values[name], right))
-        least = seconds
+    _poll_intervals(values)
     root = values["rdma_driver_kubelet_root"]
     if not root.startswith("/") or root == "/":
         raise PlanError(wrong("rdma_driver_kubelet_root", root, "it must be an absolute path below /"))
@@ -130,7 +124,7 @@ def _driver(group: str, values: Values, known: plan_variables.Options) -> Driver
         group=group,
         image=_image(values, known),
         imported=bool(values[ARCHIVE]),
-        filter=keeps(values["rdma_driver_exclude"]),
+        filter=keeps(exclude),
         move_ib_interfaces=values["rdma_driver_move_ib_interfaces"],
         kubelet_root=root.rstrip("/"),
         verbosity=values["rdma_driver_verbosity"],
@@ -142,10 +136,21 @@ def _driver(group: str, values: Values, known: plan_variables.Options) -> Driver
     )
 
 
+def _poll_intervals(values: Values) -> None:
+    """:raises PlanError: one is no duration, or the shorter is longer than the other."""
+    shorter, longer = "rdma_driver_poll_min_interval", "rdma_driver_poll_max_interval"
+    found = [
+        checked(name, values[name], lambda text: duration.between(text, _SHORTEST_POLL, _LONGEST_POLL))
+        for name in (shorter, longer)
+    ]
+    if found[0] > found[1]:
+        raise PlanError(wrong(longer, values[longer], f"it must be at least {shorter}, {values[shorter]}"))
+
+
 def _label(group: str) -> str:
     """A group's name as a DNS label. Raises PlanError."""
     found = group.lower().replace("_", "-").strip("-")
-    if not _LABEL.match(found):
+    if not names.is_label(found, _LONGEST_GROUP):
         right = "of which no name for a DaemonSet can be made: letters, digits and - are possible, at most 42"
         raise PlanError(wrong("rdma_group", group, right))
     return found

@@ -20,7 +20,7 @@ DRANET_VERSION, GPU_VERSION = "rdma_driver_dranet_version", "rdma_driver_gpu_ver
 
 Numbers = Tuple[int, ...]
 
-_VERSION = re.compile(r"^v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:-[0-9A-Za-z.-]+)?$")
+_VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:-[0-9A-Za-z.-]+)?")
 # First versions that have it. What is 1.5.0 and 0.5.0 here was merged after the tags 1.4.0 and 0.4.1.
 _FIRST_DRANET, _STANDARD_NUMA_DRANET, _RDMA_DEVICE_DRANET, _ROUTE_SOURCES_DRANET = (
     (1, 0, 0),
@@ -34,7 +34,7 @@ _FIRST_YEAR = 24
 
 
 def _numbers(variable: str, value: Any) -> Numbers:
-    match = _VERSION.match(str(value))
+    match = _VERSION.fullmatch(str(value))
     if match is None:
         raise PlanError(wrong(variable, value, "it must be a version like 1.4.0"))
     return tuple(int(number) for number in match.groups())

@@ -12,6 +12,7 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MODE, MTU, VLAN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports import (
@@ -22,14 +23,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports im
     rails_of,
     selector_of,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses as values_addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pkey
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 LAYER = "rdma_discover_expect_link_layer"
 UNMANAGE_VFS = "rdma_links_unmanage_vfs"
 # Any of these makes the role plan links. In the order in which a message names them.
-_ASKING = (values_addresses.SUBNET, values_addresses.RAIL_SUBNETS, values_addresses.ADDRESSES, MTU)
+_ASKING = (links_addresses.SUBNET, links_addresses.RAIL_SUBNETS, links_addresses.ADDRESSES, MTU)
 
 # Room for all rails below the kernel's own routing tables (253 to 255).
 _FIRST_TABLE = 100
@@ -51,9 +53,9 @@ def asked(values: Mapping[str, Any]) -> Optional[str]:
     return next((name for name in _ASKING if values.get(name)), None)
 
 
-def addresses(host: str, values: Mapping[str, Any]) -> Dict[int, values_addresses.Interface]:
+def addresses(host: str, values: Mapping[str, Any]) -> Dict[int, Interface]:
     """The address of each rail of a host. Raises PlanError."""
-    return values_addresses.addresses(host, values_addresses.intent(values))
+    return links_addresses.addresses(host, links_addresses.intent(values))
 
 
 def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
@@ -64,9 +66,9 @@ def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
         yield error.problem
     try:
         selector_of(values.get(PORTS) or [])
-        rails = values_addresses.number_of_rails(values_addresses.intent(values))
+        rails = links_addresses.number_of_rails(links_addresses.intent(values))
         if len(values.get(PORTS) or []) > rails:
-            text = f"has {len(values[PORTS])} ports for {rails} rail(s): take as many, or set {values_addresses.RAILS}"
+            text = f"has {len(values[PORTS])} ports for {rails} rail(s): take as many, or set {links_addresses.RAILS}"
             yield Problem(PORTS, text)
     except PlanError as error:
         # The number of rails is told above.
@@ -98,7 +100,7 @@ def _nothing_fit(values: Mapping[str, Any], every: Sequence[Port]) -> Iterator[P
 
 
 def _of_other_networks(
-    planned: Mapping[int, values_addresses.Interface], every: Sequence[Port], values: Mapping[str, Any]
+    planned: Mapping[int, Interface], every: Sequence[Port], values: Mapping[str, Any]
 ) -> Iterator[Problem]:
     for port in every:
         # VFs may well be in their physical function's subnet.
@@ -142,16 +144,14 @@ def _warnings(rails: Mapping[int, Port], wanted: int, keys: Sequence[str]) -> It
 
 
 def _partition(key: str) -> int:
-    return int(key, 16) & 0x7FFF
+    return pkey.partition(int(key, 16))
 
 
 def _partitions(port: Port) -> List[int]:
     return [_partition(key) for key in port.pkeys]
 
 
-def _link(
-    rail: int, port: Port, address: Optional[values_addresses.Interface], values: Mapping[str, Any]
-) -> Dict[str, Any]:
+def _link(rail: int, port: Port, address: Optional[Interface], values: Mapping[str, Any]) -> Dict[str, Any]:
     link: Dict[str, Any] = {
         "name": f"rdma-rail{rail}",
         **port.selector,
@@ -180,9 +180,9 @@ def _unmanaged(every: Sequence[Port]) -> List[Dict[str, Any]]:
 
 def _planned(
     host: str, values: Mapping[str, Any], every: Sequence[Port], facts: Mapping[str, Any]
-) -> Tuple[Dict[int, values_addresses.Interface], Dict[int, Port], int]:
+) -> Tuple[Dict[int, Interface], Dict[int, Port], int]:
     planned = addresses(host, values)
-    wanted = values_addresses.number_of_rails(values_addresses.intent(values))
+    wanted = links_addresses.number_of_rails(links_addresses.intent(values))
     texts = {rail: str(address.ip) for rail, address in planned.items()}
     # A software device does not survive the move of its netdev.
     may_be_away = _mode(facts) == "exclusive" or bool(values.get("rdma_discover_allow_software"))
@@ -221,7 +221,7 @@ def plan(host: str, values: Mapping[str, Any], facts: Mapping[str, Any]) -> Plan
     if asked(values) is None:
         return result
     planned, rails, wanted = _planned(host, values, every, facts)
-    tables = values_addresses.shared(planned)
+    tables = links_addresses.shared(planned)
     for rail, port in rails.items():
         if not port.configurable or not (rail in planned or values.get(MTU)):
             continue

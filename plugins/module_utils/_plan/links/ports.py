@@ -9,12 +9,13 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac as values_mac
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, checked, wrong
 
 PORTS = "rdma_links_ports"
 
@@ -122,14 +123,11 @@ def _rank(port: Port) -> int:
     return (1 if port.in_pod else 2) if port.down else 0
 
 
-def _interface_id(mac: str) -> Optional[int]:
+def _interface_id(mac: bytes) -> int:
     """The last 64 bits of the GIDs that go with a MAC address: its modified EUI-64, or IPoIB's port GUID."""
-    digits = re.sub("[:-]", "", mac)
-    if not re.match("^[0-9a-fA-F]+$", digits) or len(digits) not in (12, 16, 40):
-        return None
-    if len(digits) == 12:
-        return int(digits[:6] + "fffe" + digits[6:], 16) ^ 1 << 57
-    return int(digits[-16:], 16)
+    if len(mac) == values_mac.ETHERNET:
+        return int.from_bytes(mac[:3] + b"\xff\xfe" + mac[3:], "big") ^ 1 << 57
+    return int.from_bytes(mac[-8:], "big")
 
 
 def _matching(at: str, selector: Mapping[str, Any], every: Sequence[Port]) -> List[Port]:
@@ -140,13 +138,12 @@ def _matching(at: str, selector: Mapping[str, Any], every: Sequence[Port]) -> Li
     if given == ["hca"]:
         return [port for port in every if port.hca == selector["hca"] and port.number == (number or 1)]
     if given == ["pci"]:
-        address = selector["pci"].lower()
-        address = address if address.count(":") == 2 else f"0000:{address}"
+        address = checked(f"{at}.pci", selector["pci"], pci.address)
         return [port for port in every if port.pci == address and number in (None, port.number)]
-    identity = _interface_id(selector["mac"])
-    if identity is None:
+    octets = values_mac.octets(selector["mac"])
+    if octets is None:
         raise PlanError(wrong(at + ".mac", selector["mac"], "it must be a MAC address, 6 bytes, or IPoIB's 20 bytes"))
-    mac = selector["mac"].lower().replace("-", ":")
+    mac, identity = values_mac.written(octets), _interface_id(octets)
     # While a pod has the netdev, only the GIDs still show its address.
     return [port for port in every if mac == port.mac] or [port for port in every if identity in port.interface_ids]
 

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import config as kernel_config
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import limits as kernel_limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.index import Index, index_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import NETNS_MODE, Intent, canonical
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import NETNS_MODE, Intent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import (
     boot_id,
     loaded_modules,
@@ -28,6 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.plan import Have, Plan, mode_word, plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, as_result
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
 
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Image

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import Intent, canonical, same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import Intent, same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
 
 # In the order of libkmod: a name found in an earlier directory hides the same name in a later one.
 _DIRECTORIES = (

@@ -9,23 +9,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names as rules
 
 DEFAULT_NAME = "zerocopy-rdma"
 NETNS_MODE = "ib_core.netns_mode"
 # The values of ib_core's parameter (drivers/infiniband/core/device.c).
 NETNS_VALUES = {"shared": "1", "exclusive": "0"}
 
-_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", re.ASCII)
-_MODULE = re.compile(r"^[A-Za-z0-9_-]+$", re.ASCII)
-_PARAMETER = re.compile(r"^[A-Za-z0-9_.-]+$", re.ASCII)
-_VALUE = re.compile(r"^[^\"'\\#\n\r\0]*$")
 _HEADING = "# Written by zerocopy.rdma.kernel_modules, which overwrites it; state absent removes it.\n"
 
 
@@ -82,11 +78,6 @@ class Intent:
         return wanted
 
 
-def canonical(module: str) -> str:
-    """The module's name as the kernel shows it: ``-`` and ``_`` are the same."""
-    return module.replace("-", "_")
-
-
 def _written(key: str, value: str) -> str:
     return f'{key}="{value}"' if " " in value or "\t" in value else f"{key}={value}"
 
@@ -94,10 +85,10 @@ def _written(key: str, value: str) -> str:
 def _names(option: str, given: Sequence[Any]) -> List[str]:
     names: List[str] = []
     for name in given:
-        if not _MODULE.match(str(name)):
+        if not rules.is_module(str(name)):
             raise HostError(f"{option}: {name!r} is not the name of a kernel module (letters, digits, '_' and '-')")
-        if canonical(str(name)) not in names:
-            names.append(canonical(str(name)))
+        if rules.module(str(name)) not in names:
+            names.append(rules.module(str(name)))
     return names
 
 
@@ -108,7 +99,7 @@ def _value(where: str, value: Any) -> str:
     if not isinstance(value, (str, int, float)):
         raise HostError(f"{where}: {value!r} is neither text nor a number; write an array as '1,2'")
     text = str(value)
-    if not text or not _VALUE.match(text):
+    if not rules.is_parameter_value(text):
         raise HostError(f"{where}: {text!r} must be text without quotes, '#', backslash and line break, and not empty")
     return text
 
@@ -120,7 +111,7 @@ def _options(given: Mapping[Any, Any]) -> Dict[str, Dict[str, str]]:
         if not isinstance(keys, Mapping):
             raise HostError(f"options: {module}: {keys!r} is not a dictionary of parameter and value")
         for key, value in keys.items():
-            if not _PARAMETER.match(str(key)):
+            if not rules.is_parameter(str(key)):
                 raise HostError(f"options: {module}: {key!r} is not the name of a parameter")
             options.setdefault(name, {})[str(key)] = _value(f"options: {module}: {key}", value)
     return options
@@ -139,7 +130,7 @@ def intent(
 
     :raises HostError: a value is not what it should be, or two of them contradict each other.
     """
-    if not _NAME.match(name) or name.endswith(".conf"):
+    if not rules.is_file(name) or name.endswith(".conf"):
         raise HostError(f"name: {name!r} is not the base of a file name (letters, digits, '_', '-', '.'; no '.conf')")
     wanted, refused, keys = _names("modules", modules), _names("blacklist", blacklist), _options(options or {})
     both = [module for module in wanted if module in refused]

@@ -18,12 +18,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.inte
     NETNS_MODE,
     NETNS_VALUES,
     Intent,
-    canonical,
     same,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import Loaded, unloading
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
 
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Image

@@ -8,28 +8,15 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-
-Interface = Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address, mac, mtu, names, pci, pkey, vlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Read, RefusedError
 
 # NetworkManager's file name, an interface-like id, and room for ".8001.nmconnection".
-_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
-_PCI = re.compile(r"^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
-_MAC = re.compile(r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")
-_IPOIB = re.compile(r"^[0-9a-f]{2}(:[0-9a-f]{2}){19}$")
-_DEVICE = re.compile(r"^[A-Za-z0-9_.-]+$")
-
-# IPv6 needs 1280 (RFC 8200). 9216 is what switches and NICs agree on for jumbo frames.
-MIN_MTU = 1280
-MAX_ETHERNET = 9216
-# IB MTU 4096 less the 4-byte IPoIB header (RFC 4391); connected mode: NetworkManager's and the kernel's limit.
-MAX_DATAGRAM = 4092
-MAX_CONNECTED = 65520
+_LONGEST_NAME = 64
 
 # RT_TABLE_DEFAULT, RT_TABLE_MAIN, RT_TABLE_LOCAL (include/uapi/linux/rtnetlink.h).
 _RESERVED_TABLES = (0, 253, 254, 255)
@@ -96,34 +83,31 @@ def _fail(where: str, problem: str) -> HostError:
     return HostError(f"{where}: {problem}")
 
 
-def normal_mac(text: str) -> Optional[str]:
-    """A MAC address, or a 20-octet IPoIB address, in lower case with colons; ``None`` when it is neither."""
-    lower = text.strip().lower().replace("-", ":")
-    return lower if _MAC.match(lower) or _IPOIB.match(lower) else None
+def _read(where: str, value: Any, rule: Callable[[Any], Read]) -> Read:
+    try:
+        return rule(value)
+    except RefusedError as error:
+        raise HostError(f"{where} is {value!r}, {error}") from error
 
 
 def selector(where: str, entry: Mapping[str, Any]) -> Selector:
     """:raises HostError: not exactly one of hca, pci and mac, or one that cannot be right."""
     given = [kind for kind in ("hca", "pci", "mac") if entry.get(kind)]
     if len(given) != 1:
-        names = " and ".join(given) or "none"
-        raise _fail(where, f"exactly one of hca, pci and mac selects the port, but {names} is given")
+        several = " and ".join(given) or "none"
+        raise _fail(where, f"exactly one of hca, pci and mac selects the port, but {several} is given")
     kind, value = given[0], str(entry[given[0]]).strip()
     port = entry.get("port")
     if kind != "hca" and port is not None:
         raise _fail(where, f"port goes with hca, not with {kind}")
     if kind == "mac":
-        mac = normal_mac(value)
-        if mac is None:
+        octets = mac.octets(value, (mac.ETHERNET, mac.IPOIB))
+        if octets is None:
             raise _fail(where, f"mac: {value!r} is not a MAC address such as b8:59:9f:3b:2b:88 (20 octets for IPoIB)")
-        return Selector("mac", mac)
+        return Selector("mac", mac.written(octets))
     if kind == "pci":
-        address = value.lower()
-        address = address if address.count(":") == 2 else f"0000:{address}"
-        if not _PCI.match(address):
-            raise _fail(where, f"pci: {value!r} is not a PCI address such as 0000:1a:00.0")
-        return Selector("pci", address)
-    if not _DEVICE.match(value):
+        return Selector("pci", _read(f"{where}: pci", value, pci.address))
+    if not names.is_rdma_device(value):
         raise _fail(where, f"hca: {value!r} is not the name of an RDMA device such as mlx5_0")
     number = 1 if port is None else port
     if number < 1:
@@ -131,42 +115,8 @@ def selector(where: str, entry: Mapping[str, Any]) -> Selector:
     return Selector("hca", value, number)
 
 
-def interface(where: str, text: str) -> Interface:
-    """:raises HostError: no address with prefix length that a port could have."""
-    problem = None
-    if "/" not in str(text):
-        problem = "has no prefix length; write for example {}/24"
-    else:
-        try:
-            parsed = ipaddress.ip_interface(text)
-        except ValueError as error:
-            raise _fail(where, f"{text!r} is not an address with prefix length ({error})") from error
-        network, address = parsed.network, parsed.ip
-        spare = network.max_prefixlen - network.prefixlen
-        if address.is_multicast or address.is_loopback or address.is_unspecified:
-            problem = "cannot be the address of a port"
-        elif address.is_link_local:
-            problem = "is link-local; leave it out, the kernel makes it"
-        elif network.prefixlen == 0:
-            problem = "has prefix length 0, which would cover every address"
-        elif spare > 1 and address == network.network_address:
-            problem = f"is the address of the network itself; hosts start at {address + 1}"
-        elif spare > 1 and address.version == 4 and address == network.broadcast_address:
-            problem = f"is the broadcast address of {network}"
-    if problem is not None:
-        raise _fail(where, f"{text!r} " + problem.format(text))
-    return parsed
-
-
-def network(where: str, text: str) -> Union[ipaddress.IPv4Network, ipaddress.IPv6Network]:
-    try:
-        return ipaddress.ip_network(text)
-    except ValueError as error:
-        raise _fail(where, f"{text!r} is not a network such as 10.20.0.0/16 ({error})") from error
-
-
 def _addresses(where: str, entries: Optional[Sequence[str]]) -> Tuple[str, ...]:
-    return tuple(str(interface(f"{where}: addresses", text)) for text in entries or ())
+    return tuple(str(_read(f"{where}: addresses", text, address.interface)) for text in entries or ())
 
 
 def _table(where: str, value: Optional[int]) -> Optional[int]:
@@ -175,15 +125,21 @@ def _table(where: str, value: Optional[int]) -> Optional[int]:
     return value
 
 
+def _destination(text: str) -> address.Network:
+    found = address.prefix(text)
+    if found is None or found.ip != found.network.network_address:
+        raise RefusedError("it must be a network like 10.20.0.0/16, host bits zero")
+    return found.network
+
+
 def _route(where: str, entry: Mapping[str, Any]) -> Route:
     where = f"{where}: routes"
-    target = network(f"{where}: to", str(entry["to"]))
+    target = _read(f"{where}: to", str(entry["to"]), _destination)
     via = entry.get("via")
     if via is not None:
-        try:
-            hop = ipaddress.ip_address(str(via))
-        except ValueError as error:
-            raise _fail(where, f"via: {via!r} is not an address") from error
+        hop = address.address(str(via))
+        if hop is None:
+            raise _fail(where, f"via: {via!r} is not an address")
         if hop.version != target.version:
             raise _fail(where, f"via: {via} is IPv{hop.version}, but to: {target} is IPv{target.version}")
     table = _table(f"{where}: table", entry.get("table"))
@@ -195,38 +151,17 @@ def _route(where: str, entry: Mapping[str, Any]) -> Route:
     return Route(str(target), None if via is None else str(via), metric, table)
 
 
-def _number(where: str, text: Any) -> int:
-    try:
-        return int(str(text), 0)
-    except ValueError as error:
-        raise _fail(where, f"{text!r} is not a number") from error
-
-
 def _pkey(where: str, entry: Mapping[str, Any]) -> Child:
-    value = _number(f"{where}: pkey", entry["pkey"])
-    if not 0 < value <= 0xFFFF or value == 0x8000:
-        raise _fail(where, f"pkey: {entry['pkey']} is not a P_Key; they are 0x0001 to 0xffff without 0x8000")
-    if value & 0x7FFF == 0x7FFF:
-        raise _fail(where, f"pkey: {entry['pkey']} is the default partition, which is the link itself")
-    where = f"{where}: pkeys: 0x{value | 0x8000:04x}"
-    return Child("pkey", value | 0x8000, _addresses(where, entry.get("addresses")), entry.get("mtu"))
+    value = _read(f"{where}: pkey", str(entry["pkey"]), pkey.full)
+    where = f"{where}: pkeys: {pkey.written(value)}"
+    return Child("pkey", value, _addresses(where, entry.get("addresses")), entry.get("mtu"))
 
 
 def _vlan(where: str, entry: Mapping[str, Any]) -> Child:
     value = entry["id"]
-    if not 1 <= value <= 4094:
-        raise _fail(where, f"vlans: id: {value} is not a VLAN id; they are 1 to 4094")
+    _read(f"{where}: vlans: id", value, vlan.check)
     where = f"{where}: vlans: {value}"
     return Child("vlan", value, _addresses(where, entry.get("addresses")), entry.get("mtu"))
-
-
-def mtu_limit(kind: str, transport_mode: Optional[str]) -> Tuple[int, str]:
-    """Highest MTU of ``ethernet`` or ``infiniband`` in bytes, and how to say what it is the limit of."""
-    if kind == "ethernet":
-        return MAX_ETHERNET, "Ethernet"
-    if transport_mode == "connected":
-        return MAX_CONNECTED, "IPoIB in connected mode"
-    return MAX_DATAGRAM, "IPoIB in datagram mode (9000 is for Ethernet only)"
 
 
 def check_kind(link: Link, kind: str) -> None:
@@ -242,10 +177,9 @@ def check_kind(link: Link, kind: str) -> None:
             raise _fail(where, f"pkeys are for InfiniBand, but {link.selector} is Ethernet; use vlans there")
     elif any(child.kind == "vlan" for child in link.children):
         raise _fail(where, f"vlans are for Ethernet, but {link.selector} is InfiniBand; use pkeys there")
-    limit, of_what = mtu_limit(kind, link.transport_mode)
     for place, value in [("mtu", link.mtu)] + [(f"{c.kind}s: {c.suffix}: mtu", c.mtu) for c in link.children]:
-        if value is not None and not MIN_MTU <= value <= limit:
-            raise _fail(where, f"{place}: {value} is not between {MIN_MTU} and {limit}, the limits of {of_what}")
+        if value is not None:
+            _read(f"{where}: {place}", value, lambda number: mtu.check(number, kind, link.transport_mode))
     for child in link.children:
         if child.kind == "vlan" and child.mtu and link.mtu and child.mtu > link.mtu:
             raise _fail(where, f"vlans: {child.number}: mtu: {child.mtu} is more than {link.mtu}, that of the link")
@@ -253,7 +187,7 @@ def check_kind(link: Link, kind: str) -> None:
 
 def _link(entry: Mapping[str, Any]) -> Link:
     name = str(entry["name"])
-    if not _NAME.match(name):
+    if not names.is_file(name, _LONGEST_NAME):
         raise _fail("links: name", f"{name!r} is not a name of letters, digits, dots, dashes and underscores (max. 64)")
     where = f"links: {name}"
     link = Link(
@@ -288,13 +222,13 @@ def parse(entries: Sequence[Mapping[str, Any]]) -> List[Link]:
     :raises HostError: naming link, option, value and what would be right.
     """
     links = [_link(entry) for entry in entries]
-    names: Dict[str, str] = {}
+    profiles: Dict[str, str] = {}
     addresses: Dict[str, str] = {}
     selectors: Dict[str, str] = {}
     for link in links:
         where = f"links: {link.name}"
         for profile in [link.name] + [f"{link.name}.{child.suffix}" for child in link.children]:
-            _once(names, profile, where, f"connection name {profile!r}")
+            _once(profiles, profile, where, f"connection name {profile!r}")
         _once(selectors, str(link.selector), where, str(link.selector))
         for text in list(link.addresses) + [text for child in link.children for text in child.addresses]:
             _once(addresses, text.split("/")[0], where, f"address {text.split('/')[0]}")

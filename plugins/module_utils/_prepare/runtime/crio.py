@@ -39,7 +39,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.tom
     lookup,
     quoted,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import UNLIMITED, same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 
 _NRI: Path = ("crio", "nri")
 _ULIMITS: Path = ("crio", "runtime", "default_ulimits")

@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN, Own
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import UNLIMITED
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 
 # The options of what is to be configured, by part: see ``RuntimeRequest``.
 Parts = Mapping[str, Dict[str, Any]]

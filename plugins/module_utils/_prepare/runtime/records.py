@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import nanoseconds
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import nanoseconds
 
 SYMPTOM = "failed to reserve sandbox name"
 _RECOVERY = "/run/zerocopy-rdma-recovery.toml"

@@ -8,32 +8,24 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-
-# "No limit" in the OCI specification's unsigned 64 bit, which is RLIM_INFINITY to Linux.
-UNLIMITED = 2**64 - 1
-_PARTS = re.compile(r"(\d+(?:\.\d+)?)(ns|us|\u00b5s|ms|s|m|h)")
-_NANOSECONDS = {"ns": 1, "us": 10**3, "\u00b5s": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
-
-
-def nanoseconds(text: Any) -> Optional[int]:
-    """A Go duration such as ``1m30s``; ``None`` when it is none."""
-    if not isinstance(text, str) or not text or _PARTS.sub("", text):
-        return None
-    return round(sum(float(number) * _NANOSECONDS[unit] for number, unit in _PARTS.findall(text)))
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import memlock
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import nanoseconds, of_nri
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 
 def duration(option: str, text: str) -> str:
     """The duration as given.
 
-    :raises HostError: it is no Go duration, or below one second, which no plugin that moves a NIC can meet.
+    :raises HostError: the runtime cannot give an NRI plugin as long.
     """
-    value = nanoseconds(text)
-    if value is None or value < 10**9:
-        raise HostError(f"{option}: {text!r} must be a duration of at least one second such as '30s' or '1m30s'")
+    try:
+        of_nri(text)
+    except RefusedError as error:
+        raise HostError(f"{option} is {text!r}, {error}") from error
     return text
 
 
@@ -48,12 +40,10 @@ def limit(value: str, option: str = "memlock") -> int:
 
     :raises HostError: it is neither ``unlimited`` nor a number of bytes.
     """
-    text = str(value).strip()
-    if text == "unlimited":
-        return UNLIMITED
-    if not text.isdigit() or not 65536 <= int(text) < UNLIMITED:
-        raise HostError(f"{option}: {value!r} must be 'unlimited' or a number of bytes from 65536, quoted")
-    return int(text)
+    try:
+        return memlock.limit(str(value).strip())
+    except RefusedError as error:
+        raise HostError(f"{option} is {value!r}, {error}") from error
 
 
 def process_limit(text: Optional[str]) -> Optional[int]:

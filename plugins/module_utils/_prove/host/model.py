@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses as values_addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 RING = "host"
@@ -89,7 +90,7 @@ class Node:
         variable = self.values.get(links_ports.PORTS) or []
         if variable or plan.asked(self.values) is not None:
             try:
-                wanted = values_addresses.number_of_rails(values_addresses.intent(self.values))
+                wanted = links_addresses.number_of_rails(links_addresses.intent(self.values))
                 planned = {rail: str(address.ip) for rail, address in self.addresses().items()}
                 found = links_ports.rails_of(variable, every, wanted, planned, may_be_away=True)
                 return {rail: port.name for rail, port in found.items()}
@@ -99,7 +100,7 @@ class Node:
         usable = self.usable
         return dict(enumerate(port.name for port in every if (port.hca, port.number) in usable))
 
-    def addresses(self) -> Dict[int, values_addresses.Interface]:
+    def addresses(self) -> Dict[int, Interface]:
         """The address that each rail should have. Raises PlanError."""
         return plan.addresses(self.host, self.values)
 

@@ -17,7 +17,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse, threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import rounds as host_rounds
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Map, Node
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import addresses as values_addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 PREFIX = "rdma_verify_"
@@ -57,7 +57,7 @@ def _set(node: Node, name: str) -> Any:
     return node.values[PREFIX + name]
 
 
-def _interfaces(port: Map) -> List[values_addresses.Interface]:
+def _interfaces(port: Map) -> List[Interface]:
     """Addresses of a port's netdev that others can reach, IPv4 first."""
     netdev = port.get("netdev") or {}
     found = [ipaddress.ip_interface(text) for text in netdev.get("addresses") or []]

@@ -79,7 +79,7 @@ def disconnected(*names: str) -> Snapshot:
         ({"hca": "mlx5_0", "addresses": ["10.0.0.9/16"]}, "10.0.0.0/16 would cover 10.0.1.1, the default gateway"),
         ({"hca": "mlx5_0", "routes": [{"to": "10.0.1.0/24"}]}, "routes: 10.0.1.0/24 would cover 10.0.1.1"),
         ({"hca": "mlx5_0", "type": "infiniband"}, "type: hca mlx5_0 port 1 is ethernet, not infiniband"),
-        ({"hca": "mlx5_0", "mtu": 9217}, "mtu: 9217 is not between 1280 and 9216"),
+        ({"hca": "mlx5_0", "mtu": 9217}, "mtu is 9217, it must be 1280 to 9216"),
     ],
 )
 def test_refused(tree: NodeTree, link: Dict[str, Any], message: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import nri_socket, pods
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import UNLIMITED
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 
 # /proc/net/unix of a guest with containerd 2.1.9 (kernel 7.2); the last line as with a plugin connected.
 RECORDED = """\

@@ -218,11 +218,11 @@ def test_refused_before_anything_is_written(tmp_path: Path) -> None:
             r"config\.toml does not exist: start k3s\.service once",
         ),
         (NODES["crio"], {"validator": "true"}, "does not set CRI-O's NRI validator"),
-        (NODES["crio"], {"request_timeout": "30"}, "request_timeout: '30' must be a duration"),
+        (NODES["crio"], {"request_timeout": "30"}, "request_timeout is '30', it must be a duration"),
         (
             NODES["crio"],
             {"registration_timeout": "500ms"},
-            "registration_timeout: '500ms' must be a duration of at least",
+            "registration_timeout is '500ms', it must be a duration with its unit, like 30s or 1m30s, from 1s",
         ),
         (NODES["crio"], {"await_plugins": -1}, "await_plugins: -1 must be a number of seconds"),
     ]
@@ -236,5 +236,5 @@ def test_refused_before_anything_is_written(tmp_path: Path) -> None:
 
 def test_limits_that_are_none(tmp_path: Path) -> None:
     for value in ("64k", "-1", "8192", " ", "18446744073709551615"):
-        with pytest.raises(HostError, match=f"memlock: {value!r} must be 'unlimited' or a number of bytes"):
+        with pytest.raises(HostError, match=f"memlock is {value!r}, it must be unlimited or a number of bytes"):
             call(str(tmp_path), memlock=value)

@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import detect, oci_spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Installation, RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import UNLIMITED
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.runtimes import SPEC, Containerd
 
 PARTS = {

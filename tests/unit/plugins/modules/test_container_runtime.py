@@ -36,9 +36,9 @@ def test_an_image(run_module: Run, tmp_path: Path) -> None:
 
 def test_bad_input_is_named(run_module: Run, tmp_path: Path) -> None:
     rows: List[Tuple[Dict[str, Any], str]] = [
-        ({"request_timeout": "soon"}, "request_timeout: 'soon' must be a duration"),
+        ({"request_timeout": "soon"}, "request_timeout is 'soon', it must be a duration"),
         ({"runtime": "docker"}, "value of runtime must be one of: auto, containerd, k3s, rke2, crio"),
-        ({"memlock": "8M"}, "memlock: '8M' must be 'unlimited' or a number of bytes"),
+        ({"memlock": "8M"}, "memlock is '8M', it must be unlimited or a number of bytes"),
         ({"memlock_handlers": ["kata"], "runtime": "containerd"}, "memlock_handlers: the runtime has no handler kata"),
         ({}, "runtime: no container runtime found"),
     ]

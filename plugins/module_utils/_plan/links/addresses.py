@@ -15,12 +15,16 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
-
-Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
-Interface = Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address as values_address
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, Network
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
+    PlanError,
+    Problem,
+    checked,
+    wrong,
+)
 
 SUBNET, RAIL_SUBNETS, ADDRESSES = "rdma_links_subnet", "rdma_links_rail_subnets", "rdma_links_addresses"
 RAILS, HOST_NUMBER, RESERVED = "rdma_links_rails", "rdma_links_host_number", "rdma_links_reserved_networks"
@@ -28,8 +32,7 @@ RAILS, HOST_NUMBER, RESERVED = "rdma_links_rails", "rdma_links_host_number", "rd
 # Beyond this a rail is not a NIC but a typing error.
 MOST_RAILS = 64
 
-_TRAILING = re.compile(r"([0-9]{1,18})$")
-_CIDR = re.compile(r"^[0-9A-Fa-f.:]+/[0-9]{1,3}$")
+_TRAILING = re.compile("(?:.*[^0-9])?([0-9]{1,18})")
 
 
 @dataclass
@@ -56,55 +59,14 @@ def intent(values: Mapping[str, Any]) -> Intent:
     )
 
 
-def _unfit(network: Network) -> Optional[str]:
-    for end in (network.network_address, network.broadcast_address):
-        for kind, is_so in (
-            ("multicast", end.is_multicast),
-            ("loopback", end.is_loopback),
-            ("link-local", end.is_link_local),
-            ("reserved", end.version == 4 and (end.is_reserved or int(end) < 1 << 24)),
-            ("unspecified", end.is_unspecified),
-        ):
-            if is_so:
-                return kind
-    return None
-
-
 def network(variable: str, value: Any) -> Network:
     """A network in CIDR notation with all host bits zero. Raises PlanError."""
-    try:
-        if not _CIDR.match(str(value)):
-            raise ValueError
-        loose = ipaddress.ip_interface(str(value))
-    except ValueError:
-        raise PlanError(wrong(variable, value, "it must be a network in CIDR notation like 10.10.0.0/16")) from None
-    found: Network = loose.network
-    if loose.ip != found.network_address:
-        raise PlanError(wrong(variable, value, f"which is an address in the network {found}: host bits must be zero"))
-    if _unfit(found):
-        raise PlanError(wrong(variable, value, f"a {_unfit(found)} network: it must be one for unicast"))
-    return found
+    return checked(variable, str(value), values_address.network)
 
 
 def interface(variable: str, value: Any) -> Interface:
     """A host's address with its prefix length. Raises PlanError."""
-    try:
-        if not _CIDR.match(str(value)):
-            raise ValueError
-        found = ipaddress.ip_interface(str(value))
-    except ValueError:
-        right = "it must be an address with prefix length like 10.10.0.7/16"
-        raise PlanError(wrong(variable, value, right)) from None
-    if _unfit(found.network):
-        raise PlanError(wrong(variable, value, f"a {_unfit(found.network)} address: it must be one for unicast"))
-    if found.network.num_addresses > 2:
-        if found.ip == found.network.network_address:
-            raise PlanError(
-                wrong(variable, value, f"which is the network {found.network} itself, not an address in it")
-            )
-        if found.version == 4 and found.ip == found.network.broadcast_address:
-            raise PlanError(wrong(variable, value, f"which is the broadcast address of {found.network}"))
-    return found
+    return checked(variable, str(value), values_address.interface)
 
 
 def number_of_rails(wanted: Intent) -> int:
@@ -128,7 +90,7 @@ def host_number(host: str, wanted: Intent) -> int:
             right = "it must be at least 1: 0 is the network's own address"
             raise PlanError(wrong(HOST_NUMBER, wanted.host_number, right))
         return wanted.host_number
-    match = _TRAILING.search(host.split(".")[0]) if re.search("[^0-9.]", host) else None
+    match = _TRAILING.fullmatch(host.split(".")[0]) if re.search("[^0-9.]", host) else None
     if match is None:
         text = f"is not set, and this name ends in no number to use instead: set it, or {ADDRESSES}"
         raise PlanError(Problem(HOST_NUMBER, text))
@@ -185,7 +147,7 @@ def rail_networks(wanted: Intent) -> List[Optional[Network]]:
 def _explicit(wanted: Intent, networks: Sequence[Optional[Network]]) -> Dict[int, Interface]:
     found: Dict[int, Interface] = {}
     for key, text in wanted.addresses.items():
-        if not re.match("^[0-9]{1,4}$", str(key)) or int(key) >= len(networks):
+        if not re.fullmatch("[0-9]{1,4}", str(key)) or int(key) >= len(networks):
             last = len(networks) - 1
             right = f"it must be a rail, 0 to {last}" if last else f"it must be rail 0, or {RAILS} more than 1"
             raise PlanError(Problem(ADDRESSES, f"has the key {key!r}, {right}"))

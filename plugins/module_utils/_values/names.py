@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Names that Kubernetes, the kernel and NetworkManager take."""
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+
+_LABEL = re.compile("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
+_MODULE = re.compile("[A-Za-z0-9_-]+")
+_PARAMETER = re.compile("[A-Za-z0-9_.-]+")
+_PARAMETER_VALUE = re.compile("[^\"'\\\\#\\n\\r\\0\x85\u2028\u2029]+")
+_DEVICE = re.compile("[A-Za-z0-9_.-]+")
+_FILE = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+LONGEST_LABEL = 63
+_LONGEST_SUBDOMAIN = 253
+# IFNAMSIZ of include/uapi/linux/if.h, without the zero at the end.
+LONGEST_INTERFACE = 15
+
+
+def is_label(text: str, longest: int = LONGEST_LABEL) -> bool:
+    """A DNS label (RFC 1123), as namespaces and many objects are named."""
+    return len(text) <= longest and _LABEL.fullmatch(text) is not None
+
+
+def is_subdomain(text: str) -> bool:
+    """A DNS subdomain (RFC 1123), as most objects of Kubernetes are named."""
+    return len(text) <= _LONGEST_SUBDOMAIN and all(is_label(part, _LONGEST_SUBDOMAIN) for part in text.split("."))
+
+
+def is_module(text: str) -> bool:
+    """A kernel module, written with ``-`` or ``_``."""
+    return _MODULE.fullmatch(text) is not None
+
+
+def module(text: str) -> str:
+    """The kernel module's name as ``lsmod`` shows it: ``-`` and ``_`` are the same."""
+    return text.replace("-", "_")
+
+
+def is_parameter(text: str) -> bool:
+    """A parameter of a kernel module."""
+    return _PARAMETER.fullmatch(text) is not None
+
+
+def is_parameter_value(text: str) -> bool:
+    """Text that a line of modprobe.d(5) and the kernel's command line can hold."""
+    return _PARAMETER_VALUE.fullmatch(text) is not None
+
+
+def is_rdma_device(text: str) -> bool:
+    """An RDMA device, like ``mlx5_0``."""
+    return _DEVICE.fullmatch(text) is not None
+
+
+def is_file(text: str, longest: int = 255) -> bool:
+    """The base name of a file that is not hidden."""
+    return len(text) <= longest and _FILE.fullmatch(text) is not None
+
+
+def interface(text: str) -> None:
+    """A network interface, as the kernel's ``dev_valid_name`` has it, in ASCII. Raises RefusedError."""
+    if not _DEVICE.fullmatch(text) or len(text) > LONGEST_INTERFACE or text in (".", ".."):
+        right = f"it must be a name for a network interface: at most {LONGEST_INTERFACE} letters, digits, - _ or ."
+        raise RefusedError(right)

@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Addresses of PCI functions, ``0000:1a:00.0``."""
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+
+# As the kernel prints it: domains behind a VMD bridge have more than four digits.
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
+_WITHOUT_DOMAIN = re.compile(r"[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an address in the kernel's form."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
+def address(text: str) -> str:
+    """The kernel's form of an address that may lack its domain, as ``lspci`` shows it. Raises RefusedError."""
+    found = text.lower()
+    if _WITHOUT_DOMAIN.fullmatch(found):
+        return f"0000:{found}"
+    if not is_address(found):
+        raise RefusedError("it must be a PCI address like 0000:1a:00.0")
+    return found

@@ -1,0 +1,40 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""InfiniBand partition keys (InfiniBand Architecture Specification, section 10.9)."""
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+
+_HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]{1,4}")
+_MEMBER = 0x8000
+_DEFAULT = 0x7FFF
+
+
+def partition(number: int) -> int:
+    """Its partition, whatever the kind of membership."""
+    return number & ~_MEMBER
+
+
+def full(text: str) -> int:
+    """A P_Key with the bit of full membership. Raises RefusedError."""
+    if not _HEXADECIMAL.fullmatch(text):
+        like = f"'0x{int(text):04x}' or '0x{text}'" if re.fullmatch("[0-9]{1,4}", text) else "'0x8001'"
+        raise RefusedError(f"it must be a P_Key in hexadecimal and in quotes, like {like}")
+    number = partition(int(text, 16))
+    if number == 0:
+        raise RefusedError("which is no partition: it must be 0x0001 to 0x7ffe, or that plus 0x8000")
+    if number == _DEFAULT:
+        raise RefusedError("the default partition, which the port itself is in: leave it out")
+    return number | _MEMBER
+
+
+def written(number: int) -> str:
+    """As ``0x8001``."""
+    return f"0x{number:04x}"
