@@ -25,14 +25,14 @@ DEFAULT_CLASSES = ("0300", "0302", "0380", "1200")
 
 _AMD, _VGA = "1002", "0300"
 
-_FOUR_DIGITS = re.compile(r"^(?:0x)?([0-9a-f]{4})$")
+_FOUR_DIGITS = re.compile("(?:0x)?([0-9a-f]{4})")
 
 
 def identifiers(option: str, values: Sequence[str]) -> List[str]:
     """Vendor ids or class codes in lower case without ``0x``. Raises ValueError naming option and value."""
     found = []
     for value in values:
-        match = _FOUR_DIGITS.match(value.lower())
+        match = _FOUR_DIGITS.fullmatch(value.lower())
         if not match:
             raise ValueError(f"{option}: {value!r} is not 4 hexadecimal digits such as '10de'")
         found.append(match.group(1))

@@ -29,12 +29,12 @@ _LARGEST = 1 << 24
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 # The kernel prints nothing wider than 64 bits.
 _WIDEST = 1 << 64
-_NUMBER = re.compile(r"^[0-9]{1,19}$", re.ASCII)
+_NUMBER = re.compile("[0-9]{1,19}")
 
 
 def is_number(text: str) -> bool:
     """Whether ``text`` is a plain decimal number; unlike ``str.isdigit`` not for other scripts' digits."""
-    return bool(_NUMBER.match(text))
+    return bool(_NUMBER.fullmatch(text))
 
 
 def text_of(raw: Optional[bytes]) -> Optional[str]:

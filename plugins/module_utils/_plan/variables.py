@@ -77,7 +77,7 @@ def _path(at: str, value: Any, _option: Mapping[str, Any]) -> str:
 
 
 def _integer(at: str, value: Any, _option: Mapping[str, Any]) -> int:
-    if isinstance(value, bool) or not re.match(r"^[+-]?[0-9]{1,18}$", str(value)):
+    if isinstance(value, bool) or not re.fullmatch("[+-]?[0-9]{1,18}", str(value)):
         raise PlanError(wrong(at, value, "it must be a whole number"))
     return int(value)
 

@@ -13,7 +13,7 @@ from typing import Dict, Iterable, List, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
-_NUMBERED = re.compile(r"^(.*?)([0-9]{1,18})([^0-9]*)$")
+_NUMBERED = re.compile("(.*?)([0-9]{1,18})([^0-9]*)")
 
 
 def ranges(numbers: List[str]) -> str:
@@ -34,7 +34,7 @@ def fold(hosts: Iterable[str]) -> str:
     """
     buckets: Dict[Tuple[str, str, int], List[str]] = {}
     for host in sorted(set(hosts), key=natural_key):
-        match = _NUMBERED.match(host)
+        match = _NUMBERED.fullmatch(host)
         if match:
             buckets.setdefault((match.group(1), match.group(3), len(match.group(2))), []).append(match.group(2))
         else:

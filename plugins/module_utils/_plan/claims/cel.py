@@ -23,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity imp
 LIBRARY = "cel-expr-python"
 
 _SEMVER = re.compile(
-    r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z.-]+)?$"
+    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z.-]+)?"
 )
 # The maps of domains themselves, not one domain in them.
 _WHOLE = re.compile(r"\bdevice\.(attributes|capacity)\b(?!\s*[\[.?])")
@@ -44,7 +44,7 @@ class NotEvaluatedError(Exception):
 
 def _semver(text: str) -> Tuple[Any, ...]:
     """Sort key by the rules of semantic versioning. Raises ValueError."""
-    match = _SEMVER.match(text)
+    match = _SEMVER.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no semantic version")
     major, minor, patch, before = match.groups()

@@ -32,7 +32,7 @@ _MEMORY = {"NVIDIA A100-SXM4-40GB": "40Gi", "NVIDIA GB200": "189471Mi"}
 # As NVML and go-nvlib name them.
 _ARCHITECTURES = (
     ("Volta", r"\bV100"),
-    ("Turing", r"\bT4\b|Quadro RTX|RTX [4568]000$"),
+    ("Turing", r"\bT4\b|Quadro RTX|RTX [4568]000\Z"),
     ("Ampere", r"\bA(?:2|10|16|30|40|100|800)\b|\bA100|RTX 30\d\d|RTX A\d"),
     ("Ada Lovelace", r"\bL(?:4|20|40S?)\b|RTX 40\d\d"),
     ("Hopper", r"\b(?:GH|H)(?:20|100|200|800)\b"),

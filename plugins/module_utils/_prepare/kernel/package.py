@@ -20,7 +20,7 @@ _MAINLINE = re.compile(
     r"^(?:bnxt_(?:en|re)|cxgb4|efa|ena|erdma|hfi1|hns_roce_hw_v2|i40e"
     r"|ib_(?:cm|core|ipoib|isert?|mthca|qib|srpt?|umad|uverbs)|ice|ionic(?:_rdma)?|irdma"
     r"|iw_(?:cm|cxgb4)|mana(?:_ib)?|mlx4_(?:core|en|ib)|mlx5_(?:core|ib)|nvmet?_rdma|ocrdma|opa_vnic|qed[er]"
-    r"|rdma_(?:cm|rxe|ucm)|rdmavt|rds_rdma|rpcrdma|siw|smc|usnic_verbs|vmw_pvrdma)$"
+    r"|rdma_(?:cm|rxe|ucm)|rdmavt|rds_rdma|rpcrdma|siw|smc|usnic_verbs|vmw_pvrdma)"
 )
 _DEBIAN = ("linux-modules", "linux-image")
 _LINE = re.compile(r"""^([A-Z_]+)=["']?([^"'\n]*)["']?$""", re.M)
@@ -36,7 +36,7 @@ def _installed(files: Files, package: str) -> bool:
 
 
 def _debian(files: Files, release: str, lacking: bool) -> Optional[str]:
-    if not re.search(r"-(?:amd64|arm64|686|ppc64el|s390x|riscv64)$", release):
+    if not re.search(r"-(?:amd64|arm64|686|ppc64el|s390x|riscv64)\Z", release):
         return None
     if lacking:
         # Since Debian 14 the modules have a package of their own.
@@ -47,7 +47,7 @@ def _debian(files: Files, release: str, lacking: bool) -> Optional[str]:
 
 
 def _ubuntu(files: Files, release: str, lacking: bool) -> Optional[str]:
-    if not re.match(r"^[0-9.]+-[0-9]+-[a-z][a-z0-9-]*$", release):
+    if not re.fullmatch(r"[0-9.]+-[0-9]+-[a-z][a-z0-9-]*", release):
         return None
     package = f"linux-modules-{release}" if lacking else f"linux-modules-extra-{release}"
     return None if not lacking and _installed(files, package) else package
@@ -83,7 +83,7 @@ def package_of(files: Files, module: str, release: str, lacking: bool = False) -
     a kernel that is not the distribution's own or is built without it, another distribution (os-release(5): ID and
     ID_LIKE).
     """
-    if not (lacking or _MAINLINE.match(module)):
+    if not (lacking or _MAINLINE.fullmatch(module)):
         return None
     data = _release_file(files)
     families: Set[str] = {data.get("ID", ""), *data.get("ID_LIKE", "").split()}

@@ -28,7 +28,7 @@ _COLUMN = re.compile(
     r"#?bytes|#?iterations|BW peak\[[^]]*\]|BW average\[[^]]*\]|MsgRate\[[^]]*\]|t_\w+\[\w+\]|\S+% percentile"
 )
 # The deviation of latencies overflows in perftest when some took much longer than most.
-_NUMBER = re.compile(r"^(?:[0-9]+(?:\.[0-9]+)?|-?nan)$")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?|-?nan")
 # MB/sec of older versions is MiB/sec too (2^20 bytes).
 _TO_GBPS = {"Gb/sec": 1.0, "MB/sec": 2**20 * 8 / 1e9, "MiB/sec": 2**20 * 8 / 1e9}
 
@@ -59,7 +59,7 @@ def _fragments(lines: Sequence[str]) -> Iterator[Tuple[Dict[str, str], List[str]
         if "#bytes" in line:
             columns = _header(line)
         words = line.split()
-        if columns and words and all(_NUMBER.match(word) for word in words):
+        if columns and words and all(_NUMBER.fullmatch(word) for word in words):
             yield columns, words
 
 

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Dict, List, Tuple
 
-_SECTION = re.compile(r"^==> (.+)$")
+_SECTION = re.compile("==> (.+)")
 _MEMLOCK = re.compile(r"^Max locked memory\s+(\S+)", re.MULTILINE)
 _ADDRESS = re.compile(r"^\d+:\s+(\S+)\s+inet6?\s+(\S+)", re.MULTILINE)
 
@@ -54,7 +54,7 @@ def _sections(output: str) -> Dict[str, str]:
     found: Dict[str, List[str]] = {}
     current: List[str] = []
     for line in output.splitlines():
-        match = _SECTION.match(line)
+        match = _SECTION.fullmatch(line)
         if match:
             current = found.setdefault(match.group(1), [])
         else:
