@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
@@ -86,6 +86,23 @@ def test_the_image_by_digest_and_by_tag() -> None:
         ({"max_unavailable": "0"}, "it must be a number of nodes or a percentage, at least 1"),
         ({"max_unavailable": "120%"}, "it must be a number of nodes or a percentage, at least 1"),
         ({"feature_gates": {"DRAListTypeAttributes": "on"}}, "it must be true or false"),
+        ({"feature_gates": {"DRAListTypeAttributes": True}}, "which DRANET 1.4.0 does not know and exits with"),
+        ({"image": "registry.example:5000/dranet:v1.4.0"}, "it must be an image without scheme, tag or digest"),
+        ({"image": "https://registry.example/dranet"}, "it must be an image without scheme"),
+        ({"image": "registry.example/dranet@sha256:" + "0" * 64}, "it must be an image without scheme, tag or digest"),
+        ({"image": "Registry.example/DRANET"}, "in lower case"),
+        ({"image": "registry.example/dra net"}, "it must be an image"),
+        ({"image": "registry.example/dranet\n"}, "it must be an image"),
+        ({"image": ""}, "it must be an image"),
+        ({"digest": "sha256:" + "0" * 64 + "\n"}, "it must be sha256: and 64 hexadecimal digits, or empty"),
+        ({"exclude": ["0000:1a:00.0\n"]}, "it must be a PCI address like 0000:1a:00.0"),
+        ({"max_unavailable": "10%\n"}, "it must be a number of nodes or a percentage, at least 1"),
+        ({"poll_max_interval": "60s\n"}, "it must be a duration with its unit"),
+        ({"poll_max_interval": "2562048h"}, "it must be a duration with its unit"),
+        ({"kubelet_root": "//"}, "it must be an absolute path below /"),
+        ({"kubelet_root": "/"}, "it must be an absolute path below /"),
+        ({"kubelet_root": "/var/lib/../etc"}, "it must be an absolute path below /"),
+        ({"kubelet_root": "/var/lib/kubelet\n"}, "it must be an absolute path below /"),
         ({"kubelet_root": "var/lib/kubelet"}, "it must be an absolute path below /"),
         ({"verbosity": 99}, "it must be 0 to 10"),
         ({"poll_max_interval": "60"}, "is '60', it must be a duration with its unit"),
@@ -122,3 +139,35 @@ def test_what_hosts_do_not_agree_on_is_refused() -> None:
     assert "a100-02: rdma_group is 'a-100', which has the same name in Kubernetes as A_100" in told
     assert "rdma_driver_namespace is 'kube-system' on" in told
     assert "p: rdma_group is '___', of which no name for a DaemonSet can be made" in told
+
+
+def test_images_of_registries_that_are_written_in_other_ways() -> None:
+    for image in ("dranet", "localhost:5000/dranet", "[fd00::1]:5000/net/dranet", "mirror.example/a__b/dra-net.x"):
+        assert plan([("v100-01", "v100", {"rdma_driver_image": image})]).problems == []
+
+
+def test_gates_of_a_later_version_are_its_own_business() -> None:
+    values = {"dranet_version": "1.5.0", "digest": "", "feature_gates": {"DRAListTypeAttributes": True}}
+    own = {f"rdma_driver_{name}": value for name, value in values.items()}
+    assert plan([("v100-01", "v100", own)]).problems == []
+
+
+def test_an_exclude_of_no_node_is_a_mistake(facts_of: Callable[..., Dict[str, Any]]) -> None:
+    facts = {name: facts_of(name) for name in ("v100-01", "v100-02")}
+    address = facts["v100-01"]["hcas"][0]["pci"]["address"]
+
+    def found(exclude: str, facts: Dict[str, Any]) -> List[str]:
+        own = {"rdma_driver_exclude": [exclude]}
+        hosts: Hosts = [(name, "v100", own) for name in ("v100-01", "v100-02")]
+        return drivers_plan.plan(hosts, plan_variables.options_of(), facts).problems
+
+    assert found(address, facts) == []
+    assert found(address.upper()[5:], facts) == []
+    (problem,) = found("0000:99:00.0", facts)
+    assert problem.startswith("v100-[01-02]: rdma_driver_exclude[0] is '0000:99:00.0', which no RDMA device of these")
+    assert address in problem
+    # Nothing can be said before all nodes of the group have told what they have.
+    assert found("0000:99:00.0", {"v100-01": facts["v100-01"]}) == []
+    assert found("0000:99:00.0", {**facts, "v100-02": {**facts["v100-02"], "hcas": []}}) == []
+    away = {**facts["v100-02"], "system": {**facts["v100-02"]["system"], "netns_mode": "exclusive"}}
+    assert found("0000:99:00.0", {**facts, "v100-02": away}) == []

@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import intent, node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Intent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
@@ -96,6 +97,12 @@ def nodes(members: Sequence[Member], published: Sequence[model.Device]) -> Dict[
             devices = devices + [device for device in expected if device.driver not in drivers]
         if devices or host.facts is not None:
             found[host.name] = node.node(
-                host.name, host.group, devices, host.facts, selectors, published=model.DRANET in drivers
+                host.name,
+                host.group,
+                devices,
+                host.facts,
+                selectors,
+                published=model.DRANET in drivers,
+                transport_mode=member.values.get(MODE),
             )
     return found

@@ -24,8 +24,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions as drivers_versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names as rules
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import quantity
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci, quantity
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
 NAMESPACES, TEMPLATES, CLAIMS = "rdma_claims_namespaces", "rdma_claims_templates", "rdma_claims_claims"
 NIC_CLASS, GPU_CLASS = "rdma_claims_nic_class", "rdma_claims_gpu_class"
@@ -112,9 +112,8 @@ def _parameters(
                 right = f"but {at}.parameters.interface.{key} is set as well: only one of them can be"
                 problems.append(wrong(f"{at}.{variable}", entry[variable], right))
         interface[name] = value
-    mtu = entry.get("mtu")
-    if mtu is not None and mtu < dranet_parameters.SMALLEST_MTU:
-        problems.append(wrong(f"{at}.mtu", mtu, f"it must be at least {dranet_parameters.SMALLEST_MTU}"))
+    if entry.get("mtu") is not None:
+        problems += dranet_parameters.of_mtu(f"{at}.mtu", entry["mtu"])
     merged = {**given, "interface": interface} if interface else dict(given)
     size = len(json.dumps(merged).encode())
     if size > LONGEST_PARAMETERS:
@@ -237,6 +236,12 @@ def intent(values: Mapping[str, Any]) -> Tuple[Optional[Intent], List[Problem]]:
         except PlanError as error:
             problems.append(error.problem)
     problems += [*_of_namespaces(values[NAMESPACES]), *_of_classes(values)]
+    exclude = []
+    for address in values[EXCLUDE]:
+        try:
+            exclude.append(checked(EXCLUDE, address, pci.address))
+        except PlanError as error:
+            problems.append(error.problem)
     if len(versions) < 2:
         return None, problems
     dranet, gpu = versions
@@ -265,6 +270,6 @@ def intent(values: Mapping[str, Any]) -> Tuple[Optional[Intent], List[Problem]]:
         dranet,
         gpu,
         values[MOVE_IB],
-        tuple(address.lower() for address in values[EXCLUDE]),
+        tuple(exclude),
     )
     return wanted, []

@@ -12,12 +12,13 @@ import ipaddress
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node, ports_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node, Port, ports_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mtu as values_mtu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, RefusedError, shown, wrong
 
 
 def of_nics(at: str, parameters: Mapping[str, Any], node: Node, nics: Sequence[Device]) -> Iterator[Problem]:
@@ -34,6 +35,20 @@ def of_nics(at: str, parameters: Mapping[str, Any], node: Node, nics: Sequence[D
         if mtu is not None and limits and mtu > max(limits):
             yield Problem(at, f"sets an MTU of {mtu}, but {nic.pci or nic.name} takes at most {max(limits)}")
             return
+        if mtu is not None:
+            refused = [_refused_mtu(mtu, port, node.transport_mode) for port in ports]
+            if all(refused):
+                yield Problem(at, f"sets an MTU of {mtu}, but {refused[0]}")
+                return
+
+
+def _refused_mtu(mtu: int, port: Port, transport_mode: Optional[str]) -> Optional[str]:
+    mode = "connected" if port.connected else transport_mode
+    try:
+        values_mtu.check(mtu, port.link_layer, mode, smallest=dranet_parameters.SMALLEST_MTU)
+    except RefusedError as error:
+        return str(error)
+    return None
 
 
 def _ips(texts: Sequence[str]) -> Set[str]:

@@ -15,6 +15,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tupl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import NicPick
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mtu
 
 _DOWN, _IN_POD, _VF = "port_down", "in_pod", "vf"
 # What tells equal nodes apart and nothing but a person's own selector looks at.
@@ -30,7 +31,10 @@ IDENTITIES = (
 
 @dataclass(frozen=True)
 class Port:
-    """One port of a NIC. ``reasons`` are code and text of why it is not usable, other than being in a pod."""
+    """One port of a NIC. ``reasons`` are code and text of why it is not usable, other than being in a pod.
+
+    ``connected`` is the transport mode of IPoIB, as far as the MTU tells it.
+    """
 
     name: str
     link_layer: Optional[str] = None
@@ -40,6 +44,7 @@ class Port:
     netdev: bool = False
     in_pod: bool = False
     max_mtu: Optional[int] = None
+    connected: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,8 @@ class Verdict:
 class Node:
     """``ports`` and ``numa`` (NUMA nodes of GPUs and NICs) are by PCI address and come from facts, where there are any.
 
-    ``may_hide_nics``: a NIC in a pod may be missing in the facts, so there may be more of them.
+    ``may_hide_nics``: a NIC in a pod may be missing in the facts, so there may be more of them. ``transport_mode`` is
+    what the role ``rdma_links`` sets on IPoIB netdevs.
     Nodes with the same ``key`` are equal in everything but names; ``device_keys`` say the same of their devices.
     """
 
@@ -65,6 +71,7 @@ class Node:
     ports: Dict[str, List[Port]] = field(default_factory=dict)
     numa: Dict[str, int] = field(default_factory=dict)
     may_hide_nics: bool = False
+    transport_mode: Optional[str] = None
     key: str = ""
     device_keys: List[str] = field(default_factory=list)
 
@@ -91,6 +98,8 @@ def _port(
         in_pod=any(one["code"] == _IN_POD for one in reasons),
         # DRANET 1.4.0 refuses an MTU above that of the physical function.
         max_mtu=mtus.get(hca["sriov"]["pf_address"] or "", netdev.get("max_mtu")),
+        # What the kernel says a netdev takes at most is that of connected mode, whatever mode it is in.
+        connected=port["link_layer"] == "InfiniBand" and (netdev.get("mtu") or 0) > mtu.largest("InfiniBand"),
     )
 
 
@@ -131,10 +140,16 @@ def _device_key(device: Device, left_out: FrozenSet[str]) -> str:
 
 def _key(node: Node) -> str:
     ports = [
-        [address, [[port.link_layer, port.rate, port.vf, port.reasons, port.netdev, port.max_mtu] for port in ports]]
+        [
+            address,
+            [
+                [port.link_layer, port.rate, port.vf, port.reasons, port.netdev, port.max_mtu, port.connected]
+                for port in ports
+            ],
+        ]
         for address, ports in sorted(node.ports.items())
     ]
-    return json.dumps([node.device_keys, ports, sorted(node.numa.items()), node.may_hide_nics])
+    return json.dumps([node.device_keys, ports, sorted(node.numa.items()), node.may_hide_nics, node.transport_mode])
 
 
 def node(
@@ -144,6 +159,7 @@ def node(
     facts: Optional[Mapping[str, Any]],
     selectors: Sequence[str],
     published: bool,
+    transport_mode: Optional[str] = None,
 ) -> Node:
     """A node from its devices and from its facts.
 
@@ -151,6 +167,7 @@ def node(
     publishes and not those it is expected to.
     """
     found = Node(name, group, list(devices), _ports(facts) if facts else {}, _numa(devices, facts))
+    found.transport_mode = transport_mode
     found.may_hide_nics = predict.may_hide_nics(facts or {}, published)
     # An attribute that somebody's selector looks at may tell nodes apart.
     left_out = frozenset(one for one in IDENTITIES if not any(one.split("/")[1] in text for text in selectors))

@@ -15,11 +15,13 @@ import difflib
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.versions import Numbers
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac, mtu, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, address, prefix
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, RefusedError, wrong
 
 SMALLEST_MTU = 68
+# The loopback interface and that of the cluster's network.
+_TAKEN = ("lo", "eth0")
 _INT32 = (1 << 31) - 1
 _LINK_SCOPE = 253
 _RESERVED_TABLES = (253, 254, 255)
@@ -119,11 +121,21 @@ def _shape(at: str, value: Any, kind: Any, version: Numbers) -> Iterator[Problem
                 yield from _shape(f"{at}.{key}", one, kind[key][0], version)
 
 
+def of_mtu(at: str, value: int) -> Iterator[Problem]:
+    """What is wrong with an MTU, whatever the NIC is."""
+    try:
+        mtu.check(value, None, smallest=SMALLEST_MTU)
+    except RefusedError as error:
+        yield wrong(at, value, str(error))
+
+
 def _of_name(at: str, name: str) -> Iterator[Problem]:
     try:
         names.interface(name)
     except RefusedError as error:
         yield wrong(at, name, str(error))
+    if name in _TAKEN:
+        yield wrong(at, name, "which every pod has already: it must be another name, like rdma0")
 
 
 def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
@@ -136,9 +148,8 @@ def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
             yield wrong(f"{at}.addresses[{position}]", text, right)
     if value.get("dhcp") and addresses:
         yield wrong(f"{at}.dhcp", True, "but there are addresses as well: only one of them can be")
-    mtu = value.get("mtu")
-    if mtu is not None and mtu < SMALLEST_MTU:
-        yield wrong(f"{at}.mtu", mtu, f"it must be at least {SMALLEST_MTU}")
+    if value.get("mtu") is not None:
+        yield from of_mtu(f"{at}.mtu", value["mtu"])
     hardware = value.get("hardwareAddr")
     if hardware is not None and mac.octets(hardware) is None:
         yield wrong(f"{at}.hardwareAddr", hardware, "it must be a MAC address")
@@ -152,6 +163,8 @@ def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
     if vrf is not None:
         if not vrf.get("name"):
             yield Problem(f"{at}.vrf", "has no name, which is required")
+        else:
+            yield from _of_name(f"{at}.vrf.name", vrf["name"])
         table = vrf.get("table")
         if table is not None and (table <= 0 or table in _RESERVED_TABLES):
             right = f"it must be more than 0, and none of the kernel's own {', '.join(map(str, _RESERVED_TABLES))}"

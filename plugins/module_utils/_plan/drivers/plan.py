@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -19,7 +19,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL, Driver
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import duration, names, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, duration, names, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import image as values_image
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
     Problem,
@@ -29,12 +31,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 )
 
 PREFIX = "rdma_driver_"
-ARCHIVE = "rdma_driver_archive"
+ARCHIVE, IMAGE, EXCLUDE = "rdma_driver_archive", "rdma_driver_image", "rdma_driver_exclude"
+GATES, KUBELET_ROOT = "rdma_driver_feature_gates", "rdma_driver_kubelet_root"
 
 # Before it, pods lost their NIC when the driver was restarted (kubernetes-sigs/dranet issue 232).
 _OLDEST = (1, 4, 0)
 _SHORTEST_POLL, _LONGEST_POLL = "1s", "24h"
-_DIGEST = re.compile("sha256:[0-9a-f]{64}")
 _SHARE = re.compile("[1-9][0-9]{0,4}|[1-9][0-9]?%|100%")
 # Room for the names of objects that begin with it.
 _LONGEST_GROUP = 42
@@ -72,15 +74,14 @@ def _image(values: Values, known: plan_variables.Options) -> str:
     name = "rdma_driver_digest"
     digest, version = values[name], values[versions.DRANET_VERSION]
     tag = "v" + version.lstrip("v")
-    image = f"{values['rdma_driver_image']}:{tag}"
+    image = f"{checked(IMAGE, values[IMAGE], values_image.repository)}:{tag}"
     if values[ARCHIVE]:
         # Of an imported image the runtime knows no digest of a registry.
         _check_archive(values[ARCHIVE], image)
         return image
     if not digest:
         return image
-    if not _DIGEST.fullmatch(digest):
-        raise PlanError(wrong(name, digest, "it must be sha256: and 64 hexadecimal digits, or empty"))
+    checked(name, digest, values_image.digest)
     default = known[versions.DRANET_VERSION]["default"]
     if digest == known[name]["default"] and tag != f"v{default}":
         right = f"which is the digest of {default}, not of {version}: give that of {version}, or none"
@@ -107,30 +108,31 @@ def _driver(group: str, values: Values, known: plan_variables.Options) -> Driver
     version = values[versions.DRANET_VERSION]
     if versions.dranet(version) < _OLDEST:
         raise PlanError(wrong(versions.DRANET_VERSION, version, "it must be 1.4.0 or newer"))
-    exclude = [checked("rdma_driver_exclude", address, pci.address) for address in values["rdma_driver_exclude"]]
+    exclude = [checked(EXCLUDE, address, pci.address) for address in values[EXCLUDE]]
     if not _SHARE.fullmatch(values["rdma_driver_max_unavailable"]):
         right = "it must be a number of nodes or a percentage, at least 1"
         raise PlanError(wrong("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"], right))
-    for gate, on in values["rdma_driver_feature_gates"].items():
+    for gate, on in values[GATES].items():
         if not isinstance(on, bool):
-            raise PlanError(wrong(f"rdma_driver_feature_gates.{gate}", on, "it must be true or false"))
+            raise PlanError(wrong(f"{GATES}.{gate}", on, "it must be true or false"))
+        known_gates = versions.feature_gates(versions.dranet(version))
+        if known_gates is not None and gate not in known_gates:
+            right = f"which DRANET {version} does not know and exits with: it must be one of {', '.join(known_gates)}"
+            raise PlanError(Problem(GATES, f"has the key {gate!r}, {right}"))
     if not 0 <= values["rdma_driver_verbosity"] <= 10:
         raise PlanError(wrong("rdma_driver_verbosity", values["rdma_driver_verbosity"], "it must be 0 to 10"))
     _poll_intervals(values)
-    root = values["rdma_driver_kubelet_root"]
-    if not root.startswith("/") or root == "/":
-        raise PlanError(wrong("rdma_driver_kubelet_root", root, "it must be an absolute path below /"))
     return Driver(
         group=group,
         image=_image(values, known),
         imported=bool(values[ARCHIVE]),
         filter=keeps(exclude),
         move_ib_interfaces=values["rdma_driver_move_ib_interfaces"],
-        kubelet_root=root.rstrip("/"),
+        kubelet_root=checked(KUBELET_ROOT, values[KUBELET_ROOT], directory.below_root),
         verbosity=values["rdma_driver_verbosity"],
         poll_min_interval=values["rdma_driver_poll_min_interval"],
         poll_max_interval=values["rdma_driver_poll_max_interval"],
-        feature_gates=values["rdma_driver_feature_gates"],
+        feature_gates=values[GATES],
         pull_secrets=tuple(values["rdma_driver_pull_secrets"]),
         max_unavailable=values["rdma_driver_max_unavailable"],
     )
@@ -156,10 +158,33 @@ def _label(group: str) -> str:
     return found
 
 
-def plan(hosts: Sequence[Tuple[str, str, Values]], known: plan_variables.Options) -> Plan:
+def _unknown_excludes(
+    values: Values, hosts: Sequence[str], facts: Mapping[str, Optional[Mapping[str, Any]]]
+) -> Iterator[Tuple[str, Problem]]:
+    """Addresses that no node of a group has, so that a NIC that no pod may have is published after all."""
+    known: Dict[str, None] = {}
+    for host in hosts:
+        found = facts.get(host) or {}
+        # A driver may not be loaded yet, and in exclusive mode an RDMA device in a pod is not seen on the host.
+        if not found.get("hcas") or (found.get("system") or {}).get("netns_mode") == "exclusive":
+            return
+        known.update(dict.fromkeys(hca["pci"]["address"] for hca in found["hcas"] if hca["pci"]))
+    for position, text in enumerate(values[EXCLUDE]):
+        if pci.address(text) not in known:
+            right = f"which no RDMA device of these nodes has: they have {', '.join(sorted(known, key=natural_key))}"
+            for host in hosts:
+                yield host, wrong(f"{EXCLUDE}[{position}]", text, right)
+
+
+def plan(
+    hosts: Sequence[Tuple[str, str, Values]],
+    known: plan_variables.Options,
+    facts: Optional[Mapping[str, Optional[Mapping[str, Any]]]] = None,
+) -> Plan:
     """The objects and labels for all hosts, each with its name, its group and its variables as the inventory has them.
 
-    ``known`` are the specifications of the variables. A group's variables have to be the same on all its hosts.
+    ``known`` are the specifications of the variables, ``facts`` those of hosts that have any. A group's variables have
+    to be the same on all its hosts.
     """
     known = {name: option for name, option in known.items() if name.startswith(PREFIX)}
     defaults = {name: option["default"] for name, option in known.items()}
@@ -168,6 +193,7 @@ def plan(hosts: Sequence[Tuple[str, str, Values]], known: plan_variables.Options
     result = Plan(namespace=defaults["rdma_driver_namespace"])
     every: List[Tuple[str, Values]] = []
     waits: List[bool] = []
+    members: Dict[str, List[str]] = {}
     for host, group, variables in hosts:
         own = {name: value for name, value in variables.items() if name in known}
         typed, problems = plan_variables.converted(own, known)
@@ -184,6 +210,7 @@ def plan(hosts: Sequence[Tuple[str, str, Values]], known: plan_variables.Options
             found.append((host, error.problem))
             continue
         result.labels[host] = {GROUP_LABEL: label}
+        members.setdefault(label, []).append(host)
         first, other, known_values = groups.setdefault(label, (host, group, values))
         if other != group:
             right = f"which has the same name in Kubernetes as {other}: rename one of them"
@@ -201,6 +228,7 @@ def plan(hosts: Sequence[Tuple[str, str, Values]], known: plan_variables.Options
     for label, (host, _group, own_values) in sorted(groups.items()):
         try:
             drivers.append(_driver(label, own_values, known))
+            found += _unknown_excludes(own_values, members[label], facts or {})
         except PlanError as error:
             found.append((host, error.problem))
     result.problems = messages(found)

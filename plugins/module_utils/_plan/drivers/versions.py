@@ -12,7 +12,7 @@ Sources: tags and history of kubernetes-sigs/dranet and kubernetes-sigs/dra-driv
 from __future__ import annotations
 
 import re
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, wrong
 
@@ -31,6 +31,11 @@ _FIRST_DRANET, _STANDARD_NUMA_DRANET, _RDMA_DEVICE_DRANET, _ROUTE_SOURCES_DRANET
 # The NVIDIA driver's versions were dates (year.month) until 25.12.0, which 0.4.0 follows.
 _FIRST_GPU, _PCI_BUS_ID_GPU, _STANDARD_NUMA_GPU = (0, 25, 3, 0), (0, 25, 12, 0), (1, 0, 5, 0)
 _FIRST_YEAR = 24
+
+
+# Of DRANET 1.4.0, with those that every component of Kubernetes has. Later ones have more.
+_GATES = ("AllAlpha", "AllBeta", "PersistentResourceSliceAttributes")
+_MORE_GATES = (1, 5, 0)
 
 
 def _numbers(variable: str, value: Any) -> Numbers:
@@ -56,6 +61,11 @@ def gpu(value: Any) -> Numbers:
         right = "it must be 25.3.0 or newer; 0.4.0 and what follows it are newer than 25.12.0"
         raise PlanError(wrong(GPU_VERSION, value, right))
     return ordered
+
+
+def feature_gates(version: Numbers) -> Optional[Tuple[str, ...]]:
+    """The gates that DRANET knows; ``None`` for a version whose gates are not known here."""
+    return _GATES if version < _MORE_GATES else None
 
 
 def standard_numa_of_nics(version: Numbers) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac as values_mac
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, checked, wrong
 
@@ -136,6 +136,8 @@ def _matching(at: str, selector: Mapping[str, Any], every: Sequence[Port]) -> Li
         raise PlanError(wrong(at, dict(selector), "it must have exactly one of hca, pci and mac"))
     number = selector.get("port")
     if given == ["hca"]:
+        if not names.is_rdma_device(selector["hca"]):
+            raise PlanError(wrong(f"{at}.hca", selector["hca"], "it must be the name of an RDMA device like mlx5_0"))
         return [port for port in every if port.hca == selector["hca"] and port.number == (number or 1)]
     if given == ["pci"]:
         address = checked(f"{at}.pci", selector["pci"], pci.address)
