@@ -114,6 +114,12 @@ def test_nic_in_a_pod_is_excluded_but_keeps_its_gpu(facts_of) -> None:
     assert port(facts, "mlx5_0")["netdev"]["present"] is False
 
 
+def test_nic_in_a_pod_that_is_excluded_anyway_is_no_gpus(facts_of) -> None:
+    facts = facts_of("case-in-pod", drivers=["bnxt_en"])
+    assert reasons(facts, "mlx5_0") == ["driver_not_allowed", "in_pod"]
+    assert nearest(facts) == [[]]
+
+
 def test_a_pods_name_for_its_nic_is_not_taken_for_the_hosts_netdev_of_that_name(root_of, tmp_path: Path) -> None:
     root = tmp_path / "node"
     shutil.copytree(root_of("case-in-pod"), root, symlinks=True)
@@ -155,6 +161,18 @@ def test_vfs_are_told_from_their_pf(facts_of) -> None:
     assert reasons(facts, "mlx5_1")[0] == "vf"
     assert facts["system"]["netns_mode"] == "exclusive"
     assert facts["system"]["iommu"] == "passthrough"
+
+
+def test_iommu_that_treats_devices_differently_is_mixed(root_of, tmp_path: Path) -> None:
+    root = tmp_path / "node"
+    shutil.copytree(root_of("case-acs"), root, symlinks=True)
+    assert gather.gather(str(root))["system"]["iommu"] == "translated"
+    nic = next(hca["pci"]["address"] for hca in gather.gather(str(root))["hcas"])
+    kind = root / "sys/bus/pci/devices" / nic / "iommu_group/type"
+    kind.write_text("identity\n")
+    assert gather.gather(str(root))["system"]["iommu"] == "mixed"
+    kind.unlink()
+    assert gather.gather(str(root))["system"]["iommu"] is None
 
 
 def test_roce_v2_gid_is_the_ipv4_one_of_the_port_itself(facts_of) -> None:

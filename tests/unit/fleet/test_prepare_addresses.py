@@ -48,6 +48,10 @@ def planned(host: str, **wanted: Any) -> dict[int, str]:
             {0: "10.0.0.7/24", 1: "10.0.0.200/24"},
         ),
         ("n7", {"subnet": "10.0.0.0/24", "expected": 2}, {0: "10.0.0.7/24", 1: "10.0.0.135/24"}),
+        # Both addresses of a point-to-point link are hosts' (RFC 3021, RFC 6164), and so is the only one of a /32.
+        ("n7", {"addresses": {0: "10.0.0.6/31", 1: "10.0.0.9/31"}, "rails": 2}, {0: "10.0.0.6/31", 1: "10.0.0.9/31"}),
+        ("n7", {"addresses": {0: "fd00::/127", 1: "fd00::3/127"}, "rails": 2}, {0: "fd00::/127", 1: "fd00::3/127"}),
+        ("n7", {"addresses": {0: "10.0.0.6/32", 1: "fd00::6/128"}, "rails": 2}, {0: "10.0.0.6/32", 1: "fd00::6/128"}),
         ("n7", {}, {}),
     ],
 )
@@ -87,6 +91,9 @@ def test_plan(host: str, wanted: dict[str, Any], expected: dict[int, str]) -> No
             r"rdma_links_addresses\[1\] is '10.0.0.7/24', which rail 0 gets as well",
         ),
         ("n7", {"addresses": {0: "10.0.0.7/24", 1: "10.0.0.7/24"}, "rails": 2}, r"addresses\[1\] .* same as rail 0's"),
+        ("n7", {"addresses": {0: "10.0.0.4/30"}}, "which is the network 10.0.0.4/30 itself"),
+        ("n7", {"addresses": {0: "10.0.0.7/30"}}, "which is the broadcast address of 10.0.0.4/30"),
+        ("n7", {"addresses": {0: "fd00::4/126"}}, "which is the network fd00::4/126 itself"),
     ],
 )
 def test_refusal(host: str, wanted: dict[str, Any], message: str) -> None:

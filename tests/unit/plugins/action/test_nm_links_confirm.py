@@ -33,7 +33,14 @@ class Recorded(nm_links.ActionModule):
         return dict(answer)
 
 
-def action(options: Dict[str, Any], *answers: Any) -> Recorded:
+class Persistent(Connection):  # type: ignore[misc]  # ansible-core has no types here
+    """A connection that stays open between calls, as that of ssh does."""
+
+    def reset(self) -> None:
+        self.calls.append("reset")
+
+
+def action(options: Dict[str, Any], *answers: Any, connection: type = Connection) -> Recorded:
     task = Task()
     task.action, task.args, task.async_val, task.check_mode, task.diff = (
         "zerocopy.rdma.nm_links",
@@ -43,8 +50,9 @@ def action(options: Dict[str, Any], *answers: Any) -> Recorded:
         False,
     )
     context, loader = PlayContext(), DataLoader()
-    made = Recorded(task, Connection(context), context, loader, Templar(loader=loader), None)
+    made = Recorded(task, connection(context), context, loader, Templar(loader=loader), None)
     made.calls, made.answers = [], list(answers)
+    made._connection.calls = made.calls
     return made
 
 
@@ -79,3 +87,15 @@ def test_a_node_that_is_not_reached_again_is_unreachable() -> None:
     made = action({"confirm": "auto"}, CHANGED, AnsibleConnectionFailure("No route to host"))
     with pytest.raises(AnsibleConnectionFailure, match="takes the change back within 60 s: No route to host"):
         made.run(task_vars={})
+
+
+def test_a_change_is_confirmed_over_a_new_connection() -> None:
+    made = action({"confirm": "auto", "links": []}, CHANGED, {"changed": False}, connection=Persistent)
+    assert made.run(task_vars={}) == {"changed": True}
+    assert made.calls == [{"links": []}, "reset", {"confirm": CHECKPOINT}]
+
+
+def test_a_connection_is_kept_where_there_is_nothing_to_confirm() -> None:
+    made = action({"confirm": "auto"}, {"changed": False}, connection=Persistent)
+    made.run(task_vars={})
+    assert made.calls == [{}]

@@ -13,15 +13,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices import driver_pods as slices_driver_pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.driver_pods import driver_pods, state
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.test_cluster_request import (
-    Server,
-    client,
-    server,
-    status,
-)
-
-# Fixtures that are defined elsewhere.
-__all__ = ["client", "server"]
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
 
 
 def waiting(reason: str, **more: Any) -> Dict[str, Any]:

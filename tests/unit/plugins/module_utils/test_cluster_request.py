@@ -9,8 +9,7 @@ import json
 import socket
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict
 
 import pytest
 import urllib3
@@ -18,71 +17,7 @@ import urllib3
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import THREADS, Client
-
-# Status, headers and body of an answer; None closes the connection without one.
-Reply = Optional[Tuple[int, Dict[str, str], Any]]
-OK: Reply = (200, {}, {"fine": True})
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.replies: List[Reply] = []
-        self.seen: List[Tuple[str, str, Dict[str, str], bytes]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Server
-
-    def _answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.seen.append((self.command, self.path, dict(self.headers.items()), body))
-        reply = self.server.replies.pop(0) if self.server.replies else OK
-        if reply is None:
-            self.connection.shutdown(socket.SHUT_RDWR)
-            self.close_connection = True
-            return
-        status, headers, content = reply
-        data = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(data)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
-
-    do_GET = do_PATCH = do_POST = do_DELETE = _answer  # noqa: N815
-
-    def log_message(self, *_arguments: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as found:
-        thread = threading.Thread(target=found.serve_forever, args=(0.01,))
-        thread.start()
-        yield found
-        found.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def client(server: Server) -> Client:
-    return Client(
-        urllib3.PoolManager(maxsize=THREADS), server.url + "/", lambda: urllib3.HTTPHeaderDict({"X-Auth": "a"})
-    )
-
-
-def status(code: int, message: str = "no", reason: str = "", **details: Any) -> Reply:
-    return code, {}, {"kind": "Status", "message": message, "reason": reason, "details": details}
-
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
 
 PASSING: Dict[str, Reply] = {
     "the queue is full": (429, {"Retry-After": "0"}, {}),

@@ -1,16 +1,22 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""States as kubernetes/api documents them; the waiting itself is proven in tests/cluster."""
+"""States as kubernetes/api documents them, and how long is waited; with a real API server in tests/cluster."""
 
 from __future__ import annotations
 
-from typing import Any, Dict
+import json
+from typing import Any, Dict, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import State, pod_trouble, state
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import State, pod_trouble, state, until
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
 
 READY = State(True, "ready")
 
@@ -165,3 +171,87 @@ def waiting(reason: str) -> Dict[str, Any]:
 )
 def test_what_a_pod_suffers_from(status: Dict[str, Any], expected: str) -> None:
     assert pod_trouble({"spec": {"nodeName": "h100-3"}, "status": status}) == expected
+
+
+class Clock:
+    """Time that passes only when something waits for it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+KEY = Key("apps", "DaemonSet", "dra", "driver")
+RESOURCE = Resource("apps", "v1", "DaemonSet", "daemonsets", True, frozenset({"watch"}))
+PATH = RESOURCE.path("dra", "driver")
+
+
+def wait_until(
+    monkeypatch: pytest.MonkeyPatch, server: Server, client: Client, seconds: float, texts: List[str]
+) -> float:
+    """Wait for an object that is looked at every 20 s and then says these texts; the watch ends after three events.
+
+    Returns how many seconds passed.
+    """
+    item = {"metadata": {"name": "driver", "resourceVersion": "7"}}
+    event = json.dumps({"type": "MODIFIED", "object": item}).encode() + b"\n"
+    server.paths = {PATH: (200, {}, item), RESOURCE.path("dra"): (200, {}, event * 3)}
+    clock = Clock()
+    monkeypatch.setattr(wait, "time", clock)
+
+    def judge(_key: Key, _live: Optional[Dict[str, Any]]) -> State:
+        clock.sleep(20)
+        return State(texts[0] == "ready", texts.pop(0))
+
+    until(client, [(KEY, RESOURCE)], seconds, judge)
+    return clock.now
+
+
+def test_waiting_goes_on_while_there_is_progress(
+    monkeypatch: pytest.MonkeyPatch, server: Server, client: Client
+) -> None:
+    texts = ["0 of 6 pods", "0 of 6 pods", "2 of 6 pods", "2 of 6 pods", "5 of 6 pods", "5 of 6 pods", "ready"]
+    assert wait_until(monkeypatch, server, client, 50, texts) >= 140
+    assert {query for _method, path, *_ in server.seen for query in path.partition("?")[2].split("&")[:2] if query} == {
+        "fieldSelector=metadata.name%3Ddriver",
+        "resourceVersion=7",
+    }
+
+
+@pytest.mark.parametrize("before", [[], ["1 of 6 pods", "1 of 6 pods", "2 of 6 pods"]])
+def test_waiting_ends_without_progress(
+    monkeypatch: pytest.MonkeyPatch, server: Server, client: Client, before: List[str]
+) -> None:
+    stuck = ["3 of 6 pods"] * 9
+    expected = "^without progress for 50 s, or failed:\nDaemonSet dra/driver: 3 of 6 pods$"
+    with pytest.raises(ClusterError, match=expected):
+        wait_until(monkeypatch, server, client, 50, [*before, *stuck])
+
+
+def test_waiting_ends_when_an_object_failed(monkeypatch: pytest.MonkeyPatch, server: Server, client: Client) -> None:
+    server.paths = {PATH: (200, {}, {"metadata": {"name": "driver", "resourceVersion": "7"}})}
+    with pytest.raises(ClusterError, match=r"DaemonSet dra/driver: evicted$"):
+        until(client, [(KEY, RESOURCE)], 3600, lambda _key, _live: State(False, "evicted", failed=True))
+    assert wait_until(monkeypatch, server, client, 50, ["ready"]) == 20
+
+
+def test_a_watch_that_is_too_old_starts_anew(monkeypatch: pytest.MonkeyPatch, server: Server, client: Client) -> None:
+    clock = Clock()
+    monkeypatch.setattr(wait, "time", clock)
+    found: List[Optional[Dict[str, Any]]] = []
+
+    def judge(_key: Key, live: Optional[Dict[str, Any]]) -> State:
+        found.append(live)
+        return State(len(found) == 3, "still there")
+
+    server.paths = {PATH: status(404), RESOURCE.path("dra"): status(410, "too old resource version")}
+    until(client, [(KEY, RESOURCE)], 30, judge)
+    assert found == [None] * 3
+    server.paths[RESOURCE.path("dra")] = status(403, "daemonsets may not be watched")
+    with pytest.raises(ApiError, match="may not be watched"):
+        until(client, [(KEY, RESOURCE)], 30, lambda _key, _live: State(False, "absent"))

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What filters take from the variables of a play, and what from the inventory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jinja2 import StrictUndefined
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+
+MTU, DRIVERS = "rdma_links_mtu", "rdma_discover_drivers"
+DEFAULT = variables.options_of()[DRIVERS]["default"]
+
+
+def of_play(play: dict[str, Any], inventory: dict[str, Any]) -> dict[str, Any]:
+    return _inventory.of_play({"inventory_hostname": "one", **play}, {"one": inventory, "two": {DRIVERS: ["ionic"]}})
+
+
+@pytest.mark.parametrize(
+    ("play", "inventory", "expected"),
+    [
+        ({MTU: 9000}, {}, {MTU: 9000}),
+        ({MTU: 9000}, {MTU: 4092}, {MTU: 9000}),
+        ({MTU: 9000}, {MTU: 9000}, {}),
+        # A role's default is in the play's variables too, where it stands for nothing that anybody said.
+        ({DRIVERS: DEFAULT}, {}, {}),
+        ({DRIVERS: ["mlx5_core"]}, {}, {DRIVERS: ["mlx5_core"]}),
+        # Said for this play alone.
+        ({DRIVERS: DEFAULT}, {DRIVERS: ["mlx5_core"]}, {DRIVERS: DEFAULT}),
+        ({"rdma_links_addresses": {0: "10.0.0.7/16"}, "rdma_hosts": "v100"}, {}, {}),
+        ({"ansible_user": "root"}, {}, {}),
+        ({MTU: StrictUndefined(name="mtu")}, {}, {}),
+    ],
+)
+def test_what_a_play_says(play: dict[str, Any], inventory: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert of_play(play, inventory) == expected
+
+
+def test_a_host_that_the_inventory_does_not_have_says_nothing() -> None:
+    assert _inventory.of_play({"inventory_hostname": "three", MTU: 9000, DRIVERS: DEFAULT}, {"one": {}}) == {MTU: 9000}
+
+
+def test_a_host_has_its_own_values_and_those_of_the_play() -> None:
+    host = {MTU: StrictUndefined(name="mtu"), DRIVERS: ("ionic",), "rdma_links_rails": "{{ rails }}", "other": 1}
+    own, broken = _inventory.of_host(host, {"rdma_links_subnet": "10.0.0.0/16", "more": 2}, variables.ours)
+    assert own == {DRIVERS: ["ionic"], "rdma_links_subnet": "10.0.0.0/16"}
+    assert broken == {MTU: "'mtu' is undefined", "rdma_links_rails": "something in '{{ rails }}' is undefined"}

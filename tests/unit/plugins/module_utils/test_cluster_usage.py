@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Why an object that left the set has to stay, also where not everything may be read."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api, Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import Member, Usage
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
+
+KINDS = [
+    ("", "v1", "Pod", "pods"),
+    ("", "v1", "Namespace", "namespaces"),
+    ("apps", "v1", "Deployment", "deployments"),
+    ("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets"),
+    ("train.example.com", "v1", "TrainJob", "trainjobs"),
+    ("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"),
+    ("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates"),
+    ("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
+]
+CLUSTER_WIDE = ("Namespace", "DeviceClass")
+
+
+def discovery() -> Dict[str, Any]:
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "items": [
+            {
+                "metadata": {"name": group},
+                "versions": [
+                    {
+                        "version": version,
+                        "resources": [
+                            {
+                                "resource": plural,
+                                "responseKind": {"kind": kind},
+                                "scope": "Cluster" if kind in CLUSTER_WIDE else "Namespaced",
+                                "verbs": ["get", "list"],
+                            }
+                        ],
+                    }
+                ],
+            }
+            for group, version, kind, plural in KINDS
+        ],
+    }
+
+
+API = Api([discovery()])
+
+
+def items(*found: Dict[str, Any]) -> Reply:
+    return 200, {}, {"items": list(found)}
+
+
+def named(name: str, **fields: Any) -> Dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "train"}, **fields}
+
+
+def member(kind: str, name: str, **live: Any) -> Member:
+    resource = API.find(GroupKind("" if kind == "Namespace" else "resource.k8s.io", kind))
+    assert isinstance(resource, Resource)
+    namespace = "train" if resource.namespaced else ""
+    return Member(Key(resource.group, kind, namespace, name), resource, live)
+
+
+TEMPLATE = member("ResourceClaimTemplate", "pair-0123456789")
+USER = {"spec": {"resourceClaims": [{"name": "nic", "resourceClaimTemplateName": "pair-0123456789"}]}}
+PODS = "/api/v1/namespaces/train/pods"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/train/deployments"
+SETS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/train/leaderworkersets"
+JOBS = "/apis/train.example.com/v1/namespaces/train/trainjobs"
+
+
+def reason(server: Server, client: Client, wanted: Member, paths: Dict[str, Reply], *going: Key) -> str:
+    server.paths = paths
+    server.replies = [items() for _ in range(len(KINDS) * 2)]
+    return Usage(client, API, going).reason(wanted)
+
+
+def test_what_nobody_names_may_go(server: Server, client: Client) -> None:
+    other = {"spec": {"resourceClaims": [{"name": "nic", "resourceClaimTemplateName": "pair-9999999999"}]}}
+    claim = {"spec": {"resourceClaims": [{"name": "nic", "resourceClaimName": "pair-0123456789"}]}}
+    assert reason(server, client, TEMPLATE, {PODS: items(named("a", **other), named("b", **claim))}) == ""
+    asked = sorted(path.partition("?")[0] for _method, path, *_ in server.seen)
+    assert asked == sorted([PODS, DEPLOYMENTS, SETS, JOBS])
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [(PODS, "named by Pod user"), (DEPLOYMENTS, "named by Deployment user"), (JOBS, "named by TrainJob user")],
+)
+def test_what_a_workload_of_any_kind_names_stays(server: Server, client: Client, path: str, expected: str) -> None:
+    assert reason(server, client, TEMPLATE, {path: items(named("user", **USER))}) == expected
+
+
+def test_pods_that_have_ended_need_nothing(server: Server, client: Client) -> None:
+    reason(server, client, TEMPLATE, {})
+    query = next(path for _method, path, *_ in server.seen if path.startswith(PODS))
+    assert query == PODS + "?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
+
+
+def test_what_goes_as_well_needs_nothing(server: Server, client: Client) -> None:
+    user = Key("apps", "Deployment", "train", "user")
+    assert reason(server, client, TEMPLATE, {DEPLOYMENTS: items(named("user", **USER))}, user) == ""
+
+
+def test_what_may_not_be_looked_at_may_need_it(server: Server, client: Client) -> None:
+    forbidden = {PODS: status(403, "pods is forbidden"), JOBS: status(403, "trainjobs is forbidden")}
+    expected = "may be in use: pods, trainjobs of namespace train may not be listed"
+    assert reason(server, client, TEMPLATE, forbidden) == expected
+    # One who does need it is the better reason.
+    assert reason(server, client, TEMPLATE, {**forbidden, DEPLOYMENTS: items(named("user", **USER))}) == (
+        "named by Deployment user"
+    )
+
+
+def test_a_kind_that_has_gone_needs_nothing_and_other_errors_are_raised(server: Server, client: Client) -> None:
+    assert reason(server, client, TEMPLATE, {JOBS: status(404), DEPLOYMENTS: status(405)}) == ""
+    with pytest.raises(ApiError, match="panic"):
+        reason(server, client, TEMPLATE, {JOBS: status(500, "panic")})
+
+
+def test_a_reserved_claim_stays(server: Server, client: Client) -> None:
+    pods = [{"resource": "pods", "name": "a"}, {"resource": "pods", "name": "b"}]
+    claim = member("ResourceClaim", "one", status={"reservedFor": pods})
+    assert reason(server, client, claim, {}) == "reserved for pods a, pods b"
+    assert server.seen == []
+    assert reason(server, client, member("ResourceClaim", "one", status={}), {}) == ""
+
+
+@pytest.mark.parametrize("kind", ["resourceclaims", "resourceclaimtemplates"])
+def test_a_class_that_a_claim_asks_for_stays(server: Server, client: Client, kind: str) -> None:
+    asking = {"spec": {"spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "rdma"}}]}}}}
+    path = f"/apis/resource.k8s.io/v1/{kind}"
+    what = "ResourceClaim" if kind == "resourceclaims" else "ResourceClaimTemplate"
+    assert reason(server, client, member("DeviceClass", "rdma"), {path: items(named("one", **asking))}) == (
+        f"asked for by {what} train/one"
+    )
+    assert reason(server, client, member("DeviceClass", "other"), {path: items(named("one", **asking))}) == ""
+    going = Key("resource.k8s.io", what, "train", "one")
+    assert reason(server, client, member("DeviceClass", "rdma"), {path: items(named("one", **asking))}, going) == ""
+
+
+def test_a_class_stays_where_claims_may_not_be_listed(server: Server, client: Client) -> None:
+    with pytest.raises(ApiError, match="forbidden"):
+        reason(
+            server,
+            client,
+            member("DeviceClass", "rdma"),
+            {"/apis/resource.k8s.io/v1/resourceclaims": status(403, "forbidden")},
+        )
+
+
+def test_a_namespace_with_pods_stays(server: Server, client: Client) -> None:
+    pods = "/api/v1/namespaces/dra/pods"
+    namespace = member("Namespace", "dra")
+    assert reason(server, client, namespace, {pods: items(named("a"))}) == "has pods"
+    assert reason(server, client, namespace, {pods: items()}) == ""
