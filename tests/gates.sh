@@ -35,11 +35,12 @@ oldest=("${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.8.*/bin/python3.8)
 [ -x "${oldest[0]}" ] || oldest=("$(command -v python3.8)")
 gate 'molecule default' env RDMA_FLEET_PYTHON="${oldest[0]}" molecule test -s default
 gate 'collection build' ansible-galaxy collection build --force --output-path build
-gate 'oldest ansible-core' make --no-print-directory oldest
+gate 'installed collection' make --no-print-directory installed
 
 units=build/log/ansible-test-units.log
 missing=$([ ! -e $units ] || sed -nE 's/.*unit tests on Python ([0-9.]+) .*not be found.*/\1/p' $units)
 [ -z "$missing" ] || echo "Not tested with Python ${missing//$'\n'/, }: not installed here."
+grep -h '^Not tested' build/log/installed-collection.log 2>/dev/null
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 echo "gates: $passed passed, ${#failed[@]} failed"
 [ ${#failed[@]} -eq 0 ]

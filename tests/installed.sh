@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# installed.sh TARBALL VENV...: the README's steps from the installed collection in an empty directory, without a
+# configuration file, with the ansible-core of each virtual environment; all of them have to make the same files.
+set -euo pipefail
+tarball=$(realpath "$1")
+checkout=$PWD
+base=$checkout/build/installed
+shift
+unset ANSIBLE_CONFIG
+
+walk() {
+    local venv=$checkout/$1 here=$base/${1##*/}
+    local collection=$here/collections/ansible_collections/zerocopy/rdma
+    export ANSIBLE_COLLECTIONS_PATH=$here/collections ANSIBLE_LOCAL_TEMP=$here/tmp
+
+    files() { (cd "$collection" && find . -type f ! -name '*.pyc' -exec sha256sum {} + | sort); }
+    play() {
+        "$venv/bin/ansible-playbook" -i "$checkout/inventory" -i "$checkout/tests/fleet/inventory.yml" \
+            --forks 50 -e "rdma_discover_root=$here/nodes/{{ inventory_hostname }}" "$@"
+    }
+
+    "$venv/bin/ansible-playbook" --version
+    rm -rf "$here"
+    "$venv/bin/ansible-galaxy" collection install --offline --no-deps "$tarball"
+    "$venv/bin/python" tests/fleet/expand.py --output "$here/nodes"
+    mkdir "$here/user"
+    files >"$here/before"
+    cd "$here/user"
+
+    play zerocopy.rdma.site -e rdma_manifests=manifests
+    play zerocopy.rdma.facts -e rdma_discover_csv=fleet.csv -e rdma_discover_json=fleet.json \
+        -e rdma_discover_facts_dir=facts
+    for turn in first second; do
+        # Addresses are never live on a recorded node, which has to be found, and reported.
+        if play zerocopy.rdma.verify --limit a100 >"../verify-$turn.log"; then
+            echo 'verify found nothing to criticise on a node without live addresses'
+            exit 1
+        fi
+        if ! "$venv/bin/python" -c "$reported" verify/verify.json "$turn"; then
+            cat "../verify-$turn.log"
+            exit 1
+        fi
+    done
+    files | diff "$here/before" - || { echo 'files were written into the installed collection'; exit 1; }
+    cd "$checkout"
+}
+
+# The report was written in this turn, on the nodes asked for, and it was a finding that made verify fail.
+reported='
+import json, pathlib, sys
+path, turn = pathlib.Path(sys.argv[1]), sys.argv[2]
+document = json.loads(path.read_text())
+missing = [name for name in ("verify.html", "verify.xml") if not path.with_name(name).is_file()]
+path.rename(path.with_name(f"{turn}.json"))
+sys.exit(f"{turn} report: {missing} {document}" if missing or "host.address" not in json.dumps(document) else 0)
+'
+
+for venv in "$@"; do
+    walk "$venv"
+    # Times are in the reports of verify only.
+    for part in nodes user/manifests user/fleet.csv user/fleet.json user/facts; do
+        diff --recursive --no-dereference "$base/${1##*/}/$part" "$base/${venv##*/}/$part"
+    done
+done
