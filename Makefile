@@ -24,7 +24,8 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Ansible refuses to start in a locale that is not UTF-8.
 export LC_ALL := C.UTF-8
 
-.PHONY: help demo test report format control-plane lab cluster lab-down bench-facts bench-prepare bench-cluster installed clean
+.PHONY: help demo test report format control-plane lab cluster lab-down bench-facts bench-prepare bench-cluster mutants coverage \
+  installed clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
@@ -58,6 +59,12 @@ cluster: $(VENV)/dev $(COLLECTION) ## claims and pods on QEMU guests that are no
 lab-down: ## stop whatever the labs left running
 	@python3 tests/lab/lab.py down
 	@ZEROCOPY_LAB=zerocopy-cluster python3 tests/lab/cluster down
+
+mutants: $(VENV)/dev ## small bugs put into each room, and how many of them tests notice; ROOM=, SAMPLE=, SEED=
+	@nice -n 15 python tests/mutants.py --room '$(ROOM)' --sample '$(or $(SAMPLE),40)' --seed '$(or $(SEED),1)'
+
+coverage: $(VENV)/dev ## which part of each room's lines the unit tests run; ROOM=
+	@nice -n 15 python tests/mutants.py --room '$(ROOM)' --sample 0
 
 bench-facts: $(VENV)/dev $(COLLECTION) ## what rdma_facts costs against ping and the usual four tasks, in a guest
 	@trap 'molecule destroy -s vm' EXIT; molecule create -s vm && \
