@@ -34,12 +34,29 @@ options:
     type: str
     choices: [auto, full, summary]
     default: auto
+  query:
+    description:
+      - JMESPath expression that is applied to a map of C(rows), C(groups) and C(findings), as they are returned. Its
+        result is the text instead of the table.
+      - Rows are printed as a table, a list of plain values with one per line, anything else as JSON. All values of rows
+        are text, so a rate is compared as C(to_number(rate)).
+    type: str
+    default: ""
+requirements:
+  - jmespath (Python library, where Ansible runs), for O(query)
 """
 
 EXAMPLES = r"""
 - name: Show the fleet
   ansible.builtin.debug:
     msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.fleet(hostvars)).text }}"
+  run_once: true
+
+- name: Show the ports that run below 400 Gb/s
+  ansible.builtin.debug:
+    msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.fleet(hostvars, query=__slow)).text }}"
+  vars:
+    __slow: "rows[?to_number(rate) < `400`]"
   run_once: true
 """
 
@@ -62,6 +79,9 @@ _value:
       description: Per group its hosts, its shapes (C(signature), C(hosts), C(differences)) and hosts without facts.
       type: list
       elements: dict
+    query:
+      description: Result of O(query), null without one.
+      type: raw
     findings:
       description: What to look at, with C(kind) (V(intent) or V(warning)), C(code), C(text) and C(hosts).
       type: list
@@ -74,8 +94,9 @@ from typing import Any, Callable, Dict, List, Mapping
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet as plan_fleet
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_text, queries
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 _PREFIX = "rdma_discover_expect_"
 
@@ -108,11 +129,20 @@ def _node(host: str, variables: Mapping[str, Any]) -> plan_fleet.Node:
     return plan_fleet.Node(host, plan_variables.group_of(variables), plan_variables.facts_of(variables), intent)
 
 
-def fleet(hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]], detail: str = "auto") -> Dict[str, Any]:
+def fleet(
+    hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]], detail: str = "auto", query: str = ""
+) -> Dict[str, Any]:
     if detail not in fleet_text.DETAILS:
         raise AnsibleFilterError(f"fleet: detail is {detail!r}, it must be one of {', '.join(fleet_text.DETAILS)}")
     picture = plan_fleet.fleet([_node(host, hostvars[host]) for host in hosts])
-    return asdict(picture) | {"text": fleet_text.text(picture, detail), "csv": fleet_text.as_csv(picture)}
+    whole = asdict(picture) | {"query": None, "csv": fleet_text.as_csv(picture)}
+    if not query:
+        return whole | {"text": fleet_text.text(picture, detail)}
+    try:
+        found = queries.search(query, queries.plain(asdict(picture)))
+    except (queries.QueryError, RefusedError) as error:
+        raise AnsibleFilterError(f"fleet: query is {query!r}, {error}") from error
+    return whole | {"query": found, "text": fleet_text.of_query(found)}
 
 
 class FilterModule:

@@ -66,8 +66,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from jinja2 import pass_context
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift, facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift, facts, site_checks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import live as host_live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
@@ -86,6 +87,7 @@ def host_verdicts(
     for node in nodes:
         checks += facts.of_node(node)
         checks += drift.of_node(node) if node.facts is not None else []
+        checks += site_checks.of_node(node, variables.facts_of(hostvars[node.host]))
     owns = {host: host_plan.own(value) for host, value in (plan or {}).items()}
     live, measurements = host_live.of_fleet(nodes, owns, untried)
     return {

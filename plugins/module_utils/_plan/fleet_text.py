@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Dict, List, Mapping, Sequence
+import json
+from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.fleet import COLUMNS, Fleet, Group, alike
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
@@ -73,6 +74,26 @@ def text(fleet: Fleet, detail: str = "auto") -> str:
         if found:
             lines += ["", title] + [f"  {fold(finding.hosts)}: {finding.text}" for finding in found]
     return "\n".join(lines) + "\n"
+
+
+def is_rows(result: Any) -> bool:
+    """Whether the result of a query is rows of the table."""
+    return isinstance(result, list) and all(isinstance(row, dict) and set(row) == set(COLUMNS) for row in result)
+
+
+def of_query(result: Any) -> str:
+    """The result of a query: rows as a table, a list of plain values with one per line, anything else as JSON."""
+    if result is None or result == []:
+        return "The query finds nothing.\n"
+    if is_rows(result):
+        return "\n".join(table(result)) + "\n"
+    if isinstance(result, list) and not any(isinstance(one, (dict, list)) for one in result):
+        return "".join(f"{_scalar(one)}\n" for one in result)
+    return f"{_scalar(result)}\n"
+
+
+def _scalar(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def as_csv(fleet: Fleet) -> str:

@@ -17,7 +17,12 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, playbook_values, prepare_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import (
+    fleet_wide,
+    playbook_values,
+    prepare_values,
+    queries,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, Network
@@ -85,6 +90,7 @@ def _check(host: Host, known: plan_variables.Options) -> _Checked:
         problems += playbook_values.of_playbooks(values)
         problems += prepare_values.of_kernel(values)
         problems += prepare_values.of_runtime(values)
+        problems += queries.problems(values)
     if blind:
         return checked
     if host.chosen:
