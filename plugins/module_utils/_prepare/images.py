@@ -115,7 +115,7 @@ def _wanted(request: ImageRequest) -> str:
     architecture = _ARCHITECTURES.get(machine, machine)
     if architecture not in request.identities:
         listed = " and ".join(sorted(request.identities)) or "no architecture"
-        raise HostError(f"archive: {request.name} is there for {listed}, but this node is {architecture}")
+        raise HostError(f"archive: {request.name} is available for {listed}, but this node is {architecture}")
     return request.identities[architecture]
 
 

@@ -108,6 +108,4 @@ def check(before: Effective, after: Effective, keys: Sequence[Key]) -> None:
             for path, old, new in wrong[:5]
         )
         more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-        raise HostError(
-            f"containerd would not understand the new configuration as intended, so nothing is changed: {listed}{more}"
-        )
+        raise HostError(f"the new configuration would change more than intended, so nothing is changed: {listed}{more}")

@@ -89,20 +89,20 @@ def read(files: Files, main: str, own: Own, installed: bool = False) -> Chain:
     if chain.sources:
         if "cri" in chain.sources[0].document.data.get("disabled_plugins", []):
             raise HostError(
-                f"{main}: disabled_plugins has 'cri', as in Docker's package, so this containerd runs no pods: remove"
-                " that entry and restart containerd, or choose another runtime"
+                f"{main}: disabled_plugins has 'cri', as in Docker's package, so this containerd cannot run pods:"
+                " remove that entry and restart containerd, or select another runtime"
             )
         version = chain.sources[0].document.data.get("version", 1)
         if version not in VERSIONS:
             raise HostError(
-                f"{main} has configuration version {version!r}, needed is 2 or newer: convert it, for instance with"
-                " 'containerd config migrate', before this module adds to it"
+                f"{main} has configuration version {version!r}, but 2 or later is required: convert it, for example"
+                " with 'containerd config migrate'"
             )
     return chain
 
 
 def _check(document: Document) -> None:
-    """:raises HostError: what is looked at here has another type than containerd wants."""
+    """:raises HostError: a setting that is read here has a type that containerd does not accept."""
     disabled = document.data.get("disabled_plugins", [])
     if not isinstance(disabled, list) or not all(isinstance(entry, str) for entry in disabled):
         raise HostError(f"{document.name}: disabled_plugins must be a list of plugins, not {disabled!r}")

@@ -54,8 +54,8 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     before = _refusable(layout, lambda: asker.staged(chain, layout.main, {})) if asker else merged
     if before.cri_disabled:
         raise HostError(
-            f"{layout.main}: disabled_plugins switches the CRI off, so this containerd runs no pods: remove that entry"
-            " and restart containerd, or choose another runtime"
+            f"{layout.main}: disabled_plugins disables the CRI, so this containerd cannot run pods: remove that entry"
+            " and restart containerd, or select another runtime"
         )
     plan = RuntimePlan(files=[*chain.files], globs=[*chain.globs], before=before)
     keys, specs = _keys(installed, parts, before, plan, asker)
@@ -86,7 +86,7 @@ def _with_generated(files: Files, layout: Layout, own: Own) -> Own:
     paths = [f"{directory}/{name}" for name in _TEMPLATES.values()]
     path = next((path for path in paths if path in own), None)
     texts = [own[path]] if path else map(files.text, paths)
-    return {**own, layout.main: "".join(text or "" for text in texts)}
+    return {**own, layout.main: "\n".join(text or "" for text in texts)}
 
 
 def _read(files: Files, layout: Layout, own: Own, asker: Optional[Asker]) -> Chain:
@@ -106,8 +106,8 @@ def _refusable(layout: Layout, ask: Any) -> Effective:
         return ask()  # type: ignore[no-any-return]
     except HostError as error:
         raise HostError(
-            f"containerd refuses its present configuration ({layout.main}), so nothing is changed and the running"
-            f" one is left alone: {error}"
+            f"containerd rejects its present configuration ({layout.main}), so nothing is changed and the running"
+            f" containerd is not restarted: {error}"
         ) from error
 
 
@@ -158,7 +158,7 @@ def _base_spec(files: Files, layout: Layout, base: str, asker: Optional[Asker], 
     command = [*layout.ctr, "oci", "spec"]
     done = run(command, timeout=60)
     if done.rc != 0:
-        raise HostError(f"the runtime's own specification cannot be read: '{' '.join(command)}': {done.reason}")
+        raise HostError(f"the runtime's default specification cannot be read: '{' '.join(command)}': {done.reason}")
     return oci_spec.without_default_security(oci_spec.parse(done.out, " ".join(command)))
 
 
@@ -203,15 +203,15 @@ def _template(
 
 def _explain(layout: Layout, left: Sequence[Key], plan: RuntimePlan) -> None:
     handlers = [name for name in map(runtime_keys.handler_of, left) if name]
-    why = f"{layout.unit} makes that table itself and imports no drop-in directory, as newer releases do"
+    why = f"{layout.unit} generates this table and, unlike newer releases, imports no drop-in directory"
     if handlers:
         plan.handlers = [name for name in plan.handlers if name not in handlers]
         plan.warnings.append(
             f"the base specification of handler {', '.join(handlers)} cannot be set ({why}). Its containers get the"
-            f" limit of {layout.unit}, which is raised"
+            f" limit of {layout.unit}, which is raised."
         )
     if any(key.part == "nri" for key in left):
-        plan.warnings.append(f"CDI cannot be switched on ({why}); a driver that needs CDI does not work here")
+        plan.warnings.append(f"CDI cannot be enabled ({why}). Drivers that need CDI do not work on this node.")
 
 
 def _release(files: Files, own: Own, chain: Chain, plan: RuntimePlan) -> None:
@@ -235,8 +235,8 @@ def _release(files: Files, own: Own, chain: Chain, plan: RuntimePlan) -> None:
         plan.wanted.append(File(path, None if made_by_us else stripped, release=True))
         if edit.MARK not in text:
             plan.warnings.append(
-                f"{path} was rewritten by another program that dropped this module's comments: the module's files are"
-                " taken out of it, but other settings that the module made there (NRI, CDI) stay"
+                f"{path} was rewritten by another program that dropped this module's comments. References to the"
+                " module's files are removed, but other settings made by the module (NRI, CDI) remain."
             )
 
 
@@ -244,9 +244,7 @@ def _keep(path: str, text: str, reference: str, chain: Chain, plan: RuntimePlan)
     """A file that somebody else's configuration names has to be there; a drop-in says nothing then."""
     content = place.rendered(chain.version, []) if path.endswith(".toml") else text
     plan.wanted.append(File(path, content))
-    plan.warnings.append(
-        f"{path} is kept because {reference}, which this module did not write, names it: remove it there and run again"
-    )
+    plan.warnings.append(f"{path} is kept because {reference} refers to it: remove the reference and run again.")
 
 
 def _differs(files: Files, layout: Layout, own: Own, before: Effective, plan: RuntimePlan, asker: Asker) -> bool:

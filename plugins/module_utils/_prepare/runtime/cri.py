@@ -76,7 +76,7 @@ def call(
         except OSError as error:
             raise HostError(f"{path} does not answer: {error.strerror or error}") from error
     if len(answer) < 5:
-        raise HostError(f"{path} refuses {method}")
+        raise HostError(f"{path} rejects {method}")
     return answer[5 : 5 + struct.unpack(">I", answer[1:5])[0]]
 
 

@@ -80,7 +80,7 @@ def _plan(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     paths = [layout.main, *dropins]
     if files.live:
         _accepted(
-            files, layout, dropins, binary, run, {}, "CRI-O refuses its present configuration, so nothing is changed"
+            files, layout, dropins, binary, run, {}, "CRI-O rejects its present configuration, so nothing is changed"
         )
     documents = {path: Document(files.text(path) or "", path) for path in paths}
     before: Dict[str, Any] = {}
@@ -98,7 +98,7 @@ def _plan(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
         texts[path] = _HEAD + "".join("\n" + header(table) + "\n" + "".join(rows) for table, rows in tables.items())
     if files.live and texts:
         _accepted(
-            files, layout, dropins, binary, run, texts, "CRI-O refuses the new configuration, so nothing is changed"
+            files, layout, dropins, binary, run, texts, "CRI-O rejects the new configuration, so nothing is changed"
         )
     after = before
     for keys in wanted.values():
@@ -120,7 +120,7 @@ def _dropins(files: Files, layout: Layout, own: Own) -> List[str]:
 
 
 def _check(document: Document) -> None:
-    """:raises HostError: what is looked at here has another type than CRI-O wants."""
+    """:raises HostError: a setting that is read here has a type that CRI-O does not accept."""
     for table in (_NRI[:1], _NRI, _ULIMITS[:2]):
         found = document.get(table, {})
         if not isinstance(found, dict):
@@ -136,7 +136,7 @@ def _wanted(parts: Parts, before: Dict[str, Any]) -> Dict[str, List[Tuple[Path, 
     wanted: Dict[str, List[Tuple[Path, Any]]] = {}
     if "nri" in parts:
         if parts["nri"]["validator"] == "true":
-            raise HostError("validator: this module does not set CRI-O's NRI validator: use 'auto' or 'false'")
+            raise HostError("validator: NRI's default validator is not supported with CRI-O: use 'auto' or 'false'")
         wanted["nri"] = [
             ((*_NRI, "enable_nri"), True),
             ((*_NRI, "nri_plugin_registration_timeout"), parts["nri"]["registration_timeout"]),
@@ -158,8 +158,8 @@ def _not_overridden(path: str, documents: Dict[str, Document], keys: List[Tuple[
             later = os.path.dirname(other) == os.path.dirname(path) and other > path
             if later and found is not None and not same(found, value):
                 raise HostError(
-                    f"{other} is read after {path} and sets {'.'.join(key)} to {quoted(found)}, wanted is"
-                    f" {quoted(value)}: change or remove it there"
+                    f"{other} is read after {path} and sets {'.'.join(key)} to {quoted(found)} instead of"
+                    f" {quoted(value)}: change or remove the setting there"
                 )
 
 

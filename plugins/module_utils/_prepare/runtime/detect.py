@@ -76,13 +76,13 @@ def detect(files: Files, requested: str, option: str = "runtime") -> Layout:
         if not found:
             titles = ", ".join(runtime.title for runtime in RUNTIMES.values())
             raise HostError(
-                f"{option}: no container runtime found ({titles}): install it first, name it with {option}, or leave"
-                " this node out with rdma_runtime_flavour: none"
+                f"{option}: no container runtime found ({titles}): install it first, set {option}, or exclude"
+                " this node with rdma_runtime_flavour: none"
             )
         if len(found) > 1:
             raise HostError(
-                f"{option}: this node has {' and '.join(found)}: say with {option} (role: rdma_runtime_flavour) which"
-                " one runs the pods"
+                f"{option}: this node has {' and '.join(found)}: set {option} (role: rdma_runtime_flavour) to the"
+                " one that runs the pods"
             )
         requested = found[0]
     runtime = RUNTIMES[requested]

@@ -106,7 +106,7 @@ def set_keys(text: str, name: str, keys: Sequence[Tuple[Path, Any]]) -> str:
         line = document.tables.get(path[:-1])
         if at is not None:
             if at.first != at.last:
-                raise HostError(f"{name}, line {at.first + 1}: put this key on one line, so that it can be changed")
+                raise HostError(f"{name}, line {at.first + 1}: put this key on a single line so that it can be changed")
             left = _LEFT.match(lines[at.first])
             replaced[at.first] = (left.group() if left else "") + quoted(value)
         elif line is not None:
@@ -128,7 +128,7 @@ def set_keys(text: str, name: str, keys: Sequence[Tuple[Path, Any]]) -> str:
 def _addable(document: Document, name: str, path: Path) -> None:
     found = document.get(path)
     if found is not None and getattr(found, "how", "") != "implicit":
-        raise HostError(f"{name}: write {'.'.join(path)} as a table with a header, so that keys can be added to it")
+        raise HostError(f"{name}: write {'.'.join(path)} as a table with a header so that keys can be added to it")
 
 
 def append(text: str, tables: Sequence[Tuple[Path, Sequence[Tuple[str, Any]]]]) -> str:

@@ -91,7 +91,7 @@ def nri_keys(options: Dict[str, Any], effective: Effective) -> List[Key]:
     ]
     has_validator = effective.get("nri", ("default_validator",)) is not None
     if options["validator"] == "true" and effective.complete and not has_validator:
-        raise HostError("validator: this containerd has no default validator (2.2 and newer do): use 'auto' or 'false'")
+        raise HostError("validator: this containerd has no default validator (2.2 and later do): use 'auto' or 'false'")
     if options["validator"] == "true" or (options["validator"] == "auto" and has_validator):
         wanted.append(("nri", ("default_validator", "enable"), True))
     if options["cdi"]:
@@ -119,7 +119,8 @@ def chosen_handlers(names: List[str], effective: Effective) -> Dict[str, str]:
     unknown = [name for name in names if name not in handlers]
     if unknown:
         raise HostError(
-            f"memlock_handlers: the runtime has no handler {', '.join(unknown)}; it has: {', '.join(sorted(handlers))}"
+            f"memlock_handlers: the runtime has no handler {', '.join(unknown)}; available:"
+            f" {', '.join(sorted(handlers))}"
         )
     return {name: str(handlers[name].get(BASE_SPEC) or "") for name in sorted(names or handlers)}
 

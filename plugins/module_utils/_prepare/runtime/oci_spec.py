@@ -32,8 +32,8 @@ def parse(text: str, name: str) -> Dict[str, Any]:
     rlimits = spec["process"].get("rlimits")
     if rlimits is not None and not (isinstance(rlimits, list) and all(map(_is_rlimit, rlimits))):
         raise HostError(
-            f"{name}: process.rlimits must be a list of limits, each with a 'type' and whole numbers 'hard' and 'soft'"
-            " of 0 to 18446744073709551615"
+            f"{name}: process.rlimits must be a list of limits, each with a 'type' and integers 'hard' and 'soft' from"
+            " 0 to 18446744073709551615"
         )
     return dict(spec)
 

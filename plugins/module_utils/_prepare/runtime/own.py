@@ -54,8 +54,8 @@ def refuse_foreign(files: Files, wanted: Sequence[File], own: Own) -> None:
         text = files.text(file.path)
         if text is not None and text != file.content:
             raise HostError(
-                f"{file.path} would be written by this module, but exists already and no earlier run wrote it:"
-                " move it away, or give it another name if it is yours"
+                f"{file.path} already exists and was not written by this module, which uses that name: rename"
+                " or remove it"
             )
 
 

@@ -76,10 +76,10 @@ def find(layout: Layout, effective: Effective) -> List[Leak]:
 def danger(leaks: List[Leak]) -> str:
     """What they will do, and the way out."""
     return (
-        f"{len(leaks)} sandbox record(s) that failed NRI attaches left behind would make containerd fail at every"
-        " start, or come back as pods without their NIC (containerd issue 13609):"
-        f" {', '.join(map(str, leaks))}. Set recover_sandboxes (role: rdma_runtime_recover_sandboxes) to have them"
-        " removed; pods that run are not touched"
+        f"{len(leaks)} sandbox record(s) left behind by failed NRI attaches would prevent containerd from starting, or"
+        " come back as pods without their NIC (containerd issue 13609):"
+        f" {', '.join(map(str, leaks))}. Set recover_sandboxes (role: rdma_runtime_recover_sandboxes) to remove"
+        " them; running pods are not affected"
     )
 
 
@@ -92,7 +92,7 @@ def remove(layout: Layout, leaks: List[Leak], run: Runner) -> None:
     for leak in leaks:
         # Fails for a record without a task, which is the state after a reboot.
         run([*ctr, "tasks", "rm", "--force", leak.identity], timeout=60)
-        must(run([*ctr, "containers", "rm", leak.identity], timeout=60), f"sandbox record {leak} cannot be removed")
+        must(run([*ctr, "containers", "rm", leak.identity], timeout=60), f"cannot remove sandbox record {leak}")
 
 
 def recover_stopped(files: Files, layout: Layout, effective: Effective, run: Runner) -> List[Leak]:
@@ -102,9 +102,9 @@ def recover_stopped(files: Files, layout: Layout, effective: Effective, run: Run
     """
     if layout.generated:
         raise HostError(
-            f"{layout.unit} cannot start because of sandbox records without a pod ({SYMPTOM!r}). It starts its"
-            " containerd itself, so this is not repaired here: start that containerd by hand with its CRI disabled and"
-            " remove the records whose ids 'ctr -n k8s.io sandboxes ls' does not list"
+            f"{layout.unit} cannot start because of sandbox records without a pod ({SYMPTOM!r}). It runs containerd"
+            " itself, so the records cannot be removed automatically: start that containerd manually with its CRI"
+            " disabled and remove the records whose IDs 'ctr -n k8s.io sandboxes ls' does not list"
         )
     binary = next((path for path in layout.binaries if files.exists(path)), layout.binaries[0])
     version = effective.version

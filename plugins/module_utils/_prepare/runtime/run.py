@@ -176,7 +176,7 @@ class Run:
                 self._recover_stopped(plan, outcome)
                 return []
             if "pending" not in self._ledger.notes:
-                raise HostError(f"{self._layout.unit} is broken before any change ({error}): {said}") from error
+                raise HostError(f"{self._layout.unit} is already broken before any change ({error}): {said}") from error
             return []
         if restart and leaks and not self._request.recover:
             raise HostError(f"{self._layout.unit} is not restarted: {records.danger(leaks)}")
@@ -185,9 +185,9 @@ class Run:
     def _recover_stopped(self, plan: RuntimePlan, outcome: RuntimeOutcome) -> None:
         if not self._request.recover:
             raise HostError(
-                f"{self._layout.unit} cannot start: sandbox records that failed NRI attaches left behind share a name"
+                f"{self._layout.unit} cannot start: sandbox records left behind by failed NRI attaches share a name"
                 f" (containerd issue 13609): {self._service.journal()}. Set recover_sandboxes"
-                " (role: rdma_runtime_recover_sandboxes) to have them removed; pods that run are not touched"
+                " (role: rdma_runtime_recover_sandboxes) to remove them; running pods are not affected"
             )
         if not self._request.check:
             gone = records.recover_stopped(self._files, self._layout, plan.before, self._execute)
@@ -214,7 +214,7 @@ class Run:
             self._service.restart()
             outcome.facts["version"] = self._service.await_ready(plan.effective)
             if self._layout.generated and self._plan().differs:
-                raise HostError(f"{self._layout.unit} was restarted but did not take over its template")
+                raise HostError(f"{self._layout.unit} was restarted but did not apply its template")
         except HostError as error:
             raise HostError(f"{error}. {self._roll_back(plan)}") from error
         self._ledger.notes.pop("pending", None)
@@ -224,13 +224,13 @@ class Run:
         if missing:
             outcome.warnings.append(
                 f"{missing} of {before} NRI plugin(s) that were connected before the restart of {self._layout.unit} did"
-                f" not come back within {self._request.await_plugins:g} s; pods get no devices from them until they do"
+                f" not reconnect within {self._request.await_plugins:g} s; until then pods get no devices from them"
             )
 
     def _roll_back(self, plan: RuntimePlan) -> str:
         pending: Optional[Dict[str, Any]] = self._ledger.notes.get("pending")
         if pending is None:
-            return "No file was changed, so there is nothing to put back"
+            return "No file was changed, so there is nothing to restore"
         changes = [
             FileChange(path, self._files.stored(path), _unkept(kept), keep=path in pending["known"])
             for path, kept in sorted(pending["files"].items())
@@ -242,11 +242,11 @@ class Run:
             self._service.restart()
             self._service.await_ready(plan.before)
         except HostError as error:
-            return f"The files from before were put back, but: {error}"
+            return f"The previous files were restored, but: {error}"
         self._ledger.notes.pop("pending", None)
         self._forget_if_empty()
         self._ledger.save()
-        return f"The files from before were put back and {self._layout.unit} runs with them again"
+        return f"The previous files were restored and {self._layout.unit} is running with them again"
 
     def _remember(self, plan: RuntimePlan) -> None:
         notes = self._ledger.notes

@@ -110,7 +110,7 @@ def test_an_image_of_somebody_else_stays(node: Callable[..., Tuple[Files, Layout
 @pytest.mark.parametrize(
     ("answers", "own", "layout", "said"),
     [
-        ((), {"identities": {"arm64": ID, "s390x": ID}}, {}, "there for arm64 and s390x, but this node is amd64"),
+        ((), {"identities": {"arm64": ID, "s390x": ID}}, {}, "available for arm64 and s390x, but this node is amd64"),
         (
             ("missing",),
             {},

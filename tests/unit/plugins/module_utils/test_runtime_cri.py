@@ -66,7 +66,7 @@ def test_what_containerd_answered(served: Callable[..., str]) -> None:
     assert cri.sandboxes(path) == [GOOD]
     assert cri.stored_sandboxes(path) == [GOOD]
     assert cri.sandbox_records(path) == {GOOD: "good_lab_uid-good_0"}
-    with pytest.raises(HostError, match=r"refuses /runtime\.v1\.RuntimeService/Nothing"):
+    with pytest.raises(HostError, match=r"rejects /runtime\.v1\.RuntimeService/Nothing"):
         cri.call(path, "/runtime.v1.RuntimeService/Nothing")
 
 

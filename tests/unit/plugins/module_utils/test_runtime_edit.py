@@ -73,7 +73,7 @@ def test_what_cannot_be_changed_by_line_is_refused() -> None:
         ("[plugins]\n'io.containerd.nri.v1.nri' = {disable = true}\n", "as a table with a header"),
         (
             "[plugins.'io.containerd.nri.v1.nri']\nplugin_request_timeout = '''\n2s'''\n",
-            "line 2: put this key on one line",
+            "line 2: put this key on a single line",
         ),
     ]:
         with pytest.raises(HostError, match=said):

@@ -211,13 +211,13 @@ def test_crio_keeps_the_other_limits(tmp_path: Path) -> None:
 def test_refused_before_anything_is_written(tmp_path: Path) -> None:
     rows: List[Tuple[Dict[str, str], Dict[str, Any], str]] = [
         ({"etc/hostname": ""}, {}, "runtime: no container runtime found"),
-        ({**NODES["k3s"], **NODES["crio"]}, {}, "runtime: this node has k3s and crio: say with runtime"),
+        ({**NODES["k3s"], **NODES["crio"]}, {}, "runtime: this node has k3s and crio: set runtime"),
         (
             {"etc/rancher/k3s/config.yaml": ""},
             {"runtime": "k3s"},
             r"config\.toml does not exist: start k3s\.service once",
         ),
-        (NODES["crio"], {"validator": "true"}, "does not set CRI-O's NRI validator"),
+        (NODES["crio"], {"validator": "true"}, "default validator is not supported with CRI-O"),
         (NODES["crio"], {"request_timeout": "30"}, "request_timeout is '30', it must be a duration"),
         (
             NODES["crio"],

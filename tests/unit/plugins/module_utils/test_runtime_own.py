@@ -156,7 +156,7 @@ def test_lines_that_only_look_like_ours_stay(tmp_path: Path) -> None:
 def test_a_file_of_our_name_that_we_did_not_write_is_not_replaced(tmp_path: Path, main, theirs: str) -> None:
     root = make(tmp_path, {**main, theirs[1:]: "# mine\n"})
     before = tree(root)
-    with pytest.raises(HostError, match=f"{theirs} would be written by this module, but exists already"):
+    with pytest.raises(HostError, match=f"{theirs} already exists and was not written by this module"):
         call(root)
     assert tree(root) == before
 

@@ -151,11 +151,11 @@ def test_the_base_specification(tmp_path: Path) -> None:
 
 def test_refused(tmp_path: Path) -> None:
     rows = [
-        ("2.1.9", "version = 2\n[plugins\n", r"containerd refuses its present .* line 2: a header ends"),
-        ("2.1.9", "version = 2\nimports = ['/etc/gone.toml']\n", r"refuses its present .* /etc/gone\.toml"),
-        ("2.1.9", "[plugins.cri]\n", r"configuration version 1, needed is 2 or newer"),
+        ("2.1.9", "version = 2\n[plugins\n", r"containerd rejects its present .* line 2: a header ends"),
+        ("2.1.9", "version = 2\nimports = ['/etc/gone.toml']\n", r"rejects its present .* /etc/gone\.toml"),
+        ("2.1.9", "[plugins.cri]\n", r"configuration version 1, but 2 or later is required"),
         ("2.1.9", "disabled_plugins = ['cri']\n", r"disabled_plugins has 'cri', as in Docker's package"),
-        ("2.1.9", "version = 2\ndisabled_plugins = ['io.containerd.grpc.v1.cri']\n", r"switches the CRI off"),
+        ("2.1.9", "version = 2\ndisabled_plugins = ['io.containerd.grpc.v1.cri']\n", r"disables the CRI"),
         ("1.7.24", "version = 2\nplugins.'io.containerd.nri.v1.nri'.disable = true\n", r"as a table with a header"),
         (
             "2.1.9",
@@ -191,7 +191,7 @@ def test_what_this_containerd_cannot(tmp_path: Path) -> None:
     node = Node(tmp_path, "2.1.9", FILES["absent"])
     for parts, said in [
         ({"nri": {**PARTS["nri"], "validator": "true"}}, "validator: this containerd has no default validator"),
-        ({"memlock": {**PARTS["memlock"], "handlers": ["kata"]}}, "no handler kata; it has: runc"),
+        ({"memlock": {**PARTS["memlock"], "handlers": ["kata"]}}, "no handler kata; available: runc"),
     ]:
         with pytest.raises(HostError, match=said):
             node.make(parts, [])

@@ -151,7 +151,7 @@ def test_a_restart_that_fails_puts_back_what_ran_before(node: Node) -> None:
     assert len(node.restarts) == 1
     node.fails = [HostError("containerd.service does not start: it cannot")]
     with pytest.raises(
-        HostError, match=r"it cannot\. The files from before were put back and containerd\.service runs"
+        HostError, match=r"it cannot\. The previous files were restored and containerd\.service is running"
     ):
         call(node)
     assert (text(node), node.restarts[1:]) == (good, [node.restarts[1], good])
@@ -159,7 +159,7 @@ def test_a_restart_that_fails_puts_back_what_ran_before(node: Node) -> None:
     assert list(notes(node)["parts"]) == ["nri"]
     assert call(node, memlock="").changes == []
     node.fails = [HostError("no"), HostError("not even so")]
-    with pytest.raises(HostError, match=r"no\. The files from before were put back, but: not even so"):
+    with pytest.raises(HostError, match=r"no\. The previous files were restored, but: not even so"):
         call(node)
     assert text(node) == good
     # What is left is to be restarted into.
@@ -172,7 +172,7 @@ def test_a_restart_that_fails_puts_back_what_ran_before(node: Node) -> None:
 def test_all_since_the_last_good_restart_is_put_back(node: Node) -> None:
     call(node, memlock="", restart=False)
     node.fails = [HostError("no")]
-    with pytest.raises(HostError, match=r"no\. The files from before were put back"):
+    with pytest.raises(HostError, match=r"no\. The previous files were restored"):
         call(node)
     assert text(node) == USERS
     assert not Path(node.full("/var/lib/zerocopy-rdma")).exists()
@@ -251,7 +251,7 @@ def test_a_runtime_that_was_broken_before_is_left_alone(node: Node, monkeypatch:
 
     monkeypatch.setattr(records, "find", silent)
     node.active = "activating"
-    with pytest.raises(HostError, match=r"broken before any change \(nobody answers\): its last words"):
+    with pytest.raises(HostError, match=r"already broken before any change \(nobody answers\): its last words"):
         call(node)
     assert (text(node), node.restarts) == (USERS, [])
 
