@@ -14,4 +14,4 @@ class HostError(Exception):
 
 
 class UnreadableError(HostError):
-    """There is something at a path that cannot be read as a file: no permission, a directory, a FIFO."""
+    """A path exists but cannot be read as a file: no permission, a directory, a FIFO."""

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Writing a node's files below any root: whole or not at all."""
+"""Reads and writes a node's files below any root, atomically."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Files:
         """
         full = self.full(path)
         try:
-            # Without waiting: opening a FIFO would last until somebody writes to it.
+            # Non-blocking: opening a FIFO would wait for a writer.
             descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 status = os.fstat(descriptor)

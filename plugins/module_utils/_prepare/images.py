@@ -3,11 +3,11 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""The concern ``images`` of a node: images that its runtime has from an archive instead of a registry.
+"""The concern ``images``: imports images from archives on nodes without a registry.
 
-What is there is asked of the CRI, as the kubelet does. The CRI itself imports nothing, so that is done by containerd's
-``ctr``. k3s and RKE2 import what lies in their directory ``agent/images`` too, but some versions only when they start;
-through the socket the image is there at once, and no pod has to wait for a restart.
+Present images are read from the CRI, as by the kubelet. The CRI cannot import, so containerd's ``ctr`` does. k3s and
+RKE2 also import archives from their directory ``agent/images``, but some versions only at startup; through the socket
+the image is available at once, without a restart.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.int
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES, of
 
 CONCERN = "images"
-# As Go calls them.
+# Go's names.
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-# The CRI learns of an image from containerd's events.
+# The CRI is notified of images by containerd's events.
 _DEADLINE = 10.0
 _INTERVAL = 0.2
 
@@ -68,7 +68,7 @@ def request(params: Mapping[str, Any], check: bool) -> ImageRequest:
 
 
 def converge(wanted: ImageRequest, files: Files, execute: Runner = run) -> Dict[str, Any]:
-    """Bring the node to what is requested, or in check mode say what that would take; returns the module's result.
+    """Bring the node to the requested state, or in check mode report the differences; returns the module's result.
 
     :raises HostError: it cannot be done.
     """
@@ -76,7 +76,7 @@ def converge(wanted: ImageRequest, files: Files, execute: Runner = run) -> Dict[
 
 
 def layout_of(files: Files, runtime: str) -> Layout:
-    """The runtime as it runs.
+    """The layout of the runtime, as it is running.
 
     :raises HostError: there is none, or more than one.
     """

@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""The end of every module of this folder."""
+"""The common end of the modules of this room."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 def answer(module: AnsibleModule, call: Callable[[], Dict[str, Any]]) -> None:
     """Exit with what ``call`` returns, its ``warnings`` as Ansible's; fail with the text of a :class:`HostError`.
 
-    Ansible prints a ``diff`` that nobody asked for at ``-vvv``, so it is returned only with ``--diff``.
+    The ``diff`` is returned only with ``--diff``, because Ansible would print it at ``-vvv`` as well.
     """
     try:
         result = call()

@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Asking a containerd what a configuration means, without installing it."""
+"""What a configuration means to the installed containerd, without putting it in place."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, lines_of, quoted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import same
 
-# Of these containerd prints what it came across, not what is in effect.
+# For these, containerd prints what it read last, not what is in effect.
 SPOKEN = ("imports", "version")
 
 
 class Asker:
-    """Runs ``containerd config dump``; each question costs the start of a Go program."""
+    """Runs ``containerd config dump``, which takes the start of a Go program each time."""
 
     def __init__(self, binary: str, run: Runner) -> None:
         self._binary = binary
         self._run = run
 
     def now(self, main: str) -> Effective:
-        """What the installed configuration means, asked without reading it here.
+        """The effective configuration as installed, without parsing it here.
 
         :raises HostError: containerd refuses it, in containerd's own words.
         """
         return self._dump(main, {})
 
     def staged(self, chain: Chain, main: str, texts: Dict[str, str]) -> Effective:
-        """What the chain would mean with these files' texts in place of, or beside, those that are there.
+        """The effective configuration of the chain with these texts replacing or added to its files.
 
         :raises HostError: containerd refuses it.
         """
@@ -88,7 +88,7 @@ def _with_imports(text: str, document: Document, paths: List[str]) -> str:
 
 
 def check(before: Effective, after: Effective, keys: Sequence[Key]) -> None:
-    """Make sure that the new configuration is the old one with exactly these keys set.
+    """Verify that the new configuration is the old one with exactly these keys set.
 
     :raises HostError: more or less than that differs.
     """
@@ -97,7 +97,7 @@ def check(before: Effective, after: Effective, keys: Sequence[Key]) -> None:
     wrong = [
         (path, old, new)
         for path, old, new in runtime_chain.differences(expected, after.data)
-        # What is written without a key that was zero, false or empty means the same without it.
+        # A key that is zero, false or empty means the same as none.
         if path[0] not in ("imports", "version")
         and (old or new is not None)
         and not (path in wanted and same(old, new))

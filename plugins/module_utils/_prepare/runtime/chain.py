@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which files containerd reads, in which order, and what they add up to."""
+"""The files that containerd reads, their order, and the configuration they add up to."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Source:
 class Chain:
     """containerd's files in the order in which they are merged, without our drop-ins.
 
-    ``files`` and ``globs`` are the places that were looked at; when nothing there changes, the chain does not either.
-    ``named`` are files that an ``imports`` has by name, and by which file.
+    ``files`` and ``globs`` are the places that were read; the chain changes only if something there does.
+    ``named`` maps files that an ``imports`` lists by name to the importing file.
     """
 
     sources: Tuple[Source, ...]
@@ -120,18 +120,18 @@ def imports(document: Document, path: str) -> List[str]:
 
 
 def covered(chain: Chain, path: str) -> bool:
-    """Whether a glob of the chain already picks up ``path``."""
+    """Whether a glob of the chain already matches ``path``."""
     return any(matches(pattern, path) for pattern in chain.globs)
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a pattern of ``imports`` means this path; a star stays within one directory."""
+    """Whether a pattern of ``imports`` matches this path; a star does not match a slash."""
     parts, wanted = path.split("/"), pattern.split("/")
     return len(wanted) == len(parts) and all(map(fnmatch.fnmatchcase, parts, wanted))
 
 
 def expand(files: Files, pattern: str) -> List[str]:
-    """Existing files that a pattern of ``imports`` means, in the order in which containerd reads them."""
+    """Existing files that match a pattern of ``imports``, in the order in which containerd reads them."""
     found = ["/"]
     for part in pattern.split("/")[1:]:
         if "*" in part:
@@ -147,7 +147,7 @@ def expand(files: Files, pattern: str) -> List[str]:
 
 
 def later(chain: Chain, main: str, path: str) -> List[Source]:
-    """The files that are merged after a drop-in at ``path``, which the main file imports last if no glob has it."""
+    """The files merged after a drop-in at ``path``, which the main file imports last if no glob matches it."""
     sources = {source.path: source for source in chain.sources}
     order: List[str] = []
     pending = [main]
@@ -166,7 +166,7 @@ def later(chain: Chain, main: str, path: str) -> List[Source]:
 
 
 def merged(chain: Chain) -> Dict[str, Any]:
-    """What the files add up to, without containerd's built-in defaults.
+    """The merged configuration, without containerd's built-in defaults.
 
     containerd 1.7, which knows no newer version than 2, replaces a whole plugin section by that of a later file; 2.x
     merges key by key.
@@ -203,7 +203,7 @@ def differences(old: Any, new: Any, where: Tuple[str, ...] = ()) -> List[Tuple[T
 
 
 def overlaid(data: Dict[str, Any], other: Dict[str, Any]) -> Dict[str, Any]:
-    """A copy in which the other's leaves win."""
+    """A copy with the leaves of the other on top."""
     result = dict(data)
     for key, value in other.items():
         _merge(result, key, value)

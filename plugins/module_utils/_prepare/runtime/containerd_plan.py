@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""The files of containerd, k3s and RKE2 as they should be."""
+"""Plans the files of containerd, k3s and RKE2."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document
 
 _BASE = '{{ template "base" . }}\n'
-# What a file is without our edits if we made it.
+# Content of files that we created, without our edits.
 _MADE = [_BASE, *(f"version = {number}\n" for number in runtime_chain.VERSIONS)]
 _TEMPLATES = {2: "config.toml.tmpl", 3: "config-v3.toml.tmpl"}
 
@@ -79,7 +79,7 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
 
 
 def _with_generated(files: Files, layout: Layout, own: Own) -> Own:
-    """k3s and RKE2 copy our lines from their template into the main file; the other lines there are not ours."""
+    """k3s and RKE2 copy our lines from their template into the main file."""
     if not layout.generated:
         return own
     directory = posixpath.dirname(layout.main)
@@ -95,7 +95,7 @@ def _read(files: Files, layout: Layout, own: Own, asker: Optional[Asker]) -> Cha
     except UnreadableError:
         raise
     except HostError:
-        # containerd's own words are better, if it does not like the file either.
+        # If containerd rejects the file too, its own message is better.
         if asker:
             _refusable(layout, lambda: asker.now(layout.main))
         raise
@@ -132,7 +132,7 @@ def _keys(
         for name, base in chosen.items():
             path = f"{layout.specs}/{SPEC}{'-' + name if base else ''}.json"
             if posixpath.dirname(base) == layout.specs and runtime_own.named(base):
-                # Somebody else's file names ours: it stays what it is.
+                # Somebody else's file already refers to our specification.
                 path = base
                 base = base if base != f"{layout.specs}/{SPEC}.json" and files.exists(base) else ""
             else:
@@ -163,7 +163,7 @@ def _base_spec(files: Files, layout: Layout, base: str, asker: Optional[Asker], 
 
 
 def _with_dropins(chain: Chain, layout: Layout) -> Layout:
-    """k3s and RKE2 from 2025 on import a drop-in directory of their own; the generated file says which."""
+    """k3s and RKE2 since 2025 import a drop-in directory, which is found in the generated file."""
     if not layout.generated:
         return layout
     for pattern in chain.globs:
@@ -178,9 +178,9 @@ def _with_dropins(chain: Chain, layout: Layout) -> Layout:
 def _template(
     files: Files, layout: Layout, own: Own, chain: Chain, placed: place.Placed, keys: List[Key], plan: RuntimePlan
 ) -> Tuple[Dict[str, str], Dict[str, str], List[Key]]:
-    """Where k3s or RKE2 makes the main file: the texts, the texts as containerd will see them, and the keys in them.
+    """For a generated main file: the texts to write, the texts that containerd will read, and the keys in them.
 
-    What no drop-in directory takes goes into the template, if the user's part of it has the table or the base none.
+    Keys that cannot go into a drop-in go into the template, if its user's part has the table or the base lacks it.
     """
     directory = posixpath.dirname(layout.main)
     path = f"{directory}/{_TEMPLATES[min(chain.version, 3)]}"
@@ -215,7 +215,7 @@ def _explain(layout: Layout, left: Sequence[Key], plan: RuntimePlan) -> None:
 
 
 def _release(files: Files, own: Own, chain: Chain, plan: RuntimePlan) -> None:
-    """Take our lines out of files that need them no longer, and forget those files."""
+    """Remove our lines from files that no longer need them, and release those files."""
     wanted = {file.path for file in plan.wanted}
     references = dict(chain.named)
     for source in chain.sources:
@@ -241,14 +241,14 @@ def _release(files: Files, own: Own, chain: Chain, plan: RuntimePlan) -> None:
 
 
 def _keep(path: str, text: str, reference: str, chain: Chain, plan: RuntimePlan) -> None:
-    """A file that somebody else's configuration names has to be there; a drop-in says nothing then."""
+    """Keep a file that somebody else's configuration refers to; a drop-in is emptied."""
     content = place.rendered(chain.version, []) if path.endswith(".toml") else text
     plan.wanted.append(File(path, content))
     plan.warnings.append(f"{path} is kept because {reference} refers to it: remove the reference and run again.")
 
 
 def _differs(files: Files, layout: Layout, own: Own, before: Effective, plan: RuntimePlan, asker: Asker) -> bool:
-    """Whether what is installed means something else than the plan."""
+    """Whether the installed configuration differs from the plan in effect."""
     try:
         chain = runtime_chain.read(files, layout.main, own, installed=True)
         ours = any(source.path in own for source in chain.sources)

@@ -4,10 +4,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The concern ``runtime`` of a node: what a container runtime needs before it can attach RDMA NICs to pods.
+"""The concern ``runtime``: prepares a node's container runtime to attach RDMA NICs to pods.
 
-The ledger's notes hold what is configured (``parts``), what was looked at when nothing was left to do (``seen``), and,
-from before the first write until a restart has worked, how the files were (``pending``).
+The ledger's notes hold the configured options (``parts``), a fingerprint of the steady state (``seen``) and, from
+before the first write until a restart has succeeded, the previous files (``pending``).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ CONCERN = "runtime"
 
 
 def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
-    """Bring the node to what is requested, or in check mode say what that would take.
+    """Bring the node to the requested state, or in check mode report the differences.
 
-    :raises HostError: it cannot be done; nothing is changed then, or what was changed is put back.
+    :raises HostError: it cannot be done; nothing is changed then, or the changes are rolled back.
     """
     ledger = Ledger(files, CONCERN)
     if not request.parts and not ledger.notes and not ledger.known:
@@ -50,7 +50,7 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
 
 
 def _settled(request: RuntimeRequest, files: Files, layout: Layout, ledger: Ledger) -> Optional[RuntimeOutcome]:
-    """The answer without running anything, when nothing that was looked at last time is different now."""
+    """The outcome without running anything, if nothing has changed since the last run."""
     last = ledger.notes.get("seen")
     if not last or not request.parts or "pending" in ledger.notes or last["unit"] != layout.unit:
         return None
@@ -70,7 +70,7 @@ def _settled(request: RuntimeRequest, files: Files, layout: Layout, ledger: Ledg
 
 
 def _clean(layout: Layout, config_version: Optional[int]) -> bool:
-    """Whether no failed attach has left anything behind, as far as can be told at once."""
+    """Whether there are no leftovers of failed attaches, without waiting."""
     if not of(layout).leaves_records:
         return True
     try:
@@ -80,7 +80,7 @@ def _clean(layout: Layout, config_version: Optional[int]) -> bool:
 
 
 def _running(request: RuntimeRequest, files: Files) -> Dict[str, Any]:
-    """What only the running node knows and no file tells."""
+    """Facts that only the running node can tell."""
     options = request.parts.get("memlock")
     if not options or not files.live:
         return {}

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The one question to a gRPC service that needs no library: send a message, get a message, over a unix socket.
+"""Unary gRPC calls over a unix socket, without a library.
 
 HTTP/2 and gRPC as far as one unary call needs them: RFC 9113, RFC 7541 (literals only), and gRPC's PROTOCOL-HTTP2.
 """
@@ -148,7 +148,7 @@ def _text(message: bytes, number: int) -> str:
 
 
 def version(path: str, timeout: float = 10) -> str:
-    """Name and version of the runtime, as its CRI says.
+    """Name and version of the runtime, as reported by its CRI.
 
     :raises HostError: the CRI does not answer (yet).
     """
@@ -157,7 +157,7 @@ def version(path: str, timeout: float = 10) -> str:
 
 
 def sandboxes(path: str) -> List[str]:
-    """Ids of all pod sandboxes that the CRI knows, in any state.
+    """IDs of all pod sandboxes that the CRI knows, in any state.
 
     :raises HostError: the CRI does not answer.
     """
@@ -166,7 +166,7 @@ def sandboxes(path: str) -> List[str]:
 
 
 def stored_sandboxes(path: str) -> List[str]:
-    """Ids in the sandbox store of containerd 2; 1.7 keeps none there.
+    """IDs in the sandbox store of containerd 2; 1.7 stores none.
 
     :raises HostError: containerd does not answer.
     """

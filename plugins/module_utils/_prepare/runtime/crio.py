@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""The files of CRI-O as they should be: drop-ins in its own directory, which a later file overrides key by key."""
+"""CRI-O: drop-ins in its own directory, where later files override earlier ones key by key."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Crio(ContainerRuntime):
         )
 
     def plan(self, installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
-        """Drop-ins in CRI-O's own directory, where a later file overrides an earlier one key by key.
+        """Drop-ins in CRI-O's directory.
 
         :raises HostError: a file is broken, or one that CRI-O reads after ours says something else.
         """
@@ -114,7 +114,7 @@ def _plan(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
 
 
 def _dropins(files: Files, layout: Layout, own: Own) -> List[str]:
-    """The files beside ours."""
+    """Drop-ins that are not ours."""
     paths = [f"{layout.dropins}/{name}" for name in files.names(layout.dropins) if not name.startswith(".")]
     return [path for path in paths if not (path in own and named(path))]
 
@@ -145,7 +145,7 @@ def _wanted(parts: Parts, before: Dict[str, Any]) -> Dict[str, List[Tuple[Path, 
     if "memlock" in parts:
         limit = int(parts["memlock"]["limit"])
         value = "-1" if limit == UNLIMITED else str(limit)
-        # The list is replaced as a whole, so what others put there goes along.
+        # The list is replaced as a whole, so the other entries are copied.
         kept = [entry for entry in lookup(before, _ULIMITS, []) if not entry.startswith("memlock=")]
         wanted["memlock"] = [(_ULIMITS, [*kept, f"memlock={value}:{value}"])]
     return wanted
@@ -164,7 +164,7 @@ def _not_overridden(path: str, documents: Dict[str, Document], keys: List[Tuple[
 
 
 def _effective(data: Dict[str, Any]) -> Effective:
-    """CRI-O's settings by the names that containerd has for them."""
+    """CRI-O's settings under containerd's names."""
     nri = lookup(data, _NRI, {})
     section = {
         "disable": not nri.get("enable_nri", True),
@@ -178,7 +178,7 @@ def _effective(data: Dict[str, Any]) -> Effective:
 def _accepted(
     files: Files, layout: Layout, dropins: List[str], binary: str, run: Runner, texts: Dict[str, str], refusal: str
 ) -> None:
-    """Let CRI-O read its files with ours among them; our old ones are left out."""
+    """Let CRI-O parse its files with our new ones and without our old ones."""
     directory = tempfile.mkdtemp(prefix="zerocopy-rdma-")
     try:
         for path in sorted({*dropins, *texts}):

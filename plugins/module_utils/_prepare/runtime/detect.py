@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Which container runtime a node has, and where it keeps what."""
+"""Detects a node's container runtime."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CGROUPS = ("/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"
 
 @dataclass(frozen=True)
 class Daemon:
-    """A running runtime: ``identity`` is different after every start, ``started`` is seconds since the epoch."""
+    """A running runtime: ``identity`` changes with every start, ``started`` is seconds since the epoch."""
 
     pid: int
     identity: str
@@ -92,12 +92,12 @@ def detect(files: Files, requested: str, option: str = "runtime") -> Layout:
 
 
 def configured(layout: Layout, daemon: Optional[Daemon]) -> Layout:
-    """The layout as the running daemon's own command line changes it."""
+    """The layout with the changes made by the running daemon's command line."""
     return of(layout).configured(layout, daemon.arguments) if daemon else layout
 
 
 def daemon(files: Files, layout: Layout) -> Optional[Daemon]:
-    """The running runtime of the unit, found through its control group; ``None`` when there is none."""
+    """The running daemon of the unit, found through its control group, or ``None``."""
     for pid in _pids(files, layout.unit):
         try:
             if (files.text(f"/proc/{pid}/comm") or "").strip() != of(layout).process:

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Changing single lines of a user's TOML, marked so that they can be taken out again exactly."""
+"""Edits single lines of a user's TOML, marked so that the edits can be reverted exactly."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _LEFT = re.compile(r"""^(?:[^"'=]|"[^"]*"|'[^']*')*=[ \t]*""")
 
 
 def strip(text: str, original: Optional[str]) -> str:
-    """The text as it was before our edits; whatever else changed since stays.
+    """The text without our edits; other changes made since are kept.
 
-    ``original`` is the file before our first edit, ``None`` where there was none. Its lines are its owner's, even if
-    they look like ours, and so are those within a value of several lines.
+    ``original`` is the file before our first edit, ``None`` where there was none. Its lines are not
+    ours, even if they look like it, and neither are lines within a multi-line value.
     """
     theirs = {line.rstrip("\r\n") for line in lines_of(original or "")}
     kept: List[str] = []
@@ -48,7 +48,7 @@ def strip(text: str, original: Optional[str]) -> str:
 
 
 def _inside(text: str) -> Set[int]:
-    """Lines that end within a value, where no comment can be."""
+    """Lines that end within a multi-line value."""
     try:
         statements = Document(masked(text), "").keys.values()
     except HostError:
@@ -59,7 +59,7 @@ def _inside(text: str) -> Set[int]:
 def without_references(text: str, original: Optional[str], ours: Collection[str]) -> str:
     """The text without the paths ``ours`` in ``imports`` and ``base_runtime_spec``.
 
-    Another program that rewrites the file keeps them and drops our comments. What ``original`` has there comes back.
+    A program that rewrites the file keeps them and drops our comments. Values of ``original`` are restored.
     """
     if not any(path in text for path in ours):
         return text
@@ -87,7 +87,7 @@ def without_references(text: str, original: Optional[str], ours: Collection[str]
 
 
 def masked(text: str) -> str:
-    """A Go template as TOML: lines with template actions are comments, line numbers stay."""
+    """A Go template as TOML: lines with template actions become comments, so that line numbers are kept."""
     return "".join("#\n" if "{{" in line else line for line in lines_of(text))
 
 
@@ -115,7 +115,7 @@ def set_keys(text: str, name: str, keys: Sequence[Tuple[Path, Any]]) -> str:
         else:
             _addable(document, name, path[:-1])
             tables.setdefault(path[:-1], []).append((path[-1], value))
-    # From the end, so that the lines before stay where they were found.
+    # From the end, so that earlier line numbers stay valid.
     lines = _insert(lines, len(lines), _rows(list(tables.items()))) if tables else lines
     for number in sorted({*replaced, *below}, reverse=True):
         if number in below:
@@ -166,7 +166,7 @@ def add_imports(text: str, name: str, paths: Sequence[str]) -> str:
 
 
 def _code(text: str) -> str:
-    """Without comments, as far as telling the last character needs it."""
+    """Without comments, precise enough to tell the last character."""
     return "\n".join(re.sub(r"""^((?:[^"'#]|"[^"]*"|'[^']*')*)#.*""", r"\1", line) for line in text.split("\n"))
 
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the room asks of a container runtime. A new one is a file with such a class, and a line in ``registry``."""
+"""The interface of container runtimes. A new one is a file with such a class and a line in ``registry``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN, Own
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 
-# The options of what is to be configured, by part: see ``RuntimeRequest``.
+# Options by part, see ``RuntimeRequest``.
 Parts = Mapping[str, Dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of one runtime on one node.
+    """Paths of one runtime on one node.
 
-    ``runtime`` is its name. ``main`` is the file it reads first; k3s and RKE2 write that file at every start
-    (``generated``), elsewhere it is the administrator's. Our own files go to ``dropins``, base specifications to
-    ``specs``. ``ctr`` is the command for containerd's own API, empty where there is none.
+    ``runtime`` is its name. ``main`` is the file it reads first, which k3s and RKE2 generate at every start
+    (``generated``). Our files go to ``dropins``, base specifications to ``specs``. ``ctr`` is the command for
+    containerd's API, empty for other runtimes.
     """
 
     runtime: str
@@ -45,7 +45,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Installation:
-    """A runtime as it is installed on one node; ``run`` runs the node's tools, ``binary`` only where that is live."""
+    """A runtime installed on one node. ``run`` runs the node's tools; ``binary`` is empty below another root."""
 
     files: Files
     layout: Layout
@@ -55,10 +55,10 @@ class Installation:
 
 @dataclass
 class RuntimePlan:
-    """Files as they should be, and what to look at to know that nothing has changed since (``files``, ``globs``).
+    """The files as they should be. ``files`` and ``globs`` are the places to check for later changes.
 
-    ``before`` and ``effective`` are what is configured without and with our part, by containerd's names. ``differs``:
-    what is installed means something else than ``effective``.
+    ``before`` and ``effective`` are the configuration without and with our settings, under containerd's names.
+    ``differs``: the installed configuration differs from ``effective``.
     """
 
     wanted: List[File] = field(default_factory=list)
@@ -74,32 +74,32 @@ class RuntimePlan:
 class ContainerRuntime(ABC):
     """One container runtime."""
 
-    # Value of the option ``runtime``, and what people call it.
+    # Value of the option ``runtime``, and the usual spelling.
     name: str
     title: str
     # Its systemd units, the usual one first, and the name of its process.
     units: Tuple[str, ...]
     process: str
-    # Paths that are there where it is installed.
+    # Paths that exist where it is installed.
     traces: Tuple[str, ...]
-    # Runtimes that it brings along: their traces beside it do not run pods.
+    # Runtimes that it includes: their traces on the same node are not a second runtime.
     brings: Tuple[str, ...] = ()
     # Whether failed NRI attaches leave sandbox records in it (containerd issue 13609).
     leaves_records = False
-    # How an image gets into it where it imports no archives itself.
+    # How to load an image, if the runtime cannot import archives.
     other_import = ""
 
     @abstractmethod
     def layout(self, unit: str) -> Layout:
-        """Its places by default, with this unit."""
+        """Its default paths, with this unit."""
 
     def configured(self, layout: Layout, arguments: Sequence[str]) -> Layout:
-        """The layout as the arguments of the running daemon change it."""
+        """The layout with the changes made by the running daemon's arguments."""
         return layout
 
     @abstractmethod
     def plan(self, installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
-        """Files for all ``parts``; ``own`` are those that earlier runs wrote. Changes nothing.
+        """Plan the files for all ``parts`` without changing anything; ``own`` are files that earlier runs wrote.
 
         :raises HostError: the present configuration is broken, or the new one would not mean what it should.
         """

@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""The keys that NRI, CDI and memlock need, compared with what is in effect."""
+"""The keys that NRI, CDI and the memory lock need, compared with the effective configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CRI_2: Path = ("plugins", "io.containerd.grpc.v1.cri")
 _CRI_3: Path = ("plugins", "io.containerd.cri.v1.runtime")
 _RUNTIMES = ("containerd", "runtimes")
 BASE_SPEC = "base_runtime_spec"
-# The handler that containerd 1.7 has without being told; version 2 files that name it lose these defaults.
+# The default handler of containerd 1.7. Version 2 files that mention it lose these defaults.
 _RUNC = {"runtime_type": "io.containerd.runc.v2", "sandbox_mode": "podsandbox"}
 
 
@@ -80,7 +80,7 @@ class Effective:
 
 
 def nri_keys(options: Dict[str, Any], effective: Effective) -> List[Key]:
-    """What is missing for NRI and CDI.
+    """Keys that are missing for NRI and CDI.
 
     :raises HostError: the default validator is demanded from a containerd that has none.
     """
@@ -111,7 +111,7 @@ def _cdi(effective: Effective) -> List[Tuple[str, Path, Any]]:
 
 
 def chosen_handlers(names: List[str], effective: Effective) -> Dict[str, str]:
-    """Handler and the base specification it has at the moment (or ``""``), for those named or for all.
+    """Handlers with their present base specification (or ``""``), the named ones or all.
 
     :raises HostError: a named handler does not exist.
     """

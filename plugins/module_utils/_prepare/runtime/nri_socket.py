@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Who is at the NRI socket: by the kernel's table of sockets and by connecting, never by the file.
+"""The state of the NRI socket, by the kernel's table of sockets and by connecting, never by the file.
 
 containerd leaves the socket's file behind when NRI is switched off.
 """
@@ -33,7 +33,7 @@ def _sockets(files: Files, path: str) -> List[Tuple[int, str]]:
 
 
 def listening(files: Files, path: str) -> bool:
-    """Whether a process accepts connections there; asking the kernel, so that the runtime does not notice."""
+    """Whether a process listens there, read from the kernel without disturbing the runtime."""
     return any(flags & _LISTENS for flags, _state in _sockets(files, path))
 
 

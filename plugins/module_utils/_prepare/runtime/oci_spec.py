@@ -21,7 +21,7 @@ def parse(text: str, name: str) -> Dict[str, Any]:
     :raises HostError: it is not a JSON object with a ``process``, or its limits are not as the specification has them.
     """
     try:
-        # UTF-8, as JSON has to be.
+        # JSON is UTF-8.
         text.encode()
         spec = json.loads(text)
         valid = isinstance(spec["process"], dict) and isinstance(spec.get("linux", {}), dict)
@@ -45,9 +45,9 @@ def _is_rlimit(entry: Any) -> bool:
 
 
 def without_default_security(spec: Dict[str, Any]) -> Dict[str, Any]:
-    """What containerd's CRI takes out of its own default before it uses it.
+    """The default specification without the parts that containerd's CRI removes before using it.
 
-    With a base specification it takes nothing out, so 1024 open files would come to every pod with the runtime's
+    It removes nothing from a base specification, so every pod would get the limit of 1024 open files from the runtime's
     default (``ctr oci spec``); see WithoutDefaultSecuritySettings in containerd.
     """
     process = {key: value for key, value in spec["process"].items() if key not in ("rlimits", "apparmorProfile")}
@@ -56,7 +56,7 @@ def without_default_security(spec: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def with_memlock(spec: Dict[str, Any], wanted: int) -> Dict[str, Any]:
-    """The same specification with both limits of locked memory at ``wanted`` bytes, or higher if they are already."""
+    """The same specification with both limits of locked memory at ``wanted`` bytes, or higher if they already are."""
     rlimits: List[Dict[str, Any]] = list(spec["process"].get("rlimits") or [])
     have = next((entry for entry in rlimits if entry.get("type") == _TYPE), {})
     raised = {"type": _TYPE, **{side: max(wanted, have.get(side, 0)) for side in ("hard", "soft")}}

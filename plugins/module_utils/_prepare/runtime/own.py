@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which files are ours: those in the ledger, and by their names those that only we make."""
+"""Ownership of files: ours are those in the ledger, recognised in other files by their names."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ DROPIN = "90-zerocopy-rdma-"
 SPEC = "zerocopy-rdma-base-spec"
 _NAMES = re.compile(rf"{DROPIN}(?:nri\.toml|nri\.conf|memlock\.toml|memlock\.conf)|{SPEC}(?:-[^/]+)?\.json")
 
-# A path that earlier runs wrote, and the text that was there before; ``None`` where there was nothing.
+# Paths that earlier runs wrote, with the text before the first write (``None``: no file).
 Own = Mapping[str, Optional[str]]
 
 
 def recorded(ledger: Ledger) -> Dict[str, Optional[str]]:
-    """What the ledger has."""
+    """The files in the ledger."""
     return {path: ledger.original_text(path) for path in ledger.known}
 
 
 def named(path: str) -> bool:
-    """Whether the name is one that only we use."""
+    """Whether the file has a name that only we use."""
     return _NAMES.fullmatch(posixpath.basename(path)) is not None
 
 
 def cleaned(text: str, path: str, own: Own) -> str:
-    """The file's text without our edits and without our files' paths; that of somebody else's file as it is."""
+    """The text without our edits and references to our files; unchanged for a file that is not ours."""
     if path not in own:
         return text
     stripped = edit.strip(text, own[path])
@@ -44,7 +44,7 @@ def cleaned(text: str, path: str, own: Own) -> str:
 
 
 def refuse_foreign(files: Files, wanted: Sequence[File], own: Own) -> None:
-    """Make sure that no file of ours takes the place of somebody else's.
+    """Verify that none of our files would replace somebody else's.
 
     :raises HostError: a file of one of our names is there, and no earlier run wrote it.
     """
@@ -60,7 +60,7 @@ def refuse_foreign(files: Files, wanted: Sequence[File], own: Own) -> None:
 
 
 def texts_in(data: Any) -> Iterator[str]:
-    """Every text among the values of a configuration."""
+    """All strings among the values of a configuration."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, dict):

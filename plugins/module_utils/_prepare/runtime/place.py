@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Where each key goes: a drop-in of ours where that means the same, else a marked line in the file that decides."""
+"""Decides where each key goes: into our drop-in if that is effective, else into the file that takes precedence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEAD = "# Written by the Ansible collection zerocopy.rdma; changes here are und
 
 @dataclass
 class Placed:
-    """New texts of files, by path, and keys for which there is no place."""
+    """New texts of files by path, and keys that cannot be placed."""
 
     texts: Dict[str, str] = field(default_factory=dict)
     dropins: List[str] = field(default_factory=list)
@@ -101,7 +101,7 @@ def _holder(chain: Chain, key: Key) -> Optional[Source]:
 
 
 def _overriding(after: Sequence[Source], key: Key) -> Optional[Source]:
-    """A file after our drop-in that says something else."""
+    """A file after our drop-in with a different value."""
     found = None
     for source in after:
         value = source.document.get(key.full(_version(source)))
@@ -121,7 +121,7 @@ def _edited(path: str, text: str, source: Optional[Source], keys: Sequence[Key],
         if handler is None or known:
             pairs.append((full, key.value))
         else:
-            # containerd 1.7 forgets the defaults of a handler that a file names, so all of them go along.
+            # containerd 1.7 drops the defaults of a handler that a file mentions, so all of them are written.
             table = {**effective.handlers[handler], full[-1]: key.value}
             tables += _tables(full[:-1], table)
     text = edit.set_keys(text, path, pairs)

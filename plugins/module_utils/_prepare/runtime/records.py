@@ -6,7 +6,7 @@
 """Sandbox records that failed NRI attaches leave in containerd 2, and their removal.
 
 The next start of containerd stops at the first record whose name another one has ("failed to reserve sandbox name"),
-again and again; a record alone is adopted as a ready pod that has no NIC. The CRI does not list such records, and the
+again and again; a single record is adopted as a ready pod without a NIC. The CRI does not list such records, and the
 sandbox store does not have them, which is how they are told from pods. containerd 1.7 leaves none.
 """
 
@@ -41,7 +41,7 @@ class Leak:
 
 
 def now(socket: str, config_version: int) -> List[Leak]:
-    """Records that no pod belongs to at this moment; an attach on its way looks the same.
+    """Records without a pod at this moment. An attach in progress looks the same.
 
     :raises HostError: containerd does not answer.
     """
@@ -59,7 +59,7 @@ def now(socket: str, config_version: int) -> List[Leak]:
 
 
 def find(layout: Layout, effective: Effective) -> List[Leak]:
-    """Records that no pod belongs to, of a containerd that answers: they outlast the time NRI gives a plugin.
+    """Records without a pod, of a containerd that answers, that outlast the NRI request timeout.
 
     :raises HostError: containerd does not answer.
     """
@@ -74,7 +74,7 @@ def find(layout: Layout, effective: Effective) -> List[Leak]:
 
 
 def danger(leaks: List[Leak]) -> str:
-    """What they will do, and the way out."""
+    """The consequences, and the remedy."""
     return (
         f"{len(leaks)} sandbox record(s) left behind by failed NRI attaches would prevent containerd from starting, or"
         " come back as pods without their NIC (containerd issue 13609):"
@@ -96,7 +96,7 @@ def remove(layout: Layout, leaks: List[Leak], run: Runner) -> None:
 
 
 def recover_stopped(files: Files, layout: Layout, effective: Effective, run: Runner) -> List[Leak]:
-    """Clear the records of a containerd that cannot start because of them: it runs once without its CRI.
+    """Remove records that keep containerd from starting, by starting it once without its CRI.
 
     :raises HostError: it does not start even so.
     """
@@ -124,7 +124,7 @@ def recover_stopped(files: Files, layout: Layout, effective: Effective, run: Run
 
 
 def undo(files: Files, layout: Layout, run: Runner) -> bool:
-    """Put the unit back after a recovery, also one that was killed; true when there was something to put back."""
+    """Restore the unit after a recovery, even a killed one; true if there was anything to restore."""
     override = _OVERRIDE.format(layout.unit)
     found = [path for path in (override, _RECOVERY) if files.exists(path)]
     for path in found:

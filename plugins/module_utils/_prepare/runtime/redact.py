@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Configurations without the credentials in them, for diffs and messages."""
+"""Removes credentials from configurations, for diffs and messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.edi
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, lines_of
 
 HIDDEN = "REDACTED"
-# Keys of containerd's registry settings (auth, header), of CRI-O's, and what plugins of others call theirs.
+# Keys of containerd's registry settings (auth, header), and common names in the settings of other plugins.
 _NAMES = (
     r"(?:auth|authorization|headers?|identitytoken|registrytoken"
     r"|(?:[\w-]*[_-])?(?:password|passwd|secret|token|credentials?|(?:api|access|private)[_-]?key))"
@@ -45,7 +45,7 @@ def text(config: str) -> str:
         for number in range(at.first, at.last + 1):
             lines[number] = "\n" if number < at.last else _end(lines[number])
         lines[at.first] = f'{first} = "{HIDDEN}"' + ("\n" if at.first < at.last else _end(lines[at.last]))
-    # Tables in arrays, and what cannot be read.
+    # Tables in arrays, and texts that cannot be parsed.
     hidden = _ASSIGNED.sub(rf'\g<1>"{HIDDEN}"', "".join(lines))
     return _VARIABLE.sub(rf"\g<1>{HIDDEN}", _USER.sub(rf"\g<1>{HIDDEN}@", hidden))
 

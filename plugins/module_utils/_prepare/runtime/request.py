@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What one call is asked for and what it answers."""
+"""The request and the outcome of one call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report impo
 
 @dataclass(frozen=True)
 class RuntimeRequest:
-    """``parts`` are the options of what is to be configured, ``nri`` and ``memlock``; one that is missing is undone.
+    """``parts`` are options by part, ``nri`` and ``memlock``; a missing part is reverted.
 
     ``nri``: ``request_timeout``, ``registration_timeout``, ``cdi``, ``validator``. ``memlock``: ``limit`` in bytes and
     ``handlers``. ``await_plugins`` is in seconds.
@@ -32,7 +32,7 @@ class RuntimeRequest:
 
 @dataclass
 class RuntimeOutcome:
-    """What was or would be done."""
+    """What was or, in check mode, would be done."""
 
     changes: List[Change] = field(default_factory=list)
     texts: List[Texts] = field(default_factory=list)

@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""One run that has something to plan: see ``converge``."""
+"""One run that has to plan: see ``converge``."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ class Run:
         return outcome
 
     def _finish_recovery(self) -> None:
-        """A recovery that was killed leaves a containerd without CRI, until it is started as usual."""
+        """Complete a killed recovery, which leaves containerd without its CRI until its next normal start."""
         if records.undo(self._files, self._layout, self._execute):
-            # Whether it starts is seen by what follows, which can also recover it.
+            # Whether it starts is checked afterwards.
             self._execute(["systemctl", "restart", self._layout.unit], timeout=300)
 
     def _find_binary(self) -> str:
@@ -160,9 +160,9 @@ class Run:
         return max(times)
 
     def _leaks(self, plan: RuntimePlan, outcome: RuntimeOutcome, restart: bool) -> List[records.Leak]:
-        """What would keep the runtime from starting, now or at the next boot.
+        """Records that would keep the runtime from starting, now or at the next boot.
 
-        :raises HostError: it is to be restarted, and would not start.
+        :raises HostError: the runtime has to be restarted but would not start.
         """
         if not of(self._layout).leaves_records:
             return []
@@ -208,7 +208,7 @@ class Run:
         self._ledger.save()
 
     def _restart(self, plan: RuntimePlan, outcome: RuntimeOutcome) -> None:
-        # The socket of the configuration that runs now; the new one may have another.
+        # The socket of the running configuration; the new one may have another.
         before = nri_socket.connected(self._files, plan.before.nri_socket)
         try:
             self._service.restart()
@@ -287,13 +287,13 @@ def _unkept(kept: Optional[Dict[str, Any]]) -> Optional[Stored]:
 
 
 def _order(change: FileChange) -> Tuple[bool, int]:
-    """What is named in another file is written before it and removed after it, so no name is ever without its file."""
+    """Files are written before those that refer to them and removed after them, so no reference is ever dangling."""
     name = os.path.basename(change.path)
     rank = 0 if name.startswith(SPEC) else 1 if name.startswith(DROPIN) else 2
     return (True, -rank) if change.after is None else (False, rank)
 
 
 def _read_at_start_only(path: str) -> bool:
-    """Files whose content is no part of what ``config dump`` prints."""
+    """Files whose content is not part of ``config dump``."""
     name = os.path.basename(path)
     return name.startswith(SPEC) or name.endswith((".conf", ".tmpl"))

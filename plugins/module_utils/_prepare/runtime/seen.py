@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""A fingerprint of all that decides what a runtime's configuration means, so that a steady state is known at once."""
+"""A fingerprint of everything that determines a runtime's effective configuration, to detect a steady state."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import List, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 
-# A plan made by an older version of this collection is made again.
+# Increased when a new version of this collection plans differently.
 _PLANNER = 1
 
 
 def digest(files: Files, paths: Sequence[str], globs: Sequence[str], binary: str) -> str:
-    """Of the files at ``paths`` and those that ``globs`` match, and of the runtime's binary where it is live."""
+    """The fingerprint of ``paths``, files matching ``globs`` and, on a live node, the runtime's binary."""
     found = set(paths)
     for pattern in globs:
         found.update(_globbed(files, pattern))

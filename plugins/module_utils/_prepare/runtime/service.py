@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Restarting a container runtime and knowing that it is back."""
+"""Restarts a container runtime and verifies that it is back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.det
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 
-# A server under load needs seconds, a node that has to load hundreds of shims longer.
+# A loaded server takes seconds, a node that has to load hundreds of shims longer.
 _DEADLINE = 120.0
 _NRI_DEADLINE = 10.0
 _INTERVAL = 0.2
@@ -30,7 +30,7 @@ _QUOTED = re.compile(r'(?:msg|error)="((?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True)
 class State:
-    """What systemd says of a unit."""
+    """A unit's state according to systemd."""
 
     active: str
     # Given up by systemd, or between two attempts.
@@ -54,7 +54,7 @@ class Service:
         return daemon(self._files, self.layout)
 
     def state(self) -> State:
-        """What systemd says; a unit that is just starting, as after a boot, is waited for."""
+        """The state according to systemd; waits for a unit that is starting, for example after a boot."""
         end = time.monotonic() + _DEADLINE
         while True:
             done = self._run(["systemctl", "show", "--property=ActiveState,SubState", self.layout.unit])
@@ -65,7 +65,7 @@ class Service:
             time.sleep(_INTERVAL)
 
     def journal(self, lines: int = 100) -> str:
-        """What the unit said last: its grave errors, or else its last lines."""
+        """The unit's last log lines: fatal errors if there are any."""
         unit = f"--unit={self.layout.unit}"
         done = self._run(["journalctl", "--no-pager", "--output=cat", f"--lines={lines}", unit])
         said = [line for line in done.out.splitlines() if line.strip()]
@@ -73,7 +73,7 @@ class Service:
         return " | ".join(map(_short, grave[-1:] or said[-3:])) or "nothing in its journal"
 
     def restart(self) -> None:
-        """:raises HostError: systemd says that it does not start."""
+        """:raises HostError: it does not start."""
         must(self._run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
         # After quick failures systemd would otherwise refuse to start it at all.
         self._run(["systemctl", "reset-failed", self.layout.unit])
@@ -84,7 +84,7 @@ class Service:
     def await_ready(self, effective: Effective, deadline: float = _DEADLINE) -> str:
         """Wait until the CRI answers and, where NRI is on, its socket accepts; returns the runtime's own version.
 
-        :raises HostError: that does not come true within ``deadline`` seconds.
+        :raises HostError: it is not ready within ``deadline`` seconds.
         """
         end = time.monotonic() + deadline
         answered = False
@@ -92,7 +92,7 @@ class Service:
             reason = ""
             try:
                 version = cri.version(configured(self.layout, self.daemon()).socket, timeout=5)
-                # NRI starts before the CRI, so now it is there or never.
+                # NRI starts before the CRI, so it is ready by now or never.
                 end = end if answered else min(end, time.monotonic() + _NRI_DEADLINE)
                 answered = True
             except HostError as error:
@@ -118,6 +118,6 @@ class Service:
 
 
 def _short(line: str) -> str:
-    """Message and error of one of containerd's log lines, without the quoting."""
+    """Message and error of a containerd log line, without quoting."""
     parts = _QUOTED.findall(line)
     return ": ".join(parts).replace('\\"', "'") if parts else line

@@ -4,10 +4,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Reads TOML 1.0 as container runtimes use it, and says on which line what stands.
+"""Reads TOML 1.0 as container runtimes use it, with line numbers.
 
-Dates and times are refused, no runtime's configuration has them. What is read here is never written back: users' files
-are changed by line, so that comments and order stay.
+Dates and times are rejected, no runtime's configuration has them. Documents are never written back: users' files are
+changed by line, so that comments and order are kept.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Tables(List[Table]):
 
 @dataclass(frozen=True)
 class Statement:
-    """Where ``key = value`` stands: first and last line, from 0, and the column after the value in the last one."""
+    """Position of ``key = value``: first and last line, from 0, and the column after the value in the last line."""
 
     first: int
     last: int
@@ -63,7 +63,7 @@ class Statement:
 
 
 class Document:
-    """``data``, and where its explicit tables and their keys stand; tables in arrays are in ``data`` only."""
+    """``data``, and the positions of explicit tables and their keys; tables in arrays are in ``data`` only."""
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name

@@ -120,6 +120,30 @@ def _there_and_back(node: Node, version: str) -> None:
         assert file.content == node.original.get(file.path[len("/etc/containerd/") :])
 
 
+@pytest.mark.parametrize("version", ["1.7.24", "2.1.9"])
+def test_a_rewritten_configuration_is_asked_about_and_given_back(version: str, tmp_path: Path) -> None:
+    node = Node(tmp_path, version, FILES["kubernetes"])
+    before = node.containerd.dump(f"{tmp_path}/etc/containerd/config.toml")
+    written = node.install(node.make(PARTS, []))
+    main = tmp_path / "etc/containerd/config.toml"
+    # As a program does that reads TOML and writes it again.
+    rewritten = "\n".join(line.partition("  # zerocopy.rdma")[0] for line in main.read_text().split("\n"))
+    main.write_text(rewritten)
+    again = node.make(PARTS, written)
+    assert (again.effective.nri_enabled, again.handlers) == (True, ["own", "runc"])
+    back = node.make({}, written)
+    assert ("zerocopy" in rewritten) is any("was rewritten by another program" in text for text in back.warnings)
+    node.install(back)
+    for path in written:
+        if path not in {file.path for file in back.wanted}:
+            node.files.remove(path)
+    after = node.containerd.dump(f"{tmp_path}/etc/containerd/config.toml")
+    # CDI is what we cannot tell from a user's setting.
+    for dump in (before, after):
+        dump["plugins"].get("io.containerd.grpc.v1.cri", {}).pop("enable_cdi", None)
+    assert after == before
+
+
 def test_parts_do_not_take_from_each_other(tmp_path: Path) -> None:
     for version, part in itertools.product(["1.7.24", "2.1.9"], ["nri", "memlock"]):
         node = Node(tmp_path / version / part, version, FILES["kubernetes"])
