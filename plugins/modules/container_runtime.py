@@ -45,11 +45,11 @@ options:
     choices: [auto, containerd, k3s, rke2, crio]
     default: auto
   request_timeout:
-    description: Time an NRI plugin may take for one request, as a Go duration of at least one second.
+    description: Time an NRI plugin may take for one request, as a Go duration from one second to one hour.
     type: str
     default: 30s
   registration_timeout:
-    description: Time an NRI plugin may take to register and synchronise, as a Go duration of at least one second.
+    description: Time an NRI plugin may take to register and synchronise, as a Go duration from one second to one hour.
     type: str
     default: 30s
   cdi:

@@ -36,6 +36,9 @@ def test_an_image(run_module: Run, tmp_path: Path) -> None:
 
 def test_bad_input_is_named(run_module: Run, tmp_path: Path) -> None:
     rows: List[Tuple[Dict[str, Any], str]] = [
+        # More nanoseconds than a signed 64-bit number, which is what Go has, and just as many.
+        ({"request_timeout": "2562048h"}, "request_timeout is '2562048h', it must be a duration"),
+        ({"registration_timeout": "9223372036854775807ns"}, "from 1s to 1h"),
         ({"request_timeout": "soon"}, "request_timeout is 'soon', it must be a duration"),
         ({"runtime": "docker"}, "value of runtime must be one of: auto, containerd, k3s, rke2, crio"),
         ({"memlock": "8M"}, "memlock is '8M', it must be unlimited or a number of bytes"),
