@@ -9,13 +9,13 @@ module: rdma_facts
 short_description: Gather RDMA facts of a node with GPU-NIC affinity
 version_added: 0.1.0
 description:
-  - Reads which HCAs, ports and GPUs a node has, how they sit in the PCIe tree, which ports are fit for RDMA traffic
-    of workloads and why the others are not.
-  - Needs nothing but Python on the node. Where C(pyroute2) is installed, RDMA netlink tells the netdev of each port
-    and the RDMA network namespace mode, and rtnetlink the addresses and maximum MTU; else sysfs and procfs do.
-    RV(ansible_facts.rdma.sources) says which it was.
-  - Works as an ordinary user. What that user may not read is listed in RV(ansible_facts.rdma.unreadable).
-  - A device that vanishes while it is read, or an attribute the kernel refuses, never makes the module fail.
+  - Finds the HCAs, ports and GPUs of a node and their place in the PCIe tree, and decides which ports workloads can use
+    for RDMA. For every other port it gives the reasons.
+  - Needs only Python on the node. If C(pyroute2) is installed, netdevs, addresses, MTU and the RDMA network namespace
+    mode are read over netlink, otherwise from sysfs and procfs. RV(ansible_facts.rdma.sources) has the source of each.
+  - Works without root. Files that the user may not read are listed in RV(ansible_facts.rdma.unreadable). Only root can
+    read the Vital Product Data that identifies the NVSwitch management functions of HGX B200 and B300 for certain.
+  - Does not fail when a device disappears during a run or the kernel refuses to return an attribute.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -24,46 +24,47 @@ extends_documentation_fragment:
 options:
   root:
     description:
-      - Directory that holds the node's C(/sys), C(/proc), C(/dev) and C(/lib/modules).
-      - With another value than V(/) nothing of the running machine is asked, so images and recorded nodes can be read.
+      - Directory with the node's C(/sys), C(/proc), C(/dev) and C(/lib/modules).
+      - Set it to read an image or a recorded node. With any value other than V(/), the running machine is not queried.
     type: path
     default: /
   gather_subset:
     description:
-      - Which parts to return. A name preceded by V(!) leaves that part out.
+      - Parts to return. V(!) before a name leaves that part out.
       - RV(ansible_facts.rdma.usable), RV(ansible_facts.rdma.excluded), RV(ansible_facts.rdma.warnings) and
         RV(ansible_facts.rdma.signature) are always returned.
-      - Possible names are V(all), V(hcas), V(counters) (error counters of the ports), V(gpus), V(affinity) and
-        V(system).
+      - The names are V(all), V(hcas), V(counters) (error counters of the ports), V(gpus), V(affinity) and V(system).
     type: list
     elements: str
     default: [all]
   gpu_vendors:
-    description: PCI vendors whose display and accelerator functions count as GPUs, 4 hexadecimal digits each, quoted.
+    description: PCI vendor IDs of GPUs, 4 hexadecimal digits each, quoted.
     type: list
     elements: str
     default: ["10de", "1002"]
   gpu_classes:
     description:
-      - PCI classes that count as GPUs, 4 hexadecimal digits each (base class and subclass), quoted.
-      - The default has VGA and 3D controllers, other display controllers and processing accelerators.
+      - PCI classes of GPUs (base class and subclass), 4 hexadecimal digits each, quoted.
+      - The default covers VGA, 3D and other display controllers, and processing accelerators.
+      - A VGA controller of AMD without a PCI Express link is not a GPU unless C(amdgpu) drives it. The display adapters
+        of some BMCs have AMD's vendor ID.
     type: list
     elements: str
     default: ["0300", "0302", "0380", "1200"]
   drivers:
     description:
-      - PCI drivers whose HCAs may carry RDMA traffic of workloads.
-      - Drivers of LAN ports that happen to offer RDMA, such as C(ice), are left out on purpose.
+      - PCI drivers of the HCAs that workloads may use.
+      - The default leaves out drivers of LAN ports that also support RDMA, such as C(ice).
     type: list
     elements: str
     default: [mlx5_core, mlx4_core, bnxt_en, ionic, efa]
   allow_software:
-    description: Whether software devices (C(rxe), C(siw)) are usable, as in a lab without RDMA hardware.
+    description: Whether workloads may use software devices (C(rxe), C(siw)), as in a lab without RDMA hardware.
     type: bool
     default: false
 seealso:
   - name: ABI of the InfiniBand class in sysfs
-    description: What the kernel promises about the files this module reads.
+    description: Kernel documentation of the files that this module reads.
     link: https://docs.kernel.org/admin-guide/abi-stable.html
 """
 
@@ -71,16 +72,16 @@ EXAMPLES = r"""
 - name: Gather RDMA facts
   zerocopy.rdma.rdma_facts:
 
-- name: Use the ports that are fit for workloads
+- name: Show the HCAs that workloads can use
   ansible.builtin.debug:
     msg: "{{ ansible_facts.rdma.usable | map(attribute='hca') | join(',') }}"
 
-- name: Gather quickly what a plan needs, from a recorded node
+- name: Gather only what a plan needs, from a recorded node
   zerocopy.rdma.rdma_facts:
     root: build/demo/nodes/a100-01
     gather_subset: [hcas, gpus, affinity]
 
-- name: Accept Soft-RoCE in a virtual machine, with its display devices as stand-ins for GPUs
+- name: Use Soft-RoCE in a virtual machine, with display devices in place of GPUs
   zerocopy.rdma.rdma_facts:
     allow_software: true
     gpu_vendors: ["1234"]
@@ -93,12 +94,12 @@ ansible_facts:
   type: dict
   contains:
     rdma:
-      description: The RDMA facts of the node. A value of V(null) means that the node did not say.
+      description: RDMA facts of the node. V(null) means that the value is unknown.
       returned: always
       type: dict
       contains:
         hcas:
-          description: All RDMA devices, in the order of their names.
+          description: All RDMA devices, sorted by name.
           returned: when O(gather_subset) has V(hcas)
           type: list
           elements: dict
@@ -112,7 +113,7 @@ ansible_facts:
               type: str
               sample: mlx5_core
             software:
-              description: Whether the device is software on top of an ordinary netdev.
+              description: Whether this is a software device on top of an ordinary netdev.
               type: bool
             node_type:
               description: C(CA), or C(RNIC) for iWARP.
@@ -132,15 +133,15 @@ ansible_facts:
               sample: MT_0000000223
             pci:
               description:
-                - Address, vendor, device and class id, driver, NUMA node, C(pcie_root) (as the Kubernetes attribute
-                  C(resource.kubernetes.io/pcieRoot) has it) and C(pcie_path) (PCI addresses from the root port to the
-                  function).
-                - Of a software device, the NIC below its netdev.
+                - Address, vendor, device and class ID, driver, NUMA node, C(pcie_root) (the value of the Kubernetes
+                  attribute C(resource.kubernetes.io/pcieRoot)) and C(pcie_path) (PCI addresses from the root port to
+                  the function).
+                - For a software device, the NIC below its netdev.
               type: dict
             pcie_link:
               description:
-                - Current and maximum speed (GT/s per lane) and width, C(gbps) and C(max_gbps) which the link carries
-                  after line coding, and C(degraded).
+                - Current and maximum speed (GT/s per lane) and width, current and maximum bandwidth after line coding
+                  (C(gbps), C(max_gbps)), and whether the link is C(degraded).
               type: dict
             sriov:
               description: C(role) (V(pf), V(vf), V(none)), C(total_vfs), C(num_vfs), and C(pf_address) of a VF.
@@ -149,7 +150,7 @@ ansible_facts:
               description: Character device for verbs, with C(name), C(path), C(number) and whether it is C(present).
               type: dict
             ucm:
-              description: Character device of the old connection manager, where the kernel still has it.
+              description: Character device of the old connection manager, on kernels that still have it.
               type: dict
             ports:
               description: Ports of the device.
@@ -186,7 +187,7 @@ ansible_facts:
                   description: LID of the subnet manager; 0 when there is none.
                   type: int
                 pkeys:
-                  description: Partition keys that are set.
+                  description: Partition keys in use.
                   type: list
                   elements: str
                 gids:
@@ -194,11 +195,11 @@ ansible_facts:
                   type: list
                   elements: dict
                 roce_v2_gid_index:
-                  description: GID index that RoCE v2 traffic should use.
+                  description: GID index to use for RoCE v2.
                   type: int
                 netdev:
                   description:
-                    - The port's network device with C(name), C(source) of this knowledge, C(present), C(state),
+                    - The port's network device with C(name), C(source) of this value, C(present), C(state),
                       C(carrier), C(mac), C(mtu), C(max_mtu), C(master), C(bond) and C(addresses).
                     - C(present) is V(false) while a pod holds the network device.
                   type: dict
@@ -209,17 +210,22 @@ ansible_facts:
                   description: Character device for a subnet manager.
                   type: dict
                 error_counters:
-                  description: Counters whose growth means loss or a bad cable.
+                  description:
+                    - Error counters since the card was last reset. A counter that the device does not keep is absent.
                   type: dict
         gpus:
-          description: GPUs with C(index) in PCI order, C(pci) as above, C(model) and C(uuid) where the driver tells.
+          description:
+            - GPUs with C(index), C(pci) as above, and the C(model) and C(uuid) that the driver reports.
+            - C(index) counts GPUs in PCI order, as C(nvidia-smi) does. The warning C(gpu_index) reports where they
+              differ, for example when a GPU is not bound to the NVIDIA driver.
           returned: when O(gather_subset) has V(gpus)
           type: list
           elements: dict
         affinity:
           description:
-            - Per GPU the path class to every HCA (C(paths)) with the meaning of C(nvidia-smi topo -m), and C(nearest),
-              the HCAs this GPU should use. GPUs with equally near HCAs share them evenly.
+            - For each GPU, the path class to every HCA (C(paths)) as in C(nvidia-smi topo -m), and the HCAs to use
+              (C(nearest)).
+            - GPUs with equally near HCAs share them evenly. A GPU without an HCA of its own gets an unused one first.
           returned: when O(gather_subset) has V(affinity)
           type: list
           elements: dict
@@ -229,13 +235,13 @@ ansible_facts:
               paths: {mlx5_0: PIX, mlx5_1: SYS}
               nearest: [mlx5_0]
         usable:
-          description: Ports that may carry RDMA traffic of workloads.
+          description: Ports that workloads can use.
           returned: always
           type: list
           elements: dict
           sample: [{hca: mlx5_0, port: 1}]
         excluded:
-          description: All other ports, each with every reason.
+          description: All other ports, each with all reasons.
           returned: always
           type: list
           elements: dict
@@ -248,28 +254,31 @@ ansible_facts:
                   fields: {netdev: bond0, slaves: [eno1, eno2]}
         system:
           description:
-            - C(kernel) release, RDMA C(netns_mode), state of each needed kernel module in C(modules) (V(loaded),
-              V(builtin), V(available), V(missing) or V(unknown)), C(rdma_cm) device, C(gpudirect) ways, C(iommu) mode,
-              C(acs) per bridge between a GPU and its HCAs, C(memlock) limit of the container runtime, C(numa_nodes).
+            - C(kernel) release, RDMA network namespace mode (C(netns_mode)), C(rdma_cm) device, C(gpudirect) support,
+              C(numa_nodes), and the memory lock limit of the container runtime (C(memlock)).
+            - C(modules) has the state of each kernel module that the hardware needs, V(loaded), V(builtin),
+              V(available), V(missing) or V(unknown).
+            - C(iommu) is V(off), V(passthrough), V(translated) or V(mixed) for the GPUs and HCAs. C(acs) has, for each
+              bridge between a GPU and its HCAs, whether ACS redirects their traffic to the root complex.
           returned: when O(gather_subset) has V(system)
           type: dict
         warnings:
           description:
-            - What a person should look at, with C(code), C(subject), C(text) and the C(fields) that make up the text.
+            - Possible problems, each with C(code), C(subject), C(text) and the C(fields) that make up the text.
           returned: always
           type: list
           elements: dict
         signature:
-          description: Hash of the node's hardware shape, equal for equal nodes.
+          description: Hash of the hardware. Nodes with the same hardware have the same hash.
           returned: always
           type: str
           sample: 3f2a9c01d4be
         sources:
-          description: Where each section came from.
+          description: Source of each section.
           returned: always
           type: dict
         unreadable:
-          description: Files this user may not read.
+          description: Files that the user may not read.
           returned: always
           type: list
           elements: str
@@ -314,12 +323,12 @@ def main() -> None:
         module.fail_json(msg=str(error))
     if not os.path.isdir(os.path.join(params["root"], "sys")):
         module.fail_json(
-            msg="root: {!r} has no directory 'sys', so it is not the root of a node".format(params["root"])
+            msg="root: {!r} has no directory 'sys', so it is not a node's root directory".format(params["root"])
         )
     astray = outside(params["root"])
     if astray:
         module.fail_json(
-            msg="root: 'sys' of {!r} leads to {!r}, outside of that directory; give a directory with files of its own, "
+            msg="root: 'sys' of {!r} leads to {!r}, outside that directory; use a directory with its own files, "
             "or '/' for the running node".format(params["root"], astray)
         )
     module.exit_json(changed=False, ansible_facts={"rdma": gather.gather(params["root"], options)})

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Why a port is excluded, as codes with fields. Codes and fields decide; this is the only place that words them."""
+"""Why a port is excluded, as codes with fields. Codes and fields decide; their texts are made here and nowhere else."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ _TEXTS: Dict[str, Callable[..., str]] = {
     DEFAULT_ROUTE_UNKNOWN: "the routing tables cannot be read, so {netdev} may carry the default route".format,
     DRIVER_NOT_ALLOWED: _driver_not_allowed,
     IN_POD: _in_pod,
-    NVSWITCH_MANAGEMENT: "{hca} manages the NVSwitches: it belongs to the Fabric Manager".format,
-    PCI_UNKNOWN: "sysfs does not tell which PCI function {hca} belongs to".format,
+    NVSWITCH_MANAGEMENT: "{hca} manages the NVSwitches and is reserved for the Fabric Manager".format,
+    PCI_UNKNOWN: "the PCI function of {hca} is unknown".format,
     PORT_DOWN: _port_down,
     SOFTWARE_DEVICE: _software_device,
     VF: _vf,
@@ -77,7 +77,7 @@ _TEXTS: Dict[str, Callable[..., str]] = {
 
 
 def reason(code: str, **fields: Optional[FieldValue]) -> Reason:
-    """A reason with its text. ``fields`` are those of the code; what is ``None`` is left out."""
+    """A reason with its text. ``fields`` are those of the code; those that are ``None`` are omitted."""
     known = {name: value for name, value in fields.items() if value is not None}
     return Reason(code, _TEXTS[code](**known), known)
 

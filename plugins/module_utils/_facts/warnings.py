@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a person should look at on a node, as codes with fields. This is the only place that words them."""
+"""Possible problems of a node, as codes with fields. Their texts are made here and nowhere else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAMED_AT_MOST = 4
 def _no_subnet_manager(subject: str, state: Optional[str] = None) -> str:
     if state is None:
         return f"{subject} has SM LID 0: no subnet manager on its fabric"
-    return f"{subject} is cabled but {state}: no subnet manager answers on its fabric"
+    return f"{subject} is cabled but in state {state}: no subnet manager responds on its fabric"
 
 
 def _port_down(
@@ -41,7 +41,7 @@ def _port_down(
 ) -> str:
     instead = f"{', '.join(up)} {'is' if len(up) == 1 else 'are'} up" if up else "no other port is up"
     physical = physical_state or "physical state unknown"
-    return f"{subject} is {state} ({physical}), {instead}: is its cable plugged in?"
+    return f"{subject} is {state} ({physical}), {instead}: check its cable"
 
 
 def _rate_below_maximum(
@@ -57,7 +57,7 @@ def _rate_below_maximum(
         return f"{subject} runs at {now}, {twin} on an equal card at {best}: check its cable and switch port"
     if lanes is None:
         return f"{subject} runs at {rate_gbps:g} Gb/s, its maximum is {max_rate_gbps or 0:g} Gb/s"
-    return f"{subject} runs at {rate_gbps:g} Gb/s on {lanes} of {max_lanes} lanes: a split cable, or a bad one"
+    return f"{subject} runs at {rate_gbps:g} Gb/s on {lanes} of {max_lanes} lanes: check for a split or faulty cable"
 
 
 def _pcie_degraded(
@@ -68,7 +68,7 @@ def _pcie_degraded(
     max_width: Optional[int] = None,
 ) -> str:
     now, best = f"{speed_gts:g} GT/s x{width}", f"{max_speed_gts:g} GT/s x{max_width}"
-    return f"{subject} has a PCIe link of {now}, the card can do {best}: check slot and riser"
+    return f"{subject} has a PCIe link of {now}, the card supports {best}: check slot and riser"
 
 
 def _gpu_index(subject: str, nvidia_smi: Optional[int] = None) -> str:
@@ -83,12 +83,12 @@ def _link_errors(subject: str, counter: str, count: int, limit: float) -> str:
 
 
 def _netdev_claimed_twice(subject: str, ports: Sequence[str]) -> str:
-    return f"{', '.join(ports)} all claim netdev {subject}: sysfs contradicts itself"
+    return f"{', '.join(ports)} all claim netdev {subject}: sysfs is inconsistent"
 
 
 def _acs_redirects(subject: str, bridges: Sequence[str]) -> str:
     named = ", ".join(bridges[:_NAMED_AT_MOST]) + (", ..." if len(bridges) > _NAMED_AT_MOST else "")
-    return f"ACS sends GPU-NIC traffic up to the root complex on {len(bridges)} bridge(s): {named}"
+    return f"ACS on {len(bridges)} bridge(s) redirects GPU-NIC traffic to the root complex: {named}"
 
 
 _TEXTS: Dict[str, Callable[..., str]] = {
@@ -100,7 +100,7 @@ _TEXTS: Dict[str, Callable[..., str]] = {
         "{subject} ({driver}) has no RDMA device: {module} is not loaded, or it is in another RDMA network namespace"
     ).format,
     NO_SUBNET_MANAGER: _no_subnet_manager,
-    NUMA_UNKNOWN: "firmware gives no NUMA node for {subject} ({address}): its paths count as SYS".format,
+    NUMA_UNKNOWN: "firmware reports no NUMA node for {subject} ({address}), so its paths count as SYS".format,
     PCIE_BELOW_PORT_RATE: (
         "{subject} is a {rate_gbps:g} Gb/s port behind a PCIe link that carries {pcie_gbps:g} Gb/s"
     ).format,
@@ -108,14 +108,14 @@ _TEXTS: Dict[str, Callable[..., str]] = {
     PORT_DOWN: _port_down,
     RATE_BELOW_MAXIMUM: _rate_below_maximum,
     UMAD_MISSING: (
-        "{subject} has no /dev/infiniband/umadN: load ib_umad, device plugins drop the port without it"
+        "{subject} has no /dev/infiniband/umadN: load ib_umad, device plugins ignore the port without it"
     ).format,
     UNREADABLE: "{subject} cannot be used: {reason}".format,
-    UVERBS_MISSING: "{subject} has no /dev/infiniband/uverbsN: load ib_uverbs, nothing can use it without".format,
+    UVERBS_MISSING: "{subject} has no /dev/infiniband/uverbsN: load ib_uverbs, the HCA is unusable without it".format,
 }
 
 
 def warning(code: str, subject: str, **fields: Optional[FieldValue]) -> Warn:
-    """A warning with its text. ``fields`` are those of the code; what is ``None`` is left out."""
+    """A warning with its text. ``fields`` are those of the code; those that are ``None`` are omitted."""
     known = {name: value for name, value in fields.items() if value is not None}
     return Warn(code, subject, _TEXTS[code](subject=subject, **known), known)

@@ -58,8 +58,8 @@ def test_a_port_that_is_wrong_is_named(facts_of: Facts, port: dict[str, Any], id
         ("lab-02", "host.modules", "fail", "kernel module ib_umad is not loaded"),
         ("lab-02", "host.devices", "fail", "no /dev/infiniband/umadN"),
         ("v100-02", "host.pcie_link", "fail", "behind a PCIe link that carries 63 Gb/s"),
-        ("case-no-sm", "host.subnet_manager", "fail", "no subnet manager answers"),
-        ("case-acs", "host.acs", "warn", "ACS sends GPU-NIC traffic"),
+        ("case-no-sm", "host.subnet_manager", "fail", "no subnet manager responds"),
+        ("case-acs", "host.acs", "warn", "redirects GPU-NIC traffic"),
         ("case-nothing", "host.ports", "fail", "0 usable port(s), group g should have 1"),
     ],
 )

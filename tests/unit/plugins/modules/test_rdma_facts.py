@@ -38,7 +38,7 @@ def test_check_mode_is_no_different(run: Run, tmp_path: Path) -> None:
         ({"gather_subset": ["ports"]}, "gather_subset: 'ports' is not one of all, hcas"),
         ({"gpu_vendors": ["nvidia"]}, "gpu_vendors: 'nvidia' is not 4 hexadecimal digits"),
         ({"gpu_classes": ["3"]}, "gpu_classes: '3' is not 4 hexadecimal digits"),
-        ({}, "has no directory 'sys', so it is not the root of a node"),
+        ({}, "has no directory 'sys', so it is not a node's root directory"),
     ],
 )
 def test_bad_input_is_named(run: Run, tmp_path: Path, options: Dict[str, Any], message: str) -> None:
@@ -53,7 +53,7 @@ def test_sys_that_leads_out_of_root_is_named(run: Run, tmp_path: Path) -> None:
     (tmp_path / "node/sys").symlink_to(tmp_path / "elsewhere/sys")
     result = run(root=str(tmp_path / "node"))
     assert result["failed"] is True
-    assert f"leads to '{tmp_path}/elsewhere/sys', outside of that directory" in result["msg"]
+    assert f"leads to '{tmp_path}/elsewhere/sys', outside that directory" in result["msg"]
 
 
 def test_any_class_may_count_as_gpu(run: Run, tmp_path: Path) -> None:
