@@ -112,7 +112,8 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
 
     numa_nodes = discover_system.numa_nodes(tree)
     distances = discover_system.numa_distances(tree, numa_nodes)
-    affinity = topology.affinity(gpus, hcas, selection.assignable(usable, excluded), len(numa_nodes), distances)
+    assignable, passing = selection.assignable(usable, excluded), selection.passing(excluded)
+    affinity = topology.affinity(gpus, hcas, assignable, len(numa_nodes), distances, passing)
     netns_mode = nldev.netns_mode if nldev else discover_system.netns_mode(tree)
     system = discover_system.System(numa_nodes=numa_nodes, netns_mode=netns_mode)
     if "affinity" in options.subsets:

@@ -117,3 +117,8 @@ def assignable(usable: Sequence[Usable], excluded: Sequence[Excluded]) -> List[s
     """
     in_pod = {entry.hca for entry in excluded if reasons.only_in_pod(entry.reasons)}
     return sorted({entry.hca for entry in usable} | in_pod)
+
+
+def passing(excluded: Sequence[Excluded]) -> List[str]:
+    """HCAs that are excluded only for the moment: their port is down or in a pod."""
+    return [entry.hca for entry in excluded if {found.code for found in entry.reasons} <= reasons.PASSING]

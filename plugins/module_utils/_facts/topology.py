@@ -84,25 +84,27 @@ def _least(keys: Mapping[str, Any]) -> Tuple[str, ...]:
 
 
 def assign(distances: Mapping[int, Mapping[str, Distance]]) -> Dict[int, List[str]]:
-    """The HCAs that each GPU should use, from the distances of all GPUs to all HCAs it may use.
+    """The HCAs that each GPU should use, from the distance of each GPU to the HCAs that it may use.
 
     An HCA belongs to the GPUs nearest to it. GPUs with the same HCAs of their own share them evenly, in order on both
     sides. A GPU without (its NIC is down, or its side has none) gets one that nobody uses, else one of a GPU that has
     several, else the nearest; among equals the one with the fewest users.
     """
-    names = list(next(iter(distances.values()), {}))
-    owners = {name: min(of_gpu[name] for of_gpu in distances.values()) for name in names}
+    owners: Dict[str, Distance] = {}
+    for of_gpu in distances.values():
+        for name, apart in of_gpu.items():
+            owners[name] = min(apart, owners.get(name, apart))
     sharing: Dict[Tuple[str, ...], List[int]] = {}
     for gpu, of_gpu in distances.items():
         own = tuple(name for name in _least(of_gpu) if of_gpu[name] == owners[name])
         sharing.setdefault(own, []).append(gpu)
-    left = sharing.pop((), [])
+    left = [gpu for gpu in sharing.pop((), []) if distances[gpu]]
     found = {gpu: names for own, gpus in sharing.items() for gpu, names in _spread(gpus, own).items()}
-    while left and names:
-        users = {name: [gpu for gpu in found if name in found[gpu]] for name in names}
+    while left:
+        users = {name: [gpu for gpu in found if name in found[gpu]] for name in owners}
         # 0: nobody's, 1: one of several for all who use it, 2: somebody's only one.
-        needed = {name: max((1 + (len(found[gpu]) == 1) for gpu in users[name]), default=0) for name in names}
-        ranks = {gpu: {name: (needed[name], distances[gpu][name]) for name in names} for gpu in left}
+        needed = {name: max((1 + (len(found[gpu]) == 1) for gpu in users[name]), default=0) for name in owners}
+        ranks = {gpu: {name: (needed[name], apart) for name, apart in distances[gpu].items()} for gpu in left}
         best = {gpu: (min(of_gpu.values()), _least(of_gpu)) for gpu, of_gpu in ranks.items()}
         choice = min(best.values())
         alike = [gpu for gpu in left if best[gpu] == choice]
@@ -118,19 +120,24 @@ def affinity(
     assignable: Sequence[str],
     numa_nodes: int,
     numa_distances: Optional[Mapping[int, Mapping[int, int]]] = None,
+    down: Sequence[str] = (),
 ) -> List[GpuAffinity]:
     """Path class of every GPU to every HCA with a place in PCIe, and the HCAs each GPU should use.
 
-    ``numa_distances`` is firmware's table by NUMA node; without it all other nodes are equally far.
+    ``numa_distances`` is firmware's table by NUMA node; without it all other nodes are equally far. ``down`` names HCAs
+    that only lack a link: a GPU keeps to the link layer of its nearest HCA, up or down, where it can, since a storage
+    NIC on Ethernet does not replace an InfiniBand rail.
     """
     placed = [(hca.name, hca.pci) for hca in hcas if hca.pci]
     placed.sort(key=lambda pair: (pair[1].address, pair[0]))
-    distances = {
-        gpu.index: {
-            name: distance(gpu.pci, pci, numa_nodes, numa_distances or {}) for name, pci in placed if name in assignable
-        }
-        for gpu in gpus
-    }
+    layers = {hca.name: {port.link_layer for port in hca.ports} for hca in hcas}
+    distances: Dict[int, Dict[str, Distance]] = {}
+    for gpu in gpus:
+        apart = {name: distance(gpu.pci, pci, numa_nodes, numa_distances or {}) for name, pci in placed}
+        own = _least({name: apart[name] for name in apart if name in assignable or name in down})
+        wanted = set().union(*(layers[name] for name in own))
+        able = {name: apart[name] for name in apart if name in assignable}
+        distances[gpu.index] = {name: able[name] for name in able if layers[name] & wanted} or able
     nearest = assign(distances)
     return [
         GpuAffinity(

@@ -215,6 +215,21 @@ def test_with_nps4_the_same_socket_is_nearer(root_of, tmp_path: Path, down: list
     assert len(facts["system"]["numa_nodes"]) == 8
 
 
+@pytest.mark.parametrize(
+    ("down", "instead"),
+    [
+        pytest.param(["mlx5_4"], "mlx5_7", id="an InfiniBand rail is shared before Ethernet storage is used"),
+        pytest.param([f"mlx5_{number}" for number in (4, 7, 8, 9, 10, 13, 14, 15)], "mlx5_5", id="no rail is left"),
+    ],
+)
+def test_a_gpu_without_its_rail_keeps_to_the_link_layer(root_of, tmp_path: Path, down: list[str], instead: str) -> None:
+    root = tmp_path / "node"
+    shutil.copytree(root_of("case-b200"), root, symlinks=True)
+    for name in down:
+        (root / "sys/class/infiniband" / name / "ports/1/state").write_text("1: DOWN\n")
+    assert nearest(gather.gather(str(root)))[0] == [instead]
+
+
 def test_software_devices_are_used_only_when_allowed(facts_of) -> None:
     assert usable(facts_of("case-soft-roce")) == []
     facts = facts_of("case-soft-roce", allow_software=True)
