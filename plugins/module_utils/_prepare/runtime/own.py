@@ -27,7 +27,15 @@ Own = Mapping[str, Optional[str]]
 
 def recorded(ledger: Ledger) -> Dict[str, Optional[str]]:
     """The files in the ledger."""
-    return {path: ledger.original_text(path) for path in ledger.known}
+    return {path: _original(ledger, path) for path in ledger.known}
+
+
+def _original(ledger: Ledger, path: str) -> Optional[str]:
+    try:
+        return ledger.original_text(path)
+    except HostError:
+        # Without its original, our lines in the file can still be told by their marks.
+        return ""
 
 
 def named(path: str) -> bool:

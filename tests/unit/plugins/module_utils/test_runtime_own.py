@@ -168,6 +168,15 @@ def test_a_file_of_our_kind_of_name_that_we_did_not_write_is_read(tmp_path: Path
     assert call(root).facts["handlers"] == ["kata", "runc"]
 
 
+def test_a_lost_original_is_not_needed(root: str) -> None:
+    call(root)
+    Path(f"{root}/var/lib/zerocopy-rdma/runtime/originals/{MAIN}").unlink()
+    assert call(root, request_timeout="50s").changes != []
+    call(root, state="absent")
+    assert Path(root, MAIN).read_text() == USERS
+    assert not any("zerocopy" in path for path in tree(root))
+
+
 def test_a_lost_ledger_changes_nothing(root: str) -> None:
     call(root)
     ledger = Ledger(Files(root), CONCERN)
