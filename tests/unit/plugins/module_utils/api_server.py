@@ -82,3 +82,16 @@ def client(server: Server) -> Client:
 
 def status(code: int, message: str = "no", reason: str = "", **details: Any) -> Reply:
     return code, {}, {"kind": "Status", "message": message, "reason": reason, "details": details}
+
+
+class Clock:
+    """Time that passes only when something waits for it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds

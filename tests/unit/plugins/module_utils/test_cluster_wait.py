@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import State, pod_trouble, state, until
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Server, status
 
 READY = State(True, "ready")
 
@@ -171,19 +171,6 @@ def waiting(reason: str) -> Dict[str, Any]:
 )
 def test_what_a_pod_suffers_from(status: Dict[str, Any], expected: str) -> None:
     assert pod_trouble({"spec": {"nodeName": "h100-3"}, "status": status}) == expected
-
-
-class Clock:
-    """Time that passes only when something waits for it."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 KEY = Key("apps", "DaemonSet", "dra", "driver")

@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Labels of nodes: what is written, and to which nodes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Optional, Tuple
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import nodes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
+
+LABEL, OLD = "zerocopy.rdma/group", "zerocopy.rdma/old"
+
+
+def node(name: str, **labels: str) -> Dict[str, Any]:
+    return {"metadata": {"name": name, "uid": f"uid-{name}", **({"labels": labels} if labels else {})}}
+
+
+@pytest.fixture
+def fleet(server: Server) -> Server:
+    found = [node("n1"), node("n2", **{LABEL: "h100", "zone": "a"}), node("n3", **{LABEL: "a100", OLD: "x"})]
+    server.paths = {"/api/v1/nodes": (200, {}, {"items": found})}
+    return server
+
+
+def written(server: Server) -> List[Tuple[str, Dict[str, Any]]]:
+    return sorted(
+        (path, json.loads(body)["metadata"]) for method, path, _headers, body in server.seen if method != "GET"
+    )
+
+
+WANTED: Dict[str, Dict[str, Optional[str]]] = {
+    "n1": {LABEL: "h100"},
+    "n2": {LABEL: "h100"},
+    "n3": {LABEL: "h100", OLD: None},
+}
+
+
+def test_only_nodes_that_differ_are_written(fleet: Server, client: Client) -> None:
+    result = nodes.converge(client, WANTED, "us", check=False)
+    assert (result["changed"], result["nodes"]) == (True, ["n1", "n3"])
+    assert written(fleet) == [
+        ("/api/v1/nodes/n1?fieldManager=us", {"uid": "uid-n1", "labels": {LABEL: "h100"}}),
+        ("/api/v1/nodes/n3?fieldManager=us", {"uid": "uid-n3", "labels": {LABEL: "h100", OLD: None}}),
+    ]
+    header = "labels of nodes"
+    assert result["diff"] == [
+        {
+            "before_header": header,
+            "after_header": header,
+            "before": f"n3 {LABEL}: a100\nn3 {OLD}: x\n",
+            "after": f"n1 {LABEL}: h100\nn3 {LABEL}: h100\n",
+        }
+    ]
+
+
+def test_check_mode_writes_nothing(fleet: Server, client: Client) -> None:
+    assert nodes.converge(client, WANTED, "us", check=True)["changed"] is True
+    assert written(fleet) == []
+
+
+def test_nothing_to_do_is_no_change(fleet: Server, client: Client) -> None:
+    assert nodes.converge(client, {"n2": {LABEL: "h100", OLD: None}}, "us", check=False) == {
+        "changed": False,
+        "nodes": [],
+        "diff": [],
+    }
+    assert written(fleet) == []
+
+
+def test_a_node_that_is_gone_may_lose_labels_but_get_none(fleet: Server, client: Client) -> None:
+    assert nodes.converge(client, {"n9": {LABEL: None}}, "us", check=False)["changed"] is False
+    with pytest.raises(ClusterError, match=r"no such node in the cluster: n\[8-9\]"):
+        nodes.converge(client, {"n8": {LABEL: "a"}, "n9": {LABEL: "a"}, "n1": {LABEL: "a"}}, "us", check=False)
+    assert written(fleet) == []

@@ -1,0 +1,182 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What is published and how it differs from what is expected, with slices recorded from real clusters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+import yaml
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices import info, wait
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.info import Request
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Reply, Server, status
+
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures/resourceslices"
+SLICES = [
+    item
+    for driver in ("dranet", "gpu")
+    for item in yaml.safe_load((RECORDED / f"aws_eks_examples-gpu-efa-{driver}.yaml").read_text("utf-8"))["items"]
+]
+NODE = "ip-192-168-153-160.ec2.internal"
+PUBLISHED = model.devices(SLICES)
+PATH = "/apis/resource.k8s.io/v1/resourceslices"
+CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/pods"
+
+
+def kind(name: str, plural: str) -> Dict[str, Any]:
+    return {"resource": plural, "responseKind": {"kind": name}, "scope": "Cluster", "verbs": ["list", "watch"]}
+
+
+KINDS = [kind("ResourceSlice", "resourceslices"), kind("DeviceClass", "deviceclasses")]
+
+
+def items(*found: Dict[str, Any]) -> Reply:
+    return 200, {}, {"metadata": {"resourceVersion": "7"}, "items": list(found)}
+
+
+@pytest.fixture
+def cluster(server: Server) -> Server:
+    group = {"metadata": {"name": "resource.k8s.io"}, "versions": [{"version": "v1", "resources": KINDS}]}
+    server.paths = {
+        "/version": (200, {}, {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}),
+        "/apis": (200, {}, {"kind": "APIGroupDiscoveryList", "items": [group]}),
+        NODES: items({"metadata": {"name": NODE, "labels": {"nvidia.com/gpu.present": "true", "zone": "a"}}}),
+        PATH: items(*json.loads(json.dumps(SLICES))),
+        CLASSES: items({"metadata": {"name": "efa"}}, {"metadata": {"name": "gpu"}}),
+        PODS: items(),
+    }
+    return server
+
+
+def wanted(devices: List[model.Device], **more: Any) -> Dict[str, Any]:
+    drivers = {"dra.net", "gpu.nvidia.com"}
+    return slices_expected.written(Expected(**{"drivers": drivers, "devices": devices, **more}))
+
+
+def asked(server: Server) -> List[str]:
+    return [path.partition("?")[0] for _method, path, *_ in server.seen]
+
+
+def test_nothing_is_compared_that_is_not_expected(cluster: Server, client: Client) -> None:
+    found = info.info(client, Request(wait_timeout=30))
+    assert (found["kubernetes"], found["api_version"], found["changed"]) == ("v1.36.3", "resource.k8s.io/v1", False)
+    assert found["device_classes"] == ["efa", "gpu"]
+    assert (found["nodes"], found["differences"]) == ({}, [])
+    assert {(one["kind"], one["apiVersion"]) for one in found["slices"]} == {("ResourceSlice", "resource.k8s.io/v1")}
+    assert len(found["devices"]) == len(PUBLISHED) == 15
+    assert sorted(asked(cluster)) == sorted(["/version", "/apis", PATH, CLASSES])
+
+
+def test_subsets_leave_parts_out(cluster: Server, client: Client) -> None:
+    assert not {"slices", "devices"} & set(info.info(client, Request(subsets=())))
+    assert PATH not in asked(cluster)
+    assert "slices" not in info.info(client, Request(subsets=("devices",)))
+
+
+def test_a_node_that_publishes_what_is_expected(cluster: Server, client: Client) -> None:
+    found = info.info(client, Request({NODE: wanted(PUBLISHED, wait=True)}, wait_timeout=30))
+    assert found["nodes"][NODE] == {
+        "exists": True,
+        "labels": {"nvidia.com/gpu.present": "true"},
+        "drivers": ["dra.net", "gpu.nvidia.com"],
+        "missing": [],
+        "extra": [],
+        "differing": [],
+    }
+    assert found["differences"] == []
+    assert PODS not in asked(cluster)
+
+
+def test_a_device_too_few_and_one_too_many(cluster: Server, client: Client) -> None:
+    more = model.Device(
+        "dra.net", NODE, "pci-0000-ff-00-0", NODE, {**PUBLISHED[0].attributes, model.PCI_ADDRESS: "0000:ff:00.0"}
+    )
+    found = info.info(client, Request({NODE: wanted([*PUBLISHED[1:], more])}))["nodes"][NODE]
+    assert [one["name"] for one in found["missing"]] == ["pci-0000-ff-00-0"]
+    assert [one["name"] for one in found["extra"]] == [PUBLISHED[0].name]
+
+
+@pytest.mark.parametrize(
+    ("pods", "reason"), [(items(), "it has no pod there"), (status(403), "its pod may not be looked at")]
+)
+def test_a_node_that_publishes_nothing(cluster: Server, client: Client, pods: Reply, reason: str) -> None:
+    cluster.paths.update({PATH: items(), PODS: pods})
+    found = info.info(client, Request({NODE: wanted(PUBLISHED), "gone": wanted([])}))
+    assert (found["nodes"][NODE]["drivers"], len(found["nodes"][NODE]["missing"])) == ([], len(PUBLISHED))
+    assert [found["nodes"][name]["exists"] for name in (NODE, "gone")] == [True, False]
+    assert PODS in asked(cluster)
+    assert any(line.endswith(reason) for line in found["differences"])
+
+
+def test_waiting_in_vain_says_for_whom_and_why(
+    cluster: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wait, "time", Clock())
+    cluster.paths[PATH] = items()
+    with pytest.raises(ClusterError, match=r"^1 of 1 nodes have no NIC published, without progress for 30 s:\nip-192"):
+        # A node that the cluster does not have is not waited for.
+        info.info(client, Request({name: wanted([], wait=True) for name in (NODE, "gone")}, wait_timeout=30))
+
+
+@pytest.mark.parametrize(("one", "message"), [({}, "has no 'drivers'"), ({"drivers": 7}, "of another form")])
+def test_what_is_expected_has_a_form(cluster: Server, client: Client, one: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ClusterError, match=f"^expected: {NODE} .*{message}"):
+        info.info(client, Request({NODE: one}))
+
+
+def of(node: str) -> Dict[str, Any]:
+    return {"metadata": {"name": node}, "spec": {"driver": "dra.net", "nodeName": node, "devices": [{"name": "a"}]}}
+
+
+class Publishing(Clock):
+    """Time in which a node publishes its slice every 20 s, as long as there are any left."""
+
+    def __init__(self, server: Server, nodes: List[str]) -> None:
+        super().__init__()
+        self.server, self.nodes, self.done = server, nodes, 0
+        self.sleep(0)
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(20 if seconds else 0)
+        self.server.paths[PATH] = items(*map(of, self.nodes[: self.done]))
+        self.done += 1
+
+
+@pytest.mark.parametrize(
+    ("published", "late"),
+    [(["a", "b", "c"], set()), (["a", "c"], {"b"}), ([], {"a", "b", "c"}), (["x"], {"a", "b", "c"})],
+)
+def test_waiting_goes_on_while_nodes_publish(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, published: List[str], late: set
+) -> None:
+    clock = Publishing(server, published)
+    monkeypatch.setattr(wait, "time", clock)
+    assert wait.until_published(client, PATH, {"a", "b", "c"}, 30) == late
+    assert clock.now == 20 * len(published) if not late else clock.now < 20 * len(published) + 50
+
+
+def test_a_watch_that_is_too_old_starts_anew(server: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wait, "time", Clock())
+    begun = items()
+    for code, rest in ((410, [items(of("a"))]), (403, [])):
+        server.replies = [begun, status(code, "no"), *rest]
+        if rest:
+            assert wait.until_published(client, PATH, {"a"}, 30) == set()
+        else:
+            with pytest.raises(ApiError):
+                wait.until_published(client, PATH, {"a"}, 30)
+    assert [path.partition("?")[2].split("&")[0] for _method, path, *_ in server.seen] == [
+        "fieldSelector=spec.driver%3Ddra.net"
+    ] * 5
