@@ -17,6 +17,7 @@ description:
   - Compute it once for all hosts (C(run_once)), not per host.
 requirements:
   - cel-expr-python (Python library, where Ansible runs)
+  - netaddr (Python library, where Ansible runs)
 positional: hostvars
 options:
   _input:

@@ -16,6 +16,8 @@ description:
   - Rails are the host's RDMA NICs, numbered from 0 in PCI order. Ports that can never be one (default route, bond, VF,
     software device, ...) are left out. With more ports than rails, those that are up are taken.
   - What cannot be done is told as a warning, such as a rail without port or an InfiniBand port without IPoIB netdev.
+requirements:
+  - netaddr (Python library, where Ansible runs)
 options:
   _input:
     description:

@@ -14,6 +14,8 @@ description:
     fleet. Names that no role reads are refused too, which Ansible does not do.
   - Compute it once for all hosts (C(run_once)), not per host.
   - Of the variables of the play, which C(hostvars) lacks, it sees those that are the same for all hosts.
+requirements:
+  - netaddr (Python library, where Ansible runs)
 positional: hostvars
 options:
   _input:

@@ -25,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import (
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address as values_address
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages, wrong
@@ -163,20 +164,17 @@ def _management(every: Sequence[_Checked]) -> Found:
     for checked in every:
         for rail, address in checked.planned.items():
             users[address.network].setdefault(checked.host.name, (checked, rail))
-    by_size: DefaultDict[Tuple[int, int], Dict[int, Network]] = defaultdict(dict)
-    for one in users:
-        by_size[one.version, one.prefixlen][int(one.network_address)] = one
+    sizes = {(one.version, one.prefixlen) for one in users}
     reached: DefaultDict[Network, List[str]] = defaultdict(list)
     for checked in every:
-        try:
-            at = ipaddress.ip_address(str(checked.host.variables.get("ansible_host") or checked.host.name))
-        except ValueError:
+        at = values_address.address(str(checked.host.variables.get("ansible_host") or checked.host.name))
+        if at is None:
             continue
-        for (version, prefix), known in by_size.items():
-            bits = at.max_prefixlen - prefix
-            inside = known.get(int(at) >> bits << bits) if version == at.version else None
-            if inside is not None:
-                reached[inside].append(checked.host.name)
+        around = (
+            ipaddress.ip_interface(f"{at}/{prefix}").network for version, prefix in sizes if version == at.version
+        )
+        for inside in users.keys() & set(around):
+            reached[inside].append(checked.host.name)
     for network, names in reached.items():
         right = f"but Ansible reaches {fold(names)} in it (ansible_host): RDMA links need a network of their own"
         for checked, rail in users[network].values():

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import ipaddress
+import sys
 from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses
+from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, arithmetic
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.addresses import Intent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
@@ -167,3 +169,18 @@ def test_a_number_without_room_is_told_a_network_that_has_it(subnet: str, rails:
         planned("n", subnet=f"10.0.0.0/{prefix}", rails=rails, host_number=number)
         with pytest.raises(PlanError, match="not for"):
             planned("n", subnet=f"10.0.0.0/{prefix + 1}", rails=rails, host_number=number)
+
+
+def test_interface_identifiers_of_nics() -> None:
+    # The example of RFC 2464, section 4, and an IPoIB address, which ends in the port's GUID (RFC 4391).
+    assert arithmetic.interface_id(bytes.fromhex("3456789abcde")) == 0x365678FFFE9ABCDE
+    assert arithmetic.interface_id(bytes.fromhex("80000a49fe80000000000000b8599f03003b2b88")) == 0xB8599F03003B2B88
+    assert arithmetic.interface_id(bytes.fromhex("b8599f03003b2b88")) == 0xB8599F03003B2B88
+
+
+def test_without_netaddr_there_is_one_message_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "netaddr", None)
+    hostvars: dict[str, dict[str, Any]] = {f"n{number}": {"rdma_links_subnet": "10.213.0.0/16"} for number in (1, 2)}
+    (problem,) = prepare_problems({}, list(hostvars), hostvars)
+    assert problem == "n[1-2]: netaddr is a Python library that is missing where Ansible runs: install netaddr"
+    assert prepare_problems({}, ["n1"], {"n1": {}}) == []

@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mtu as values_mtu
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, RefusedError, shown, wrong
 
 
@@ -52,7 +52,7 @@ def _refused_mtu(mtu: int, port: Port, transport_mode: Optional[str]) -> Optiona
 
 
 def _ips(texts: Sequence[str]) -> Set[str]:
-    return {str(ipaddress.ip_interface(text).ip) for text in texts}
+    return {str(plain(ipaddress.ip_interface(text))) for text in texts}
 
 
 def of_host(
@@ -98,7 +98,7 @@ def taken(
     seen: Dict[str, Claim] = {}
     for claim, host, rail in claims:
         for text in claim.addresses:
-            ip = str(ipaddress.ip_interface(text).ip)
+            ip = str(plain(ipaddress.ip_interface(text)))
             who = f"claim {seen[ip].name}" if ip in seen else known.get(ip, "")
             if who and who != _rail(host, rail):
                 right = f"which {who} has as well: addresses must differ"

@@ -7,16 +7,16 @@
 """Addresses of a host's RDMA links, from that host's variables alone.
 
 So an address does not depend on which other hosts exist or are reached at the moment, and a node can work out its own.
-The standard library's ``ipaddress`` does the arithmetic: under ``ansible-pull`` every node is its own controller.
+Under ``ansible-pull`` every node is its own controller, and needs netaddr for it.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.arithmetic import in_block
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address as values_address
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
@@ -118,10 +118,7 @@ def _in_block(variable: str, whole: Network, rail: int, rails: int, number: int)
         has = f"there is room for host numbers 1 to {room} {blocks}" if room else f"there is no room for hosts {blocks}"
         text = f"is '{whole}': {has}, not for {number}: {larger}; or set {HOST_NUMBER} or {ADDRESSES}"
         raise PlanError(Problem(variable, text, same=f"too small {whole} {rails}", weight=number))
-    address = int(whole.network_address) + (rail << bits) + number
-    if whole.version == 4:
-        return ipaddress.IPv4Interface((address, whole.prefixlen))
-    return ipaddress.IPv6Interface((address, whole.prefixlen))
+    return in_block(whole, _block_bits(rails), rail, number)
 
 
 def rail_networks(wanted: Intent) -> List[Optional[Network]]:

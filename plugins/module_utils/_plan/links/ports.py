@@ -12,6 +12,7 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.arithmetic import interface_id
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac as values_mac
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
@@ -123,13 +124,6 @@ def _rank(port: Port) -> int:
     return (1 if port.in_pod else 2) if port.down else 0
 
 
-def _interface_id(mac: bytes) -> int:
-    """The last 64 bits of the GIDs that go with a MAC address: its modified EUI-64, or IPoIB's port GUID."""
-    if len(mac) == values_mac.ETHERNET:
-        return int.from_bytes(mac[:3] + b"\xff\xfe" + mac[3:], "big") ^ 1 << 57
-    return int.from_bytes(mac[-8:], "big")
-
-
 def _matching(at: str, selector: Mapping[str, Any], every: Sequence[Port]) -> List[Port]:
     given = [key for key in ("hca", "pci", "mac") if selector.get(key) is not None]
     if len(given) != 1:
@@ -145,7 +139,7 @@ def _matching(at: str, selector: Mapping[str, Any], every: Sequence[Port]) -> Li
     octets = values_mac.octets(selector["mac"])
     if octets is None:
         raise PlanError(wrong(at + ".mac", selector["mac"], "it must be a MAC address, 6 bytes, or IPoIB's 20 bytes"))
-    mac, identity = values_mac.written(octets), _interface_id(octets)
+    mac, identity = values_mac.written(octets), interface_id(octets)
     # While a pod has the netdev, only the GIDs still show its address.
     return [port for port in every if mac == port.mac] or [port for port in every if identity in port.interface_ids]
 
