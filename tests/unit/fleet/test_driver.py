@@ -13,11 +13,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import
 Hosts = List[Tuple[str, str, Dict[str, Any]]]
 
 
-def plan(hosts: Hosts) -> drivers_plan.Plan:
+def plan(hosts: Hosts) -> drivers_plan.DriverPlan:
     return drivers_plan.plan(hosts, plan_variables.options_of())
 
 
-def daemon_sets(found: drivers_plan.Plan) -> Dict[str, Dict[str, Any]]:
+def daemon_sets(found: drivers_plan.DriverPlan) -> Dict[str, Dict[str, Any]]:
     return {item["metadata"]["name"]: item for item in found.objects if item["kind"] == "DaemonSet"}
 
 

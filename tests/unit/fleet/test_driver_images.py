@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet import image_archive
 NAME = "registry.k8s.io/networking/dranet:v1.4.0"
 
 
-def plan(*hosts: Dict[str, Any]) -> drivers_plan.Plan:
+def plan(*hosts: Dict[str, Any]) -> drivers_plan.DriverPlan:
     """The plan for hosts of one group with these variables, without their prefix."""
     every = [
         (f"v100-0{number}", "v100", {f"rdma_driver_{name}": value for name, value in own.items()})
@@ -28,7 +28,7 @@ def plan(*hosts: Dict[str, Any]) -> drivers_plan.Plan:
     return drivers_plan.plan(every, variables.options_of())
 
 
-def container(found: drivers_plan.Plan) -> Dict[str, Any]:
+def container(found: drivers_plan.DriverPlan) -> Dict[str, Any]:
     assert found.problems == []
     made: Dict[str, Any] = found.objects[-1]["spec"]["template"]["spec"]["containers"][0]
     return made

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, arithmetic
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.addresses import Intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.addresses import AddressIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 PROFILE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 
 
 def planned(host: str, **wanted: Any) -> dict[int, str]:
-    return {rail: str(address) for rail, address in addresses.addresses(host, Intent(**wanted)).items()}
+    return {rail: str(address) for rail, address in addresses.addresses(host, AddressIntent(**wanted)).items()}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_refusal(host: str, wanted: dict[str, Any], message: str) -> None:
 
 
 @st.composite
-def fleets(draw: st.DrawFn) -> tuple[Intent, list[int]]:
+def fleets(draw: st.DrawFn) -> tuple[AddressIntent, list[int]]:
     """A subnet or rail subnets with room for the numbers of some hosts."""
     rails = draw(st.integers(1, 16))
     version = draw(st.sampled_from([4, 6]))
@@ -113,9 +113,9 @@ def fleets(draw: st.DrawFn) -> tuple[Intent, list[int]]:
     if draw(st.booleans()):
         prefix = width - bits - (rails - 1).bit_length()
         base = draw(st.integers(0x0A000000 >> (width - prefix), 0x0AFFFFFF >> (width - prefix))) if version == 4 else 5
-        return Intent(subnet=_text(version, base, prefix), rails=rails), numbers
+        return AddressIntent(subnet=_text(version, base, prefix), rails=rails), numbers
     first = (0x0A000000 >> bits) if version == 4 else 0xFD << (120 - bits)
-    return Intent(rail_subnets=[_text(version, first + rail, width - bits) for rail in range(rails)]), numbers
+    return AddressIntent(rail_subnets=[_text(version, first + rail, width - bits) for rail in range(rails)]), numbers
 
 
 def _text(version: int, position: int, prefix: int) -> str:
@@ -126,7 +126,7 @@ def _text(version: int, position: int, prefix: int) -> str:
 
 @PROFILE
 @given(fleet=fleets())
-def test_addresses_are_unique_usable_and_in_their_subnet(fleet: tuple[Intent, list[int]]) -> None:
+def test_addresses_are_unique_usable_and_in_their_subnet(fleet: tuple[AddressIntent, list[int]]) -> None:
     wanted, numbers = fleet
     seen: dict[Any, tuple[int, int]] = {}
     for number in numbers:
@@ -143,13 +143,15 @@ def test_addresses_are_unique_usable_and_in_their_subnet(fleet: tuple[Intent, li
 
 @PROFILE
 @given(fleet=fleets(), data=st.data())
-def test_rails_up_to_a_power_of_two_move_no_address(fleet: tuple[Intent, list[int]], data: st.DataObject) -> None:
+def test_rails_up_to_a_power_of_two_move_no_address(
+    fleet: tuple[AddressIntent, list[int]], data: st.DataObject
+) -> None:
     wanted, numbers = fleet
     assume(wanted.subnet is not None)
     rails = addresses.number_of_rails(wanted)
     more = data.draw(st.integers(rails, 1 << (rails - 1).bit_length()))
     before = addresses.addresses(f"n{numbers[0]}", wanted)
-    after = addresses.addresses(f"n{numbers[0]}", Intent(subnet=wanted.subnet, rails=more))
+    after = addresses.addresses(f"n{numbers[0]}", AddressIntent(subnet=wanted.subnet, rails=more))
     assert {rail: after[rail] for rail in before} == before
 
 
@@ -160,7 +162,7 @@ def test_rails_up_to_a_power_of_two_move_no_address(fleet: tuple[Intent, list[in
     number=st.integers(1, 70000),
 )
 def test_a_number_without_room_is_told_a_network_that_has_it(subnet: str, rails: int, number: int) -> None:
-    wanted = Intent(subnet=subnet, rails=rails, host_number=number)
+    wanted = AddressIntent(subnet=subnet, rails=rails, host_number=number)
     try:
         addresses.addresses("n", wanted)
     except PlanError as error:

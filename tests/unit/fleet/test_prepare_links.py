@@ -21,11 +21,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 Facts = Callable[..., dict[str, Any]]
 
 
-def plan(facts: dict[str, Any], host: str = "n7", **wanted: Any) -> links_plan.Plan:
+def plan(facts: dict[str, Any], host: str = "n7", **wanted: Any) -> links_plan.LinkPlan:
     return links_plan.plan(host, {f"rdma_links_{name}": value for name, value in wanted.items()}, facts)
 
 
-def rails(found: links_plan.Plan) -> dict[str, str]:
+def rails(found: links_plan.LinkPlan) -> dict[str, str]:
     return {link["name"][-1]: f"{link['hca']}/{link['port']}" for link in found.links}
 
 
@@ -49,7 +49,7 @@ def without(facts: dict[str, Any], hca: str) -> dict[str, Any]:
     return result
 
 
-def with_addresses(facts: dict[str, Any], found: links_plan.Plan) -> dict[str, Any]:
+def with_addresses(facts: dict[str, Any], found: links_plan.LinkPlan) -> dict[str, Any]:
     """Facts of the node after its links were made."""
     result = copy.deepcopy(facts)
     for link in found.links:
@@ -59,7 +59,7 @@ def with_addresses(facts: dict[str, Any], found: links_plan.Plan) -> dict[str, A
 
 
 def test_nothing_is_planned_where_nothing_is_asked_for(facts_of: Facts) -> None:
-    assert plan(facts_of("v100-01"), vlan=7, transport_mode=None) == links_plan.Plan()
+    assert plan(facts_of("v100-01"), vlan=7, transport_mode=None) == links_plan.LinkPlan()
 
 
 @pytest.mark.parametrize(("name", "hca"), [("a100-01", "mlx5_1"), ("a100-02", "mlx5_0")])
@@ -203,7 +203,7 @@ def test_in_netns_mode_exclusive_a_named_port_may_be_away(facts_of: Facts, selec
 
 def test_vfs_are_left_to_their_pods(facts_of: Facts) -> None:
     found = plan(facts_of("case-vf"), unmanage_vfs=True)
-    assert found == links_plan.Plan(unmanaged=[{"pci": "0000:5e:00.1"}, {"pci": "0000:5e:00.2"}])
+    assert found == links_plan.LinkPlan(unmanaged=[{"pci": "0000:5e:00.1"}, {"pci": "0000:5e:00.2"}])
     rail = plan(facts_of("case-vf"), mtu=9000, ports=[{"hca": "mlx5_0"}], unmanage_vfs=False)
     assert rails(rail) == {"0": "mlx5_0/1"}
 

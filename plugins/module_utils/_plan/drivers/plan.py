@@ -46,7 +46,7 @@ Values = Mapping[str, Any]
 
 
 @dataclass
-class Plan:
+class DriverPlan:
     """``labels`` are those of each node, ``None`` to be removed; ``nodes`` are the same as objects, for manifests.
 
     There are no objects where there are problems.
@@ -180,7 +180,7 @@ def plan(
     hosts: Sequence[Tuple[str, str, Values]],
     known: plan_variables.Options,
     facts: Optional[Mapping[str, Optional[Mapping[str, Any]]]] = None,
-) -> Plan:
+) -> DriverPlan:
     """The objects and labels for all hosts, each with its name, its group and its variables as the inventory has them.
 
     ``known`` are the specifications of the variables, ``facts`` those of hosts that have any. A group's variables have
@@ -190,7 +190,7 @@ def plan(
     defaults = {name: option["default"] for name, option in known.items()}
     found: List[Tuple[str, Problem]] = []
     groups: Dict[str, Tuple[str, str, Values]] = {}
-    result = Plan(namespace=defaults["rdma_driver_namespace"])
+    result = DriverPlan(namespace=defaults["rdma_driver_namespace"])
     every: List[Tuple[str, Values]] = []
     waits: List[bool] = []
     members: Dict[str, List[str]] = {}

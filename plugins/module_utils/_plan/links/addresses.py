@@ -36,7 +36,7 @@ _TRAILING = re.compile("(?:.*[^0-9])?([0-9]{1,18})")
 
 
 @dataclass
-class Intent:
+class AddressIntent:
     """What a host's variables say about addresses, each value of its right type."""
 
     subnet: Optional[str] = None
@@ -47,9 +47,9 @@ class Intent:
     addresses: Mapping[Any, Any] = field(default_factory=dict)
 
 
-def intent(values: Mapping[str, Any]) -> Intent:
+def intent(values: Mapping[str, Any]) -> AddressIntent:
     """The part of a host's converted variables that addresses depend on."""
-    return Intent(
+    return AddressIntent(
         subnet=values.get(SUBNET),
         rail_subnets=values.get(RAIL_SUBNETS) or [],
         rails=values.get(RAILS),
@@ -69,7 +69,7 @@ def interface(variable: str, value: Any) -> Interface:
     return checked(variable, str(value), values_address.interface)
 
 
-def number_of_rails(wanted: Intent) -> int:
+def number_of_rails(wanted: AddressIntent) -> int:
     """How many NICs of the host get a link, at least 1. Raises PlanError where the variables contradict each other."""
     if wanted.rails is not None:
         if not 1 <= wanted.rails <= MOST_RAILS:
@@ -83,7 +83,7 @@ def number_of_rails(wanted: Intent) -> int:
     return min(wanted.expected or 1, MOST_RAILS)
 
 
-def host_number(host: str, wanted: Intent) -> int:
+def host_number(host: str, wanted: AddressIntent) -> int:
     """The number that tells a host's addresses from its neighbours'. Raises PlanError."""
     if wanted.host_number is not None:
         if wanted.host_number < 1:
@@ -121,7 +121,7 @@ def _in_block(variable: str, whole: Network, rail: int, rails: int, number: int)
     return in_block(whole, _block_bits(rails), rail, number)
 
 
-def rail_networks(wanted: Intent) -> List[Optional[Network]]:
+def rail_networks(wanted: AddressIntent) -> List[Optional[Network]]:
     """The network of each rail, ``None`` for all of them where only explicit addresses are given. Raises PlanError."""
     rails = number_of_rails(wanted)
     if wanted.subnet and wanted.rail_subnets:
@@ -141,7 +141,7 @@ def rail_networks(wanted: Intent) -> List[Optional[Network]]:
     return [None] * rails
 
 
-def _explicit(wanted: Intent, networks: Sequence[Optional[Network]]) -> Dict[int, Interface]:
+def _explicit(wanted: AddressIntent, networks: Sequence[Optional[Network]]) -> Dict[int, Interface]:
     found: Dict[int, Interface] = {}
     for key, text in wanted.addresses.items():
         if not re.fullmatch("[0-9]{1,4}", str(key)) or int(key) >= len(networks):
@@ -161,7 +161,7 @@ def _explicit(wanted: Intent, networks: Sequence[Optional[Network]]) -> Dict[int
     return found
 
 
-def addresses(host: str, wanted: Intent) -> Dict[int, Interface]:
+def addresses(host: str, wanted: AddressIntent) -> Dict[int, Interface]:
     """The address of each rail of one host; rails without one are left out.
 
     One ``subnet`` is cut into as many equal blocks as the next power of two holds all rails, and rail r gets the

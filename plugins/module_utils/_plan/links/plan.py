@@ -40,7 +40,7 @@ _TYPES = {"InfiniBand": "infiniband", "Ethernet": "ethernet"}
 
 
 @dataclass
-class Plan:
+class LinkPlan:
     """``links`` and ``unmanaged`` are options of the module ``nm_links``; ``warnings`` is what it cannot do."""
 
     links: List[Dict[str, Any]] = field(default_factory=list)
@@ -211,13 +211,13 @@ def problems(host: str, values: Mapping[str, Any], facts: Optional[Mapping[str, 
     return found
 
 
-def plan(host: str, values: Mapping[str, Any], facts: Mapping[str, Any]) -> Plan:
+def plan(host: str, values: Mapping[str, Any], facts: Mapping[str, Any]) -> LinkPlan:
     """The links of one host. Raises PlanError with the first of its problems."""
     found = problems(host, values, facts)
     if found:
         raise PlanError(found[0])
     every = ports(facts)
-    result = Plan(unmanaged=_unmanaged(every) if values.get(UNMANAGE_VFS) else [])
+    result = LinkPlan(unmanaged=_unmanaged(every) if values.get(UNMANAGE_VFS) else [])
     if asked(values) is None:
         return result
     planned, rails, wanted = _planned(host, values, every, facts)
