@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive as drivers_archive
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _archive
 
 _MODULE = "zerocopy.rdma.container_image"
 
@@ -20,18 +20,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
     def run(self, tmp: Optional[str] = None, task_vars: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
         result: Dict[str, Any] = super().run(tmp, task_vars)
-        arguments = dict(self._task.args)
-        archive = arguments.pop("archive", None)
-        if archive and "ids" not in arguments:
-            name = str(arguments.get("name"))
-            try:
-                found = drivers_archive.images(str(archive))
-            except drivers_archive.ArchiveError as error:
-                return {**result, "failed": True, "msg": f"archive is {archive!r}, which {error}"}
-            if name not in found:
-                listed = ", ".join(sorted(found)) or "no image with a name"
-                return {**result, "failed": True, "msg": f"archive is {archive!r}, which holds {listed}, not {name}"}
-            arguments["ids"] = found[name]
+        archive = self._task.args.get("archive")
+        try:
+            arguments = _archive.with_ids(self._task.args)
+        except _archive.UnusableError as error:
+            return {**result, "failed": True, "msg": str(error)}
         result.update(self._execute_module(_MODULE, module_args=arguments, task_vars=task_vars))
         if archive and result.get("changed") and not result.get("failed") and not self._task.check_mode:
             arguments["archive"] = self._sent(str(archive))

@@ -282,71 +282,21 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.options import SPEC, request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
 
 
-def _dicts(options: Dict[str, Any], **others: Any) -> Dict[str, Any]:
-    return {"type": "list", "elements": "dict", "default": [], "options": options, **others}
-
-
-_STRINGS = {"type": "list", "elements": "str", "default": []}
-_LINK = {
-    "name": {"type": "str", "required": True},
-    "hca": {"type": "str"},
-    "port": {"type": "int"},
-    "pci": {"type": "str"},
-    "mac": {"type": "str"},
-    "type": {"type": "str", "choices": ["auto", "ethernet", "infiniband"], "default": "auto"},
-    "addresses": _STRINGS,
-    "mtu": {"type": "int"},
-    "transport_mode": {"type": "str", "choices": ["datagram", "connected"]},
-    # Of P_Keys there is nothing secret, whatever the name.
-    "pkeys": _dicts(
-        {"pkey": {"type": "str", "required": True, "no_log": False}, "addresses": _STRINGS, "mtu": {"type": "int"}},
-        no_log=False,
-    ),
-    "vlans": _dicts({"id": {"type": "int", "required": True}, "addresses": _STRINGS, "mtu": {"type": "int"}}),
-    "routes": _dicts(
-        {
-            "to": {"type": "str", "required": True},
-            "via": {"type": "str"},
-            "metric": {"type": "int"},
-            "table": {"type": "int"},
-        }
-    ),
-    "rail_table": {"type": "int"},
-}
-
-
-def _call(params: Dict[str, Any], check: bool) -> Dict[str, Any]:
-    files = Files(params["root"])
-    if params["confirm"] == "auto":
+def _call(options: Dict[str, Any], check: bool) -> Dict[str, Any]:
+    files = Files(options["root"])
+    if options["confirm"] == "auto":
         raise HostError("confirm: auto is for Ansible's controller, which has to come back over a new connection")
-    if params["confirm"] is not None:
-        return converge.confirm(files, params["confirm"], run, check)
-    if params["state"] == "absent":
-        return converge.converge(files, converge.Request(transaction=False), run, check)
-    request = converge.Request(
-        links=links_request.parse(params["links"]),
-        unmanaged=links_request.parse_unmanaged(params["unmanaged"]),
-        rollback_seconds=links_request.seconds("rollback_seconds", params["rollback_seconds"]),
-    )
-    return converge.converge(files, request, run, check)
+    if options["confirm"] is not None:
+        return converge.confirm(files, options["confirm"], run, check)
+    return converge.converge(files, request(options), run, check)
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "links": _dicts(_LINK),
-            "unmanaged": _dicts({"pci": {"type": "str"}, "mac": {"type": "str"}}),
-            "rollback_seconds": {"type": "int", "default": 60},
-            "confirm": {"type": "str"},
-            "root": {"type": "path", "default": "/"},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
     answer(module, lambda: _call(module.params, module.check_mode))
 
 

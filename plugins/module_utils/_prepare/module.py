@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Mapping
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 
@@ -28,3 +29,15 @@ def answer(module: AnsibleModule, call: Callable[[], Dict[str, Any]]) -> None:
     for warning in result.pop("warnings", []):
         module.warn(warning)
     module.exit_json(**result)
+
+
+def read(spec: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, Any]:
+    """Options of a module that another module was given, in the types and with the defaults of their specification.
+
+    :raises HostError: one of them is unknown, missing or of the wrong type.
+    """
+    result = ArgumentSpecValidator(dict(spec)).validate(dict(options))
+    if result.error_messages:
+        raise HostError("; ".join(result.error_messages))
+    found: Dict[str, Any] = result.validated_parameters
+    return found

@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The part of ``node_drift`` that only the controller can do: read the archive of the image."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _archive
+
+_MODULE = "zerocopy.rdma.node_drift"
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types here
+    _requires_connection = True
+    _supports_check_mode = True
+
+    def run(self, tmp: Optional[str] = None, task_vars: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+        result: Dict[str, Any] = super().run(tmp, task_vars)
+        arguments = dict(self._task.args)
+        if isinstance(arguments.get("image"), dict):
+            try:
+                arguments["image"] = _archive.with_ids(arguments["image"])
+            except _archive.UnusableError as error:
+                return {**result, "failed": True, "msg": f"image: {error}"}
+        result.update(self._execute_module(_MODULE, module_args=arguments, task_vars=task_vars))
+        return result

@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""``node_drift`` against the modules whose check mode it stands for, on recorded nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, Dict, Mapping
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.modules import (
+    container_runtime,
+    kernel_modules,
+    nm_links,
+    node_drift,
+)
+from ansible_collections.zerocopy.rdma.tests.fleet import expand
+
+Run = Callable[..., Dict[str, Any]]
+MODULES = {"kernel": kernel_modules, "links": nm_links, "runtime": container_runtime}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    expand.write(expand.load(expand.NODES / "h100-03.yml"), tmp_path / "h100-03")
+    return str(tmp_path / "h100-03")
+
+
+def options(root: str) -> Dict[str, Dict[str, Any]]:
+    return {
+        "kernel": {"root": root, "modules": ["rdma_cm", "ib_umad"], "options": {"mlx5_core": {"prof_sel": 3}}},
+        "links": {"root": root, "links": [{"name": "rail0", "hca": "mlx5_0", "addresses": ["10.9.0.3/24"]}]},
+        "runtime": {"root": root, "request_timeout": "40s"},
+    }
+
+
+def content(root: str) -> Mapping[str, bytes]:
+    return {str(path): path.read_bytes() for path in Path(root).rglob("*") if path.is_file() and not path.is_symlink()}
+
+
+def test_each_answer_is_that_of_the_module_in_check_mode(run_module: Run, root: str) -> None:
+    before = content(root)
+    drift = run_module(node_drift, _ansible_diff=True, **options(root))
+    assert (drift["changed"], drift["differs"], list(drift["concerns"])) == (False, True, list(MODULES))
+    for concern, module in MODULES.items():
+        expected = run_module(module, _ansible_check_mode=True, _ansible_diff=True, **options(root)[concern])
+        answer = drift["concerns"][concern]
+        assert expected["changed"] is True
+        assert answer["error"] is None
+        assert answer["diff"], concern
+        # What Ansible adds to every module's result, and takes out of it, is no part of the answer.
+        for name in set(expected) - {"invocation", "warnings"}:
+            assert answer[name] == expected[name], (concern, name)
+    assert content(root) == before
+
+
+def test_nothing_differs_after_the_modules_ran(run_module: Run, root: str) -> None:
+    for concern, module in MODULES.items():
+        assert run_module(module, **options(root)[concern])["changed"] is True
+    before = content(root)
+    drift = run_module(node_drift, **options(root))
+    assert drift["differs"] is False
+    assert [answer["changes"] for answer in drift["concerns"].values()] == [[], [], []]
+    assert content(root) == before
+    wanted = options(root)
+    wanted["links"]["links"][0]["mtu"] = 2044
+    changed = run_module(node_drift, **wanted)
+    assert [name for name, answer in changed["concerns"].items() if answer["changed"]] == ["links"]
+    # Without --diff, no file's text leaves the node.
+    assert "diff" not in changed["concerns"]["links"]
+
+
+def test_an_error_hides_nothing_else(run_module: Run, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = options(root)
+    wanted["kernel"]["modules"] = ["no_such_module"]
+    wanted["links"]["speed"] = 9
+    concerns = run_module(node_drift, **wanted)["concerns"]
+    assert "'no_such_module' does not exist" in concerns["kernel"]["error"]
+    assert "speed" in concerns["links"]["error"]
+    assert (concerns["runtime"]["error"], concerns["runtime"]["changed"]) == (None, True)
+
+    def broken(*_arguments: Any, **_options: Any) -> None:
+        raise KeyError("unit")
+
+    monkeypatch.setitem(node_drift.drift.CONCERNS, "runtime", broken)
+    answer = run_module(node_drift, **options(root))["concerns"]
+    assert answer["runtime"]["error"] == "unexpected KeyError: 'unit'"
+    assert "in broken" in answer["runtime"]["exception"]
+    assert answer["links"]["changed"] is True
+
+
+def test_only_what_is_asked_for(run_module: Run, root: str) -> None:
+    nothing = run_module(node_drift)
+    assert (nothing["differs"], nothing["concerns"]) == (False, {})
+    assert list(run_module(node_drift, links={"root": root})["concerns"]) == ["links"]
