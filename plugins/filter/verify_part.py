@@ -37,11 +37,11 @@ _value:
 
 from typing import Any, Callable, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 
 def verify_part(variables: Mapping[str, Any], name: str) -> Any:
-    return _verify_inventory.raw(variables, name)[str(variables["inventory_hostname"])]
+    return _inventory.raw(variables, name)[str(variables["inventory_hostname"])]
 
 
 class FilterModule:

@@ -69,6 +69,11 @@ def options(context: Mapping[str, Any]) -> plan_variables.Options:
     return found
 
 
+def raw(variables: Mapping[str, Any], name: str) -> Any:
+    """A variable as it was set, not looked through for templates: ``None`` where it is not."""
+    return getattr(variables, "_vars", variables).get(name)
+
+
 def of_play(context: Mapping[str, Any], hostvars: Hostvars) -> Dict[str, Any]:
     """What a play says instead of the inventory, for all hosts. ``context`` is Jinja's."""
     found: Dict[str, Any] = {}

@@ -18,11 +18,6 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 _HOST = "ansible_host"
 
 
-def raw(variables: Mapping[str, Any], name: str) -> Any:
-    """A variable as it was set, not looked through for templates: ``None`` where it is not."""
-    return getattr(variables, "_vars", variables).get(name)
-
-
 def _node(host: str, variables: Mapping[str, Any], play: Mapping[str, Any], options: plan_variables.Options) -> Node:
     # What playbooks have set is of the whole fleet, and as large as it.
     wanted = {_HOST, *options} - set(plan_variables.PLAYBOOKS)
@@ -37,13 +32,13 @@ def _node(host: str, variables: Mapping[str, Any], play: Mapping[str, Any], opti
         facts=plan_variables.facts_of(variables),
         values={**verify, **values},
         address=str(values.get(PREFIX + "address") or own.get(_HOST) or host),
-        kernel=raw(variables, "__rdma_kernel_modules"),
-        links=raw(variables, "__rdma_links_made"),
-        runtime=raw(variables, "__rdma_runtime_nri"),
-        refused=raw(variables, "__rdma_verify_refused") or {},
-        reached=raw(variables, "__rdma_verify_reached"),
-        loopback=raw(variables, "__rdma_verify_loopback"),
-        rounds=raw(variables, "__rdma_verify_results") or [],
+        kernel=_inventory.raw(variables, "__rdma_kernel_modules"),
+        links=_inventory.raw(variables, "__rdma_links_made"),
+        runtime=_inventory.raw(variables, "__rdma_runtime_nri"),
+        refused=_inventory.raw(variables, "__rdma_verify_refused") or {},
+        reached=_inventory.raw(variables, "__rdma_verify_reached"),
+        loopback=_inventory.raw(variables, "__rdma_verify_loopback"),
+        rounds=_inventory.raw(variables, "__rdma_verify_results") or [],
     )
 
 

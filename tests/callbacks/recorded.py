@@ -63,6 +63,8 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             "outcome": outcome,
             "changed": bool(values.get("changed")),
             "changes": values.get("changes"),
+            # What node_drift would have changed.
+            "drift": {name: one["changes"] for name, one in (values.get("concerns") or {}).items()},
             "message": values.get("msg"),
             "at": round(time.time(), 1),
         }

@@ -124,7 +124,7 @@ def restart(control_plane: Any, namespace: str, tmp_path: Path) -> Callable[...,
     """Plays the tasks for hosts with these changes, and tells by task whether it changed something."""
 
     def play(changes: Dict[str, Any], *options: str) -> Dict[str, bool]:
-        hosts = {host: {"__rdma_kernel_modules": changes[host]} if host in changes else {} for host in HOSTS}
+        hosts = {host: {"rdma_kernel_result": changes[host]} if host in changes else {} for host in HOSTS}
         inventory, playbook = tmp_path / "hosts.yml", tmp_path / "play.yml"
         inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": {"ansible_connection": "local"}}}))
         playbook.write_text(json.dumps(PLAY))

@@ -14,6 +14,7 @@ from typing import Any, Iterator, Mapping
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
 
 SERIAL = "rdma_serial"
+SERIAL_MAX = "rdma_serial_max"
 _RIGHT = "it must be a number of hosts from 1, a percentage such as '25%', or a list of these"
 
 
@@ -32,3 +33,6 @@ def of_playbooks(values: Mapping[str, Any]) -> Iterator[Problem]:
     for position, batch in enumerate(batches):
         if not _is_batch(batch):
             yield wrong(SERIAL if batches is not serial else f"{SERIAL}[{position}]", batch, _RIGHT)
+    at_most = values.get(SERIAL_MAX)
+    if at_most is not None and not _is_batch(at_most):
+        yield wrong(SERIAL_MAX, at_most, "it must be a number of hosts from 1, or a percentage such as '25%'")

@@ -26,17 +26,29 @@ Options = Mapping[str, Mapping[str, Any]]
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 PREFIX = "rdma_"
 # Set by one play of a run for a later one, and not by users. Some hold the whole fleet.
-RESULTS = ("rdma_discover_fleet", "rdma_preflight_facts", "rdma_set", "rdma_verify_document")
+RESULTS = (
+    "rdma_drift_result",
+    "rdma_kernel_result",
+    "rdma_links_result",
+    "rdma_preflight_facts",
+    "rdma_runtime_result",
+    "rdma_set",
+    "rdma_verify_document",
+)
 # What playbooks themselves read, beside the roles' variables.
 PLAYBOOKS: Options = {
     "rdma_cluster": {"type": "str", "choices": ["kubernetes", "none"]},
     "rdma_context": {"type": "str"},
-    "rdma_discover_fleet": {"type": "raw"},
+    "rdma_drift_result": {"type": "raw"},
     "rdma_hosts": {"type": "str"},
+    "rdma_kernel_result": {"type": "raw"},
     "rdma_kubeconfig": {"type": "str"},
+    "rdma_links_result": {"type": "raw"},
     "rdma_manifests": {"type": "str"},
     "rdma_preflight_facts": {"type": "bool"},
+    "rdma_runtime_result": {"type": "raw"},
     "rdma_serial": {"type": "raw"},
+    "rdma_serial_max": {"type": "raw"},
     "rdma_set": {"type": "str"},
     "rdma_verify_document": {"type": "raw"},
 }

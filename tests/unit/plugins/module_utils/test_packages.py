@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, List, Optional, Sequence
 
 import pytest
@@ -32,7 +33,7 @@ def rpm(argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -
 @pytest.fixture
 def has(monkeypatch: pytest.MonkeyPatch) -> Any:
     def only(*paths: str) -> None:
-        monkeypatch.setattr(packages.os.path, "exists", lambda path: path in paths)
+        monkeypatch.setattr(os.path, "exists", lambda path: path in paths)
 
     return only
 

@@ -5,26 +5,27 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any, Callable, Dict, Mapping
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import drift
 from ansible_collections.zerocopy.rdma.plugins.modules import (
     container_runtime,
     kernel_modules,
     nm_links,
     node_drift,
 )
-from ansible_collections.zerocopy.rdma.tests.fleet import expand
 
 Run = Callable[..., Dict[str, Any]]
 MODULES = {"kernel": kernel_modules, "links": nm_links, "runtime": container_runtime}
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> str:
-    expand.write(expand.load(expand.NODES / "h100-03.yml"), tmp_path / "h100-03")
+def root(root_of: Callable[[str], Path], tmp_path: Path) -> str:
+    shutil.copytree(root_of("h100-03"), tmp_path / "h100-03", symlinks=True)
     return str(tmp_path / "h100-03")
 
 
@@ -42,11 +43,11 @@ def content(root: str) -> Mapping[str, bytes]:
 
 def test_each_answer_is_that_of_the_module_in_check_mode(run_module: Run, root: str) -> None:
     before = content(root)
-    drift = run_module(node_drift, _ansible_diff=True, **options(root))
-    assert (drift["changed"], drift["differs"], list(drift["concerns"])) == (False, True, list(MODULES))
+    found = run_module(node_drift, _ansible_diff=True, **options(root))
+    assert (found["changed"], found["differs"], list(found["concerns"])) == (False, True, list(MODULES))
     for concern, module in MODULES.items():
         expected = run_module(module, _ansible_check_mode=True, _ansible_diff=True, **options(root)[concern])
-        answer = drift["concerns"][concern]
+        answer = found["concerns"][concern]
         assert expected["changed"] is True
         assert answer["error"] is None
         assert answer["diff"], concern
@@ -60,9 +61,9 @@ def test_nothing_differs_after_the_modules_ran(run_module: Run, root: str) -> No
     for concern, module in MODULES.items():
         assert run_module(module, **options(root)[concern])["changed"] is True
     before = content(root)
-    drift = run_module(node_drift, **options(root))
-    assert drift["differs"] is False
-    assert [answer["changes"] for answer in drift["concerns"].values()] == [[], [], []]
+    found = run_module(node_drift, **options(root))
+    assert found["differs"] is False
+    assert [answer["changes"] for answer in found["concerns"].values()] == [[], [], []]
     assert content(root) == before
     wanted = options(root)
     wanted["links"]["links"][0]["mtu"] = 2044
@@ -84,7 +85,7 @@ def test_an_error_hides_nothing_else(run_module: Run, root: str, monkeypatch: py
     def broken(*_arguments: Any, **_options: Any) -> None:
         raise KeyError("unit")
 
-    monkeypatch.setitem(node_drift.drift.CONCERNS, "runtime", broken)
+    monkeypatch.setitem(drift.CONCERNS, "runtime", broken)
     answer = run_module(node_drift, **options(root))["concerns"]
     assert answer["runtime"]["error"] == "unexpected KeyError: 'unit'"
     assert "in broken" in answer["runtime"]["exception"]

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: waves
+short_description: Plan in which waves the nodes that differ are changed
+version_added: 0.2.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Of the given hosts, takes those for which the role C(zerocopy.rdma.rdma_drift) found something to change, and
+    divides them into waves for the C(hosts) and C(serial) of a play.
+  - The variable C(rdma_serial_max) of a host limits how many hosts of its group are in one wave.
+positional: hostvars, ramp
+options:
+  _input:
+    description: Names of the hosts of the run.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars).
+    type: dict
+    required: true
+  ramp:
+    description:
+      - Sizes of the first waves, as numbers or as percentages of all hosts to be changed. The last one holds for all
+        further waves. A single size can be given without a list.
+    type: raw
+    default: [1, "10%", "25%"]
+"""
+
+EXAMPLES = r"""
+- name: Show which nodes would be changed at the same time
+  ansible.builtin.debug:
+    msg: "{{ ansible_play_hosts_all | zerocopy.rdma.waves(hostvars) }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: Hosts of each wave.
+  type: list
+  elements: list
+  sample: [[h100-01], [h100-02, h100-03]]
+"""
+
+from collections import Counter, defaultdict
+from typing import Any, Callable, DefaultDict, Dict, List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drift
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+
+_MAX = "rdma_serial_max"
+
+
+def waves(hosts: Sequence[str], hostvars: _inventory.Hostvars, ramp: Any = plan_waves.RAMP) -> List[List[str]]:
+    groups: Dict[str, str] = {}
+    sizes: DefaultDict[str, List[plan_waves.Size]] = defaultdict(list)
+    changing: List[str] = []
+    for host in hosts:
+        variables: Mapping[str, Any] = hostvars[host]
+        groups[host] = plan_variables.group_of(variables)
+        if _inventory.raw(variables, _MAX) is not None:
+            sizes[groups[host]].append(variables[_MAX])
+        result = _inventory.raw(variables, drift.RESULT)
+        if result is not None and drift.to_prepare(result):
+            changing.append(host)
+    limits = plan_waves.limits(sizes, Counter(groups.values()))
+    members = [plan_waves.Member(host, groups[host], limits.get(groups[host], 0)) for host in changing]
+    return plan_waves.waves(members, list(ramp) if isinstance(ramp, (list, tuple)) else [ramp])
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"waves": waves}

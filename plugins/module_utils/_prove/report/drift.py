@@ -1,0 +1,227 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What differs from the plan on the nodes of a fleet, equal differences once: as text and as JSON."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Counter as Counts
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+
+Map = Mapping[str, Any]
+
+# The variable of a host in which the role rdma_drift leaves the result of node_drift.
+RESULT = "rdma_drift_result"
+# In the order in which they are changed, each with those before it whose changes may do away with its error: a driver
+# that is missing, or a port that shows only once its driver is loaded.
+CONCERNS: Mapping[str, Tuple[str, ...]] = {
+    "packages": (),
+    "kernel": ("packages",),
+    "links": ("packages", "kernel"),
+    "runtime": ("packages",),
+    "image": ("packages", "runtime"),
+}
+_PREPARED = ("packages", "kernel", "links", "runtime")
+# What a change is called where its module's word is not the field's.
+_NOUNS = {"connection": "link", "sandbox_record": "sandbox record", "rdma_netns_mode": "RDMA netns mode"}
+_SHOWN = 4
+_CONTEXT = 1
+# In what the same file of two ports or nodes differs: indexes, addresses, UUIDs.
+_NUMBERS = re.compile(r"\b[0-9A-Fa-f]+\b|[0-9]+")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one host said; ``result`` is that of ``node_drift``, ``None`` where there is none."""
+
+    host: str
+    group: str
+    result: Optional[Map] = None
+
+    @property
+    def concerns(self) -> Mapping[str, Map]:
+        return (self.result or {}).get("concerns") or {}
+
+    @property
+    def differs(self) -> bool:
+        return bool((self.result or {}).get("differs"))
+
+
+@dataclass
+class Kind:
+    """Hosts of one group that differ in the same way."""
+
+    group: str
+    concerns: Dict[str, str]
+    hosts: List[str] = field(default_factory=list)
+
+
+def to_prepare(result: Map) -> bool:
+    """Whether a node goes through the roles of prepare."""
+    concerns = result.get("concerns") or {}
+    return any(concerns[name]["changed"] or concerns[name]["error"] for name in _PREPARED if name in concerns)
+
+
+def blocking(answers: Sequence[Answer]) -> Dict[str, List[str]]:
+    """Hosts by each error that no change before it can do away with."""
+    found: Dict[str, List[str]] = {}
+    for answer in answers:
+        for name, concern in answer.concerns.items():
+            cures = [answer.concerns[other]["changed"] for other in CONCERNS.get(name, ()) if other in answer.concerns]
+            if concern["error"] and not any(cures):
+                found.setdefault(f"{name}: {_line(concern['error'])}", []).append(answer.host)
+    return found
+
+
+def _line(text: Any) -> str:
+    return " ".join(str(text).split())
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _counted(sign: str, noun: str, count: int) -> str:
+    return f"{sign}{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _files(changes: Sequence[Map]) -> Iterator[str]:
+    counts: Counts[Tuple[str, str]] = Counter()
+    for change in changes:
+        sign = "+" if change["before"] == "absent" else "-" if change["after"] == "absent" else "~"
+        counts[sign, "profile" if change["name"].endswith(".nmconnection") else "file"] += 1
+    for (sign, noun), count in sorted(counts.items(), key=lambda item: (item[0][1], "+~-".index(item[0][0]))):
+        yield _counted(sign, noun, count)
+
+
+def _others(changes: Sequence[Map]) -> Iterator[str]:
+    by_words: Dict[Tuple[str, str], List[str]] = {}
+    for change in changes:
+        kind, after = change["kind"], change["after"]
+        if kind == "service":
+            words = ("restart", "")
+        elif kind == "module":
+            words = ("load" if after == "loaded" else "unload", "")
+        elif kind == "package":
+            words = ("install", "")
+        elif kind == "image":
+            words = ("import", "")
+        else:
+            words = (_NOUNS.get(kind, str(kind)), f" {change['before']} -> {after}")
+        by_words.setdefault(words, []).append(str(change["name"]))
+    for (verb, state), names in by_words.items():
+        yield f"{verb} {_listed(names)}{state}"
+
+
+def described(concern: Map) -> str:
+    """What would be changed, in a few words: ``+8 profiles; load rdma_cm, rdma_ucm``."""
+    if concern["error"]:
+        return f"cannot be compared: {_line(concern['error'])}"
+    changes = concern["changes"]
+    files = [change for change in changes if change["kind"] == "file"]
+    others = [change for change in changes if change["kind"] != "file"]
+    parts = [", ".join(_files(files)), *_others(others)]
+    return "; ".join(part for part in parts if part)
+
+
+def kinds(answers: Sequence[Answer]) -> List[Kind]:
+    """Each way in which hosts of a group differ, in the order of the first host."""
+    found: Dict[Tuple[Any, ...], Kind] = {}
+    for answer in answers:
+        if answer.differs:
+            concerns = {name: described(one) for name, one in answer.concerns.items() if one["changed"] or one["error"]}
+            kind = found.setdefault((answer.group, *concerns.items()), Kind(answer.group, concerns))
+            kind.hosts.append(answer.host)
+    return list(found.values())
+
+
+def _notes(answers: Sequence[Answer]) -> Dict[str, List[str]]:
+    """Hosts by each warning and each reason to restart the node."""
+    found: Dict[str, List[str]] = {}
+    for answer in answers:
+        for name, concern in answer.concerns.items():
+            for title, texts in (("", concern["warnings"]), ("needs a restart: ", concern["reboot_reasons"])):
+                for text in texts:
+                    found.setdefault(f"{name}: {title}{_line(text)}", []).append(answer.host)
+    return found
+
+
+def _parts(diff: Sequence[Map], shown: Dict[Tuple[str, ...], str]) -> Iterator[str]:
+    """Each file's difference, once where files differ in numbers and addresses only; ``shown`` is what was there."""
+    for part in diff:
+        before, after = part["before"].splitlines(), part["after"].splitlines()
+        name, headers = part["after_header"], (part["before_header"], part["after_header"])
+        lines = list(difflib.unified_diff(before, after, *headers, n=_CONTEXT, lineterm=""))
+        shape = tuple(_NUMBERS.sub("#", line) for line in lines[2:])
+        if shape in shown:
+            yield f"{name}: as {shown[shape]}"
+        else:
+            shown[shape] = name
+            yield from lines
+
+
+def _diffs(answers: Sequence[Answer]) -> Iterator[str]:
+    """The differences of each concern once for all hosts on which the same is to be changed."""
+    found: Dict[Tuple[Any, ...], List[Answer]] = {}
+    for answer in answers:
+        for name, concern in answer.concerns.items():
+            if concern["changed"]:
+                changes = tuple((change["kind"], change["name"]) for change in concern["changes"])
+                found.setdefault((name, described(concern), changes), []).append(answer)
+    shown: Dict[Tuple[str, ...], str] = {}
+    for (name, *_rest), alike in found.items():
+        first = alike[0]
+        also = f", and in the same way on {len(alike) - 1} more" if len(alike) > 1 else ""
+        yield ""
+        yield f"{name} of {first.host}{also}:"
+        yield from (f"  {line}" for line in _parts(first.concerns[name].get("diff") or [], shown))
+
+
+def _number(count: int) -> str:
+    return "1 node" if count == 1 else f"{count} nodes"
+
+
+def _text(answers: Sequence[Answer], found: Sequence[Kind], silent: Sequence[str], diff: bool) -> str:
+    differing = sum(len(kind.hosts) for kind in found)
+    lines = [f"{differing} of {_number(len(answers))} differ from the plan."]
+    if not differing:
+        asked = len(answers) - len(silent)
+        lines = [f"{_number(asked)} of {len(answers)} compared: as planned."]
+    for kind in found:
+        lines += ["", f"{kind.group}: {_number(len(kind.hosts))}: {fold(kind.hosts)}"]
+        width = max(map(len, kind.concerns))
+        lines += [f"  {name.ljust(width)}  {text}" for name, text in kind.concerns.items()]
+    notes = _notes(answers)
+    if notes:
+        lines += ["", "Warnings:", *(f"  {fold(hosts)}: {text}" for text, hosts in notes.items())]
+    if silent:
+        lines += ["", f"No answer: {fold(silent)}"]
+    return "\n".join([*lines, *(_diffs(answers) if diff else ())]) + "\n"
+
+
+def view(answers: Sequence[Answer], diff: bool = False) -> Dict[str, Any]:
+    """The picture of all hosts: ``text``, and for JSON ``kinds``, ``hosts``, ``differ``, ``errors``, ``silent``."""
+    found = kinds(answers)
+    silent = [answer.host for answer in answers if answer.result is None]
+    return {
+        "text": _text(answers, found, silent, diff),
+        "differ": [answer.host for answer in answers if answer.differs],
+        "silent": silent,
+        "errors": [f"{fold(hosts)}: {text}" for text, hosts in blocking(answers).items()],
+        "kinds": [{"group": kind.group, "hosts": kind.hosts, "concerns": kind.concerns} for kind in found],
+        "hosts": {
+            answer.host: {"group": answer.group, "differs": answer.differs, "concerns": dict(answer.concerns)}
+            for answer in answers
+            if answer.result is not None
+        },
+    }

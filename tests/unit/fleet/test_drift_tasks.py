@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The drift asks for what the roles make: the same options of the same modules, from the same variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+
+# Only of use to a call that changes something.
+CHANGING = {"links": {"rollback_seconds", "confirm"}}
+
+
+def tasks(role: str, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load((variables.ROLES / role / "tasks" / f"{name}.yml").read_text("utf-8"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("concern", "role", "name", "module"),
+    [
+        ("kernel", "rdma_kernel", "modules", "kernel_modules"),
+        ("links", "rdma_links", "main", "nm_links"),
+        ("runtime", "rdma_runtime", "configure", "container_runtime"),
+    ],
+)
+def test_options_are_those_of_the_role(concern: str, role: str, name: str, module: str) -> None:
+    (made,) = [task[f"zerocopy.rdma.{module}"] for task in tasks(role, name) if f"zerocopy.rdma.{module}" in task]
+    (compared,) = [task for task in tasks("rdma_drift", "compare") if "zerocopy.rdma.node_drift" in task]
+    expected = {option: value for option, value in made.items() if option not in CHANGING.get(concern, ())}
+    assert compared["vars"][f"__{concern}"] == expected
+
+
+def test_the_image_is_that_of_the_driver() -> None:
+    (task,) = tasks("rdma_driver", "images")
+    (compared,) = [one for one in tasks("rdma_drift", "compare") if "zerocopy.rdma.node_drift" in one]
+    made = task["zerocopy.rdma.container_image"]
+    image = dict(compared["vars"]["__image"])
+    assert image.pop("runtime") == made["runtime"].replace(" | default('auto')", "")
+    assert image == {option: value for option, value in made.items() if option != "runtime"}

@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Differences of a fleet as text and JSON, equal ones once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ansible_collections.zerocopy.rdma.plugins.filter.drift import drift
+
+
+def concern(*changes: tuple[str, str, Any, Any], **others: Any) -> dict[str, Any]:
+    found = [dict(zip(("kind", "name", "before", "after"), change)) for change in changes]
+    always: dict[str, Any] = {"warnings": [], "reboot_reasons": [], "error": None}
+    return {**always, "changed": bool(changes), "changes": found, **others}
+
+
+def profiles(host: int, rails: int = 8) -> dict[str, Any]:
+    paths = [f"/etc/NetworkManager/system-connections/rdma-rail{rail}.nmconnection" for rail in range(rails)]
+    diff = [
+        {
+            "before_header": f"{path} (absent)",
+            "after_header": path,
+            "before": "",
+            "after": f"[ipv4]\naddress1=10.{rail}.0.{host}/24\nmac=B8:59:9F:{host:02X}:4F:{rail:02X}\n",
+        }
+        for rail, path in enumerate(paths)
+    ]
+    return concern(*(("file", path, "absent", "present") for path in paths), diff=diff)
+
+
+def answer(**concerns: Any) -> dict[str, Any]:
+    differs = any(one["changed"] or one["error"] for one in concerns.values())
+    return {"changed": False, "differs": differs, "concerns": concerns}
+
+
+def fleet() -> dict[str, dict[str, Any]]:
+    hosts: dict[str, dict[str, Any]] = {}
+    for number in range(1, 13):
+        kernel = concern(("module", "rdma_cm", "unloaded", "loaded"), ("module", "rdma_ucm", "unloaded", "loaded"))
+        runtime = concern(
+            ("file", "/etc/containerd/conf.d/90-zerocopy-rdma-nri.toml", "absent", "present"),
+            ("file", "/etc/containerd/config.toml", "present", "present"),
+            ("service", "containerd.service", "running", "restarted"),
+        )
+        hosts[f"h100-{number:02}"] = {
+            "group_names": ["h100"],
+            "rdma_drift_result": answer(kernel=kernel, links=profiles(number), runtime=runtime),
+        }
+    same = concern(reboot_reasons=["ib_core.netns_mode is Y, 0 counts from the next boot"])
+    hosts["v100-1"] = {"group_names": ["v100"], "rdma_drift_result": answer(kernel=same, links=concern())}
+    hosts["v100-2"] = {"group_names": ["v100"]}
+    return hosts
+
+
+def test_equal_changes_are_told_once() -> None:
+    hosts = fleet()
+    view = drift(list(hosts), hosts)
+    assert view["text"].splitlines() == [
+        "12 of 14 nodes differ from the plan.",
+        "",
+        "h100: 12 nodes: h100-[01-12]",
+        "  kernel   load rdma_cm, rdma_ucm",
+        "  links    +8 profiles",
+        "  runtime  +1 file, ~1 file; restart containerd.service",
+        "",
+        "Warnings:",
+        "  v100-1: kernel: needs a restart: ib_core.netns_mode is Y, 0 counts from the next boot",
+        "",
+        "No answer: v100-2",
+    ]
+    assert (view["differ"], view["silent"]) == ([f"h100-{number:02}" for number in range(1, 13)], ["v100-2"])
+    assert view["kinds"] == [
+        {
+            "group": "h100",
+            "hosts": view["differ"],
+            "concerns": {
+                "kernel": "load rdma_cm, rdma_ucm",
+                "links": "+8 profiles",
+                "runtime": "+1 file, ~1 file; restart containerd.service",
+            },
+        }
+    ]
+    assert json.loads(json.dumps(view["hosts"]))["v100-1"]["differs"] is False
+
+
+def test_a_diff_is_shown_once_for_each_kind_of_change() -> None:
+    hosts = fleet()
+    hosts["h100-12"]["rdma_drift_result"] = answer(links=profiles(12, rails=1))
+    text = drift(list(hosts), hosts, diff=True)["text"]
+    # The other profiles have other addresses only.
+    assert text.count("+address1=") == 1
+    assert "links of h100-01, and in the same way on 10 more:" in text
+    assert "rdma-rail7.nmconnection: as /etc/NetworkManager/system-connections/rdma-rail0.nmconnection" in text
+    assert "links of h100-12:" in text
+    assert "+address1=" not in drift(list(hosts), hosts)["text"]
+    # More than an address is another difference.
+    hosts["h100-12"]["rdma_drift_result"]["concerns"]["links"]["diff"][0]["after"] += "never-default=true\n"
+    text = drift(list(hosts), hosts, diff=True)["text"]
+    assert (text.count("+address1="), text.count("+never-default=true")) == (2, 1)
+
+
+def test_one_that_differs_in_another_way_is_told_apart() -> None:
+    hosts = fleet()
+    hosts["h100-07"]["rdma_drift_result"] = answer(
+        links=concern(("mtu", "ib3", 4092, 2044), ("connection", "rdma-rail3", "down", "connected as configured")),
+        packages=concern(("package", "perftest", "absent", "present")),
+    )
+    lines = drift(list(hosts), hosts)["text"].splitlines()
+    assert "h100: 11 nodes: h100-[01-06,08-12]" in lines
+    place = lines.index("h100: 1 node: h100-07")
+    assert lines[place + 1 : place + 3] == [
+        "  links     mtu ib3 4092 -> 2044; link rdma-rail3 down -> connected as configured",
+        "  packages  install perftest",
+    ]
+
+
+def test_errors_that_an_earlier_change_may_cure_stop_nothing() -> None:
+    broken = concern(error="hca mlx5_0 does not exist")
+    loads = concern(("module", "mlx5_ib", "unloaded", "loaded"))
+    hosts = {
+        "a-1": {"group_names": ["a"], "rdma_drift_result": answer(kernel=concern(), links=broken)},
+        "a-2": {"group_names": ["a"], "rdma_drift_result": answer(kernel=loads, links=broken)},
+        "a-3": {"group_names": ["a"], "rdma_drift_result": answer(kernel=loads, runtime=broken)},
+    }
+    view = drift(list(hosts), hosts)
+    assert view["errors"] == [
+        "a-1: links: hca mlx5_0 does not exist",
+        "a-3: runtime: hca mlx5_0 does not exist",
+    ]
+    assert view["differ"] == ["a-1", "a-2", "a-3"]
+    assert "links  cannot be compared: hca mlx5_0 does not exist" in view["text"]
+
+
+def test_nothing_differs() -> None:
+    hosts = {"a-1": {"group_names": ["a"], "rdma_drift_result": answer(kernel=concern())}}
+    view = drift(list(hosts), hosts)
+    assert (view["text"], view["differ"], view["errors"], view["kinds"]) == (
+        "1 node of 1 compared: as planned.\n",
+        [],
+        [],
+        [],
+    )
