@@ -10,8 +10,8 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Compares facts with the inventory's intent, turns what the roles of prepare would change into findings, and holds
-    what was tried on the hosts against what it should be.
+  - Compares facts with the inventory's intent, turns what the role C(zerocopy.rdma.rdma_drift) found into findings, and
+    holds what was tried on the hosts against what it should be.
   - It reads what the tasks of the role C(zerocopy.rdma.rdma_verify) have registered for each host.
   - Compute it once for all hosts (C(run_once)), not per host.
 positional: hostvars

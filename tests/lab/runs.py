@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 PREFIX = "zerocopy.rdma."
-# The module that makes what a concern of node_drift predicts.
+# The module that makes what a concern of node_drift predicts. Packages are none of ours.
 MODULES = {"kernel": "kernel_modules", "links": "nm_links", "runtime": "container_runtime", "image": "container_image"}
 
 
@@ -46,10 +46,10 @@ def changes(run: dict[str, Any]) -> dict[tuple[str, str], list[Any]]:
 def drift(run: dict[str, Any]) -> dict[tuple[str, str], list[Any]]:
     """What node_drift said would be changed, by host and module, where that is anything."""
     return {
-        (result["host"], PREFIX + MODULES.get(concern, concern)): made
+        (result["host"], PREFIX + MODULES[concern]): made
         for result in run["results"]
         for concern, made in result["drift"].items()
-        if made
+        if made and concern in MODULES
     }
 
 

@@ -189,6 +189,20 @@ DRIFTS: list[tuple[str, dict[str, Any], str, str, str]] = [
         "fail",
         "containerd.service will fail at its next start, or at a reboot: failed attaches left bad-0 (0f38942f46b9)",
     ),
+    (
+        "packages",
+        {"changes": [{"kind": "package", "name": "perftest", "before": "absent", "after": "present"}]},
+        "host.packages",
+        "warn",
+        "packages are not installed: perftest",
+    ),
+    (
+        "image",
+        {"changes": [{"kind": "image", "name": "example/dranet:v1.4.0", "before": None, "after": "sha256:1"}]},
+        "host.image",
+        "fail",
+        "example/dranet:v1.4.0 is missing on this node",
+    ),
     ("runtime", {"changes": [], "restart_pending": True}, "host.runtime", "fail", "configured and not restarted since"),
     (
         "runtime",
@@ -205,7 +219,7 @@ def test_what_prepare_would_change_is_a_finding(
     facts_of: Facts, concern: str, result: dict[str, Any], id_: str, verdict: str, said: str
 ) -> None:
     one = node(facts_of("lab-01"))
-    setattr(one, concern, result)
+    one.drift = {concern: result}
     found = [check for check in drift.of_node(one) if check.id == id_ and said in check.text]
     assert [check.verdict for check in found] == [verdict]
     assert found[0].remedy
@@ -213,7 +227,7 @@ def test_what_prepare_would_change_is_a_finding(
 
 def test_nothing_to_change_is_as_configured(facts_of: Facts) -> None:
     one = node(facts_of("lab-01"))
-    one.kernel, one.links, one.runtime = {"changes": []}, {"changes": []}, {"changes": [], "nri": NRI}
+    one.drift = {"kernel": {"changes": []}, "links": {"changes": []}, "runtime": {"changes": [], "nri": NRI}}
     found = {check.id: (check.verdict, check.text) for check in drift.of_node(one)}
     assert {verdict for verdict, _text in found.values()} == {"pass"}
     assert "NRI is in effect and answers with a request timeout of 30s" in found["host.runtime"][1]
@@ -221,17 +235,17 @@ def test_nothing_to_change_is_as_configured(facts_of: Facts) -> None:
 
 def test_what_the_facts_show_is_not_told_twice(facts_of: Facts) -> None:
     one = node(facts_of("lab-02"), "lab-02")
-    one.kernel = {"changes": [{"kind": "module", "name": "ib_umad", "before": "unloaded", "after": "loaded"}]}
+    load = {"kind": "module", "name": "ib_umad", "before": "unloaded", "after": "loaded"}
+    one.drift = {"kernel": {"changes": [load]}}
     every = host_facts.of_node(one) + drift.of_node(one)
     assert len([check for check in every if check.subject == "ib_umad" and check.verdict == "fail"]) == 1
 
 
-def test_what_a_role_refuses_is_a_failure_and_what_it_skipped_is_none(facts_of: Facts) -> None:
+def test_what_cannot_be_compared_is_a_failure_and_what_was_not_is_none(facts_of: Facts) -> None:
     one = node(facts_of("lab-01"))
-    one.refused = {"kernel": "modules:\n 'ib_umad' does not exist"}
-    one.runtime = {"changed": False, "skipped": True}
+    one.drift = {"kernel": {"changes": [], "error": "modules:\n 'ib_umad' does not exist"}}
     found = {check.id: check for check in drift.of_node(one)}
-    assert found["host.kernel"].text == "what is configured cannot be: modules: 'ib_umad' does not exist"
+    assert found["host.kernel"].text == "what is configured cannot be applied: modules: 'ib_umad' does not exist"
     assert [found[name].verdict for name in ("host.kernel", "host.links", "host.runtime")] == [
         "fail",
         "impossible",

@@ -201,7 +201,7 @@ def test_filters(facts_of: Facts) -> None:
         "it was not tried: this is a dry run"
     }
     assert {check["group"] for check in found["checks"]} == {"lab"}
-    variables["lab-02"]["__rdma_kernel_modules"] = {"changes": [], "skipped": False}
+    variables["lab-02"]["rdma_drift_result"] = {"concerns": {"kernel": {"changes": [], "error": None}}}
     again = host_verdicts({}, names, variables)["checks"]
     assert [check["host"] for check in again if check["id"] == "host.kernel" and check["verdict"] == "pass"] == [
         "lab-02"

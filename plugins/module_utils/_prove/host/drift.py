@@ -4,16 +4,16 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Whether a host is as configured: what the roles of prepare would change, turned into findings.
+"""Whether a host is as configured: what ``node_drift`` would have prepare change, turned into findings.
 
-The modules of prepare already know what is wanted and what there is. Run in check mode they tell the difference, and
-refuse what is broken, so nothing is written here a second time that could then say something else.
+The modules of prepare already know what is wanted and what there is, so nothing is written here a second time that
+could then say something else.
 """
 
 from __future__ import annotations
 
 import difflib
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Map, Node, joined
@@ -132,10 +132,27 @@ def _runtime(node: Node, result: Map) -> Iterator[Check]:
         yield node.check("memlock", "warn", unit, text, "Restart these pods.", pods=old)
 
 
-_CONCERNS = {"kernel": _kernel, "links": _links, "runtime": _runtime}
+def _packages(node: Node, result: Map) -> Iterator[Check]:
+    names = [change["name"] for change in result["changes"]]
+    if names:
+        text = f"packages are not installed: {joined(names)}"
+        yield node.check("packages", "warn", "", text, _REMEDY, packages=names)
+
+
+def _image(node: Node, result: Map) -> Iterator[Check]:
+    for change in result["changes"]:
+        text = f"{change['name']} is {'another image' if change['before'] else 'missing'} on this node"
+        yield node.check("image", "fail", change["name"], text, _REMEDY)
+
+
+_CONCERNS = {"kernel": _kernel, "links": _links, "runtime": _runtime, "packages": _packages, "image": _image}
+# Compared only where they are configured.
+_OPTIONAL = ("packages", "image")
 _SETTLED = {
     "kernel": "kernel modules and their options are as configured, now and at boot",
     "links": "links are as configured, now and at boot",
+    "packages": "all packages are installed",
+    "image": "the driver's image is as configured",
 }
 
 
@@ -153,15 +170,15 @@ def _settled(concern: str, result: Map) -> str:
 def of_node(node: Node) -> List[Check]:
     """Findings for each concern of prepare, or that it is as configured, or why that cannot be told."""
     found: List[Check] = []
-    results: Dict[str, Optional[Map]] = {"kernel": node.kernel, "links": node.links, "runtime": node.runtime}
-    for concern, result in results.items():
-        if concern in node.refused:
-            text = f"what is configured cannot be: {' '.join(str(node.refused[concern]).split())}"
+    for concern, checks_of in _CONCERNS.items():
+        result = node.drift.get(concern)
+        if result is None:
+            if concern not in _OPTIONAL:
+                found.append(node.check(concern, "impossible", "", "it was not compared with what is configured"))
+        elif result.get("error"):
+            text = f"what is configured cannot be applied: {' '.join(str(result['error']).split())}"
             found.append(node.check(concern, "fail", "", text, "Put that right, then run site.yml."))
-        elif result is None or result.get("skipped"):
-            text = "it was not compared with what is configured"
-            found.append(node.check(concern, "impossible", "", text))
         else:
-            checks = list(_CONCERNS[concern](node, result))
+            checks = list(checks_of(node, result))
             found += checks or [node.check(concern, "pass", "", _settled(concern, result))]
     return found

@@ -28,8 +28,8 @@ Map = Mapping[str, Any]
 class Node:
     """One host. ``facts`` are ``None`` where it gave none; ``values`` are its variables in their types.
 
-    ``kernel``, ``links`` and ``runtime`` are what prepare's modules said in check mode (``None``: they were not asked),
-    ``refused`` why one of them failed instead. ``reached`` is the result of ``rdma_reachability``, ``loopback`` that of
+    ``drift`` is what ``node_drift`` said of each concern; one that was not compared is missing.
+    ``reached`` is the result of ``rdma_reachability``, ``loopback`` that of
     ``rdma_bandwidth``, ``rounds`` its results in each round with the round's number.
     """
 
@@ -38,10 +38,7 @@ class Node:
     facts: Optional[Map] = None
     values: Map = field(default_factory=dict)
     address: str = ""
-    kernel: Optional[Map] = None
-    links: Optional[Map] = None
-    runtime: Optional[Map] = None
-    refused: Map = field(default_factory=dict)
+    drift: Mapping[str, Map] = field(default_factory=dict)
     reached: Optional[Map] = None
     loopback: Optional[Map] = None
     rounds: List[Map] = field(default_factory=list)
