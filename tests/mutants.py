@@ -111,7 +111,7 @@ def _places(node: ast.AST, line: int = 1) -> Iterator[tuple[int, ast.AST, str, i
 
 def mutants(path: str) -> Iterator[Mutant]:
     """All mutants of a file."""
-    tree = ast.parse((CHECKOUT / path).read_text(encoding="utf-8"))
+    tree = ast.parse((COPY / path).read_text(encoding="utf-8"))
 
     def source(node: ast.AST, name: str, index: int | None, old: ast.AST, new: ast.AST) -> str:
         for child in (new, old):
@@ -237,11 +237,13 @@ def main() -> None:
         for mutant in sample:
             by_line = data.contexts_by_lineno(str(COPY / mutant.path))
             concerned = sorted(set(by_line.get(mutant.line, [])), key=seconds.__getitem__)
-            (COPY / mutant.path).write_text(mutant.source(), encoding="utf-8")
+            file = COPY / mutant.path
+            original = file.read_bytes()
+            file.write_text(mutant.source(), encoding="utf-8")
             limit = 30 + 5 * sum(seconds[test] for test in concerned)
             if not concerned or _forked(partial(_pytest, concerned), limit) == 0:
                 survived.append(mutant)
-            shutil.copy2(CHECKOUT / mutant.path, COPY / mutant.path)
+            file.write_bytes(original)
         killed = len(sample) - len(survived)
         score = f"{killed / len(sample):6.0%}" if sample else ""
         print(f"{room:12} {lines:6} {run} {len(sample):8} {killed:7} {len(survived):9} {score}", flush=True)
