@@ -26,7 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import sys
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import warnings as discover_warnings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, GpuAffinity, Hca
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, GpuAffinity, Hca, System
 
 SUBSETS = ("hcas", "counters", "gpus", "affinity", "system")
 
@@ -115,7 +115,7 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
     assignable, passing = selection.assignable(usable, excluded), selection.passing(excluded)
     affinity = topology.affinity(gpus, hcas, assignable, len(numa_nodes), distances, passing)
     netns_mode = nldev.netns_mode if nldev else discover_system.netns_mode(tree)
-    system = discover_system.System(numa_nodes=numa_nodes, netns_mode=netns_mode)
+    system = System(numa_nodes=numa_nodes, netns_mode=netns_mode)
     if "affinity" in options.subsets:
         system.acs = _acs(tree, gpus, hcas, affinity)
     if "system" in options.subsets:

@@ -39,6 +39,7 @@ _COUNTERS = (
 _RATE = re.compile(r"^([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*Gb/sec(?:\s*\(([0-9]{1,3})X)?", re.ASCII)
 # All zero, or only the default subnet prefix on InfiniBand; an empty file is one that broke.
 _UNUSED_GIDS = (b"", b"0000:0000:0000:0000:0000:0000:0000:0000", b"fe80:0000:0000:0000:0000:0000:0000:0000")
+_PKEY = re.compile("0x[0-9a-f]{1,4}")
 _UNUSED_PKEYS = (b"", b"0x0000")
 _MAPPED_IPV4 = "0000:0000:0000:0000:0000:ffff:"
 
@@ -155,7 +156,7 @@ def _port(tree: Tree, name: str, number: int, devices: CharDevices, counters: bo
         lanes=int(rate.group(2)) if rate and rate.group(2) else None,
         lid=tree.number(directory + "/lid", 0),
         sm_lid=tree.number(directory + "/sm_lid", 0),
-        pkeys=[pkey for _index, pkey in _entries(tree, directory + "/pkeys", _UNUSED_PKEYS)],
+        pkeys=[key for _index, key in _entries(tree, directory + "/pkeys", _UNUSED_PKEYS) if _PKEY.fullmatch(key)],
         gids=_gids(tree, directory, link_layer),
         umad=devices.umad.get((name, number)),
         issm=devices.issm.get((name, number)),

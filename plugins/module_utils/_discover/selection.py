@@ -115,7 +115,7 @@ def assignable(usable: Sequence[Usable], excluded: Sequence[Excluded]) -> List[s
 
     Counting the latter keeps the assignment the same whether or not a workload runs.
     """
-    in_pod = {entry.hca for entry in excluded if reasons.only_in_pod(entry.reasons)}
+    in_pod = {entry.hca for entry in excluded if entry.only_in_pod}
     return sorted({entry.hca for entry in usable} | in_pod)
 
 

@@ -8,12 +8,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import CharDevice, Gpu, Hca
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
+    CharDevice,
+    Gpu,
+    GpuDirect,
+    Hca,
+    Limit,
+    Memlock,
+)
 
 _RDMA_MODULES = ("ib_core", "ib_uverbs", "ib_umad", "rdma_cm", "rdma_ucm")
 # RDMA module that serves a PCI driver (Kconfig of drivers/infiniband/hw).
@@ -31,52 +37,6 @@ _DMABUF_SINCE = (5, 12)
 
 # CONFIG_NODES_SHIFT is at most 10.
 _MAX_NUMNODES = 1024
-
-Limit = Union[int, str, None]
-
-
-@dataclass
-class Memlock:
-    """RLIMIT_MEMLOCK in bytes (or ``unlimited``) of the running container runtime, which its containers inherit.
-
-    A base runtime specification can override it per runtime handler.
-    """
-
-    runtime: str
-    pid: int
-    soft: Limit = None
-    hard: Limit = None
-
-
-@dataclass
-class GpuDirect:
-    """Ways for an HCA to reach GPU memory: the ``nvidia_peermem`` module's state, and dma-buf.
-
-    ``dmabuf`` is ``None`` when the node does not tell; ``dmabuf_reason`` says what decided.
-    """
-
-    peermem: Optional[str] = None
-    dmabuf: Optional[bool] = None
-    dmabuf_reason: Optional[str] = None
-
-
-@dataclass
-class System:
-    """``modules`` values are ``loaded``, ``builtin``, ``available``, ``missing`` or ``unknown`` (unreadable).
-
-    ``iommu`` is ``off``, ``passthrough``, ``translated`` or ``mixed`` for the GPUs and HCAs, ``acs`` tells for each
-    bridge between a GPU and an HCA whether Access Control Services redirect peer-to-peer traffic.
-    """
-
-    kernel: Optional[str] = None
-    netns_mode: Optional[str] = None
-    modules: Dict[str, str] = field(default_factory=dict)
-    rdma_cm: Optional[CharDevice] = None
-    gpudirect: GpuDirect = field(default_factory=GpuDirect)
-    iommu: Optional[str] = None
-    acs: Dict[str, Optional[bool]] = field(default_factory=dict)
-    memlock: Optional[Memlock] = None
-    numa_nodes: List[int] = field(default_factory=list)
 
 
 def kernel_release(tree: Tree) -> Optional[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import counters
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.system import PROVIDERS, System
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.system import PROVIDERS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     Hca,
     PciFunction,
     Port,
+    System,
     Usable,
     Warn,
 )

@@ -14,7 +14,10 @@ in lower case, identifiers (vendor, device, class) as lower-case hexadecimal wit
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Union
+from typing import Dict, List, Optional, Tuple, Union
+
+# The code of a reason (_facts.reasons) that passes when the pod ends.
+IN_POD = "in_pod"
 
 # Of a reason or a warning.
 FieldValue = Union[str, int, float, List[str]]
@@ -197,6 +200,11 @@ class Excluded:
     port: int
     reasons: List[Reason] = field(default_factory=list)
 
+    @property
+    def only_in_pod(self) -> bool:
+        """Whether nothing but a pod keeps the port away at the moment."""
+        return {reason.code for reason in self.reasons} == {IN_POD}
+
 
 @dataclass
 class Warn:
@@ -219,3 +227,85 @@ class GpuAffinity:
     address: str
     paths: Dict[str, str] = field(default_factory=dict)
     nearest: List[str] = field(default_factory=list)
+
+
+Limit = Union[int, str, None]
+
+
+@dataclass
+class Memlock:
+    """RLIMIT_MEMLOCK in bytes (or ``unlimited``) of the running container runtime, which its containers inherit.
+
+    A base runtime specification can override it per runtime handler.
+    """
+
+    runtime: str
+    pid: int
+    soft: Limit = None
+    hard: Limit = None
+
+
+@dataclass
+class GpuDirect:
+    """Ways for an HCA to reach GPU memory: the ``nvidia_peermem`` module's state, and dma-buf.
+
+    ``dmabuf`` is ``None`` when the node does not tell; ``dmabuf_reason`` says what decided.
+    """
+
+    peermem: Optional[str] = None
+    dmabuf: Optional[bool] = None
+    dmabuf_reason: Optional[str] = None
+
+
+@dataclass
+class System:
+    """``modules`` values are ``loaded``, ``builtin``, ``available``, ``missing`` or ``unknown`` (unreadable).
+
+    ``iommu`` is ``off``, ``passthrough``, ``translated`` or ``mixed`` for the GPUs and HCAs, ``acs`` tells for each
+    bridge between a GPU and an HCA whether Access Control Services redirect peer-to-peer traffic.
+    """
+
+    kernel: Optional[str] = None
+    netns_mode: Optional[str] = None
+    modules: Dict[str, str] = field(default_factory=dict)
+    rdma_cm: Optional[CharDevice] = None
+    gpudirect: GpuDirect = field(default_factory=GpuDirect)
+    iommu: Optional[str] = None
+    acs: Dict[str, Optional[bool]] = field(default_factory=dict)
+    memlock: Optional[Memlock] = None
+    numa_nodes: List[int] = field(default_factory=list)
+
+
+@dataclass
+class Facts:
+    """All facts of one node. ``sent`` names the subsets that the node gave; the others are empty here.
+
+    ``unreadable`` are files for which permission is missing, ``sources`` tells where each section came from.
+    """
+
+    signature: str = ""
+    sources: Dict[str, str] = field(default_factory=dict)
+    unreadable: List[str] = field(default_factory=list)
+    warnings: List[Warn] = field(default_factory=list)
+    usable: List[Usable] = field(default_factory=list)
+    excluded: List[Excluded] = field(default_factory=list)
+    hcas: List[Hca] = field(default_factory=list)
+    gpus: List[Gpu] = field(default_factory=list)
+    affinity: List[GpuAffinity] = field(default_factory=list)
+    system: System = field(default_factory=System)
+    sent: Tuple[str, ...] = ()
+
+    @property
+    def reasons(self) -> Dict[Tuple[str, int], List[Reason]]:
+        """Why each excluded port is excluded."""
+        return {(entry.hca, entry.port): entry.reasons for entry in self.excluded}
+
+    @property
+    def available(self) -> List[Tuple[str, int]]:
+        """Ports that are usable, or would be if no pod had them at the moment."""
+        return [(entry.hca, entry.port) for entry in self.usable] + self.in_pod
+
+    @property
+    def in_pod(self) -> List[Tuple[str, int]]:
+        """Ports that would be usable if no pod had them at the moment."""
+        return [(entry.hca, entry.port) for entry in self.excluded if entry.only_in_pod]

@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, Optional, Sequence
+from typing import Callable, Dict, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import FieldValue, Reason
 
 BOND = "bond"
@@ -18,7 +19,7 @@ BRIDGE_PORT = "bridge_port"
 DEFAULT_ROUTE = "default_route"
 DEFAULT_ROUTE_UNKNOWN = "default_route_unknown"
 DRIVER_NOT_ALLOWED = "driver_not_allowed"
-IN_POD = "in_pod"
+IN_POD = model.IN_POD
 NVSWITCH_MANAGEMENT = "nvswitch_management"
 PCI_UNKNOWN = "pci_unknown"
 PORT_DOWN = "port_down"
@@ -80,8 +81,3 @@ def reason(code: str, **fields: Optional[FieldValue]) -> Reason:
     """A reason with its text. ``fields`` are those of the code; those that are ``None`` are omitted."""
     known = {name: value for name, value in fields.items() if value is not None}
     return Reason(code, _TEXTS[code](**known), known)
-
-
-def only_in_pod(reasons: Iterable[Reason]) -> bool:
-    """Whether nothing but a pod keeps the port away at the moment."""
-    return {entry.code for entry in reasons} == {IN_POD}

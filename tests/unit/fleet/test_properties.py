@@ -23,26 +23,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather as discover_gather
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import system
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model, read
 
 # Between them: bond, IPoIB, VFs, VLAN, bridge, several ports on a function, software devices, IOMMU, built-in modules.
 HOSTS = ("a100-01", "case-in-pod", "case-vf", "case-two-ports", "case-default-route", "case-soft-roce")
 EXCLUDING = ("a100-01", "case-in-pod", "case-default-route")
 EXAMPLES = int(os.environ.get("RDMA_MUTATIONS", "0"))
 
-SHAPE: dict[str, Any] = {
-    "signature": str,
-    "sources": dict[str, str],
-    "unreadable": list[str],
-    "warnings": list[model.Warn],
-    "usable": list[model.Usable],
-    "excluded": list[model.Excluded],
-    "hcas": list[model.Hca],
-    "gpus": list[model.Gpu],
-    "affinity": list[model.GpuAffinity],
-    "system": system.System,
-}
+SHAPE = {name: hint for name, hint in typing.get_type_hints(model.Facts).items() if name != "sent"}
 
 
 @pytest.fixture(scope="session")
@@ -102,6 +90,7 @@ def assert_sound(facts: dict[str, Any]) -> None:
     assert set(facts) == set(SHAPE)
     assert [text for key, hint in SHAPE.items() for text in misfits(facts[key], hint, key)] == []
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    assert dataclasses.asdict(read.facts(facts)) == {**facts, "sent": read.SUBSETS}
     listed = [(entry["hca"], entry["port"]) for entry in [*facts["usable"], *facts["excluded"]]]
     assert sorted(listed) == sorted((hca["name"], port["number"]) for hca in facts["hcas"] for port in hca["ports"])
     assert all(entry["reasons"] for entry in facts["excluded"])

@@ -1,0 +1,264 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""From the facts that a node sent as JSON to the typed model.
+
+What a node sends is input: types, sizes and formats are checked. Keys that the model does not know are ignored, and
+keys that it gives a default may be missing, so facts of other versions of this collection can be read.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import math
+import re
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Callable, Dict, List, Mapping, Tuple, Type, Union, get_type_hints
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
+
+# A card has at most a few hundred virtual functions, and a port as many GIDs. A file of sysfs is one page at most.
+MOST_ENTRIES = 4096
+MOST_CHARACTERS = 16384
+# Of all reasons and warnings together.
+MOST_TEXT = 1 << 19
+_LARGEST = 1 << 64
+
+SUBSETS = ("hcas", "gpus", "affinity", "system")
+_SHOWN = 60
+
+_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_PKEY = re.compile(r"0x[0-9a-fA-F]{1,4}")
+_SIGNATURE = re.compile(r"[0-9a-f]{1,64}")
+
+Parse = Callable[[Any], Any]
+
+
+class FactsError(ValueError):
+    """Facts that cannot be used: ``place`` says where (``hcas[0].sriov``), ``text`` what is there and what is right."""
+
+    def __init__(self, place: str, text: str) -> None:
+        super().__init__(f"{place} {text}" if place else text)
+        self.place = place
+        self.text = text
+
+    def below(self, step: str) -> FactsError:
+        """The same, seen from one level up."""
+        joint = "." if self.place and not self.place.startswith("[") else ""
+        return FactsError(f"{step}{joint}{self.place}", self.text)
+
+
+def _wrong(value: Any, right: str) -> FactsError:
+    shown = repr(value[: _SHOWN + 1] if isinstance(value, (str, list)) else value)[: _SHOWN + 1]
+    return FactsError("", f"is {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '...'}, it must be {right}")
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _wrong(value, "text")
+    if len(value) > MOST_CHARACTERS:
+        raise FactsError("", f"has {len(value)} characters, at most {MOST_CHARACTERS} are allowed")
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(value, "true or false")
+    return value
+
+
+def _integer(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -_LARGEST < value < _LARGEST:
+        raise _wrong(value, "an integer")
+    return value
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        raise _wrong(value, "a number")
+    return value
+
+
+_PLAIN: Dict[Any, Tuple[Parse, str]] = {
+    str: (_text, "text"),
+    bool: (_truth, "true or false"),
+    int: (_integer, "an integer"),
+    float: (_number, "a number"),
+}
+
+
+def _like(pattern: re.Pattern[str], right: str) -> Parse:
+    def parse(value: Any) -> Any:
+        if not pattern.fullmatch(_text(value)):
+            raise _wrong(value, right)
+        return value
+
+    return parse
+
+
+@functools.lru_cache(maxsize=MOST_ENTRIES)
+def _is_interface(text: str) -> bool:
+    try:
+        ipaddress.ip_interface(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _interface(value: Any) -> str:
+    if not _is_interface(_text(value)):
+        raise _wrong(value, "an IP address with prefix length")
+    return str(value)
+
+
+def _count(value: Any) -> int:
+    if _integer(value) < 0:
+        raise _wrong(value, "an integer from 0")
+    return int(value)
+
+
+def _path_class(value: Any) -> str:
+    if _text(value) not in PATH_CLASSES:
+        raise _wrong(value, f"one of {', '.join(PATH_CLASSES)}")
+    return str(value)
+
+
+_ADDRESS = _like(_PCI, "a PCI address such as 0000:1a:00.0")
+_RIGHT: Dict[Tuple[type, str], Parse] = {
+    (model.PciFunction, "address"): _ADDRESS,
+    (model.Port, "number"): _count,
+    (model.GpuAffinity, "address"): _ADDRESS,
+    (Facts, "signature"): _like(_SIGNATURE, "hexadecimal digits"),
+}
+_RIGHT_EACH: Dict[Tuple[type, str], Parse] = {
+    (model.Port, "pkeys"): _like(_PKEY, "a P_Key such as 0xffff"),
+    (model.Netdev, "addresses"): _interface,
+}
+
+
+def _few(value: Any) -> None:
+    if len(value) > MOST_ENTRIES:
+        raise FactsError("", f"has {len(value)} entries, at most {MOST_ENTRIES} are allowed")
+
+
+def _list_of(one: Parse) -> Parse:
+    def parse(value: Any) -> List[Any]:
+        if not isinstance(value, list):
+            raise _wrong(value, "a list")
+        _few(value)
+        found: List[Any] = []
+        try:
+            for entry in value:
+                found.append(one(entry))  # the length tells which entry is wrong
+        except FactsError as error:
+            raise error.below(f"[{len(found)}]") from None
+        return found
+
+    return parse
+
+
+def _map_of(one: Parse) -> Parse:
+    def parse(value: Any) -> Dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise _wrong(value, "a map")
+        _few(value)
+        found = {}
+        for key, entry in value.items():
+            try:
+                found[_text(key)] = one(entry)
+            except FactsError as error:
+                raise error.below(str(key)[:_SHOWN]) from None
+        return found
+
+    return parse
+
+
+def _optional(one: Parse) -> Parse:
+    return lambda value: None if value is None else one(value)
+
+
+def _one_of(every: List[Parse], right: str) -> Parse:
+    def parse(value: Any) -> Any:
+        for one in every:
+            try:
+                return one(value)
+            except FactsError:
+                continue
+        raise _wrong(value, right)
+
+    return parse
+
+
+def _compiled(hint: Any) -> Tuple[Parse, str]:
+    """The parser of a type, and what it takes, in words."""
+    if is_dataclass(hint):
+        return _object(hint), "a map"  # type: ignore[arg-type]
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    origin: Any = getattr(hint, "__origin__", None)
+    inner: Tuple[Any, ...] = getattr(hint, "__args__", ())
+    if origin is list:
+        return _list_of(_compiled(inner[0])[0]), "a list"
+    if origin is dict:
+        return _map_of(_compiled(inner[1])[0]), "a map"
+    if origin is Union:
+        kinds = [_compiled(one) for one in inner if one is not type(None)]
+        right = " or ".join(text for _parse, text in kinds)
+        parse = kinds[0][0] if len(kinds) == 1 else _one_of([one for one, _text in kinds], right)
+        return (_optional(parse) if type(None) in inner else parse), right
+    raise TypeError(f"facts have no values of type {hint}")
+
+
+def _field(kind: type, name: str, hint: Any) -> Tuple[Parse, str]:
+    parse, right = _compiled(hint)
+    key = (kind, name)
+    if key in _RIGHT:
+        parse = _RIGHT[key]
+    elif key == (model.GpuAffinity, "paths"):
+        parse = _map_of(_path_class)
+    elif key in _RIGHT_EACH:
+        parse = _list_of(_RIGHT_EACH[key])
+    return parse, right
+
+
+def _object(kind: Type[Any]) -> Parse:
+    hints = get_type_hints(kind)
+    every = [(one.name, *_field(kind, one.name, hints[one.name])) for one in fields(kind) if one.name != "sent"]
+    required = [one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING]
+
+    def parse(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise _wrong(value, "a map")
+        found = {}
+        name = ""
+        try:
+            for name, one, right in every:
+                if name in value:
+                    found[name] = one(value[name])
+                elif name in required:
+                    raise FactsError("", f"is missing, it must be {right}")
+        except FactsError as error:
+            raise error.below(name) from None
+        return kind(**found)
+
+    return parse
+
+
+_FACTS = _object(Facts)
+
+
+def facts(value: Any) -> Facts:
+    """The facts of one node from what it sent. Raises FactsError."""
+    found: Facts = _FACTS(value)
+    texts = [one.text for entry in found.excluded for one in entry.reasons] + [one.text for one in found.warnings]
+    size = sum(map(len, texts))
+    if size > MOST_TEXT:
+        raise FactsError("excluded and warnings", f"have {size} characters of text, at most {MOST_TEXT} are allowed")
+    found.sent = tuple(name for name in SUBSETS if name in value)
+    return found
