@@ -82,7 +82,7 @@ def _own(variables: Mapping[str, Any], play: Mapping[str, Any]) -> Dict[str, Any
 def driver(context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
     play = _inventory.of_play(context, hostvars)
     every = [(name, plan_variables.group_of(hostvars[name]), _own(hostvars[name], play)) for name in hosts]
-    facts = {name: plan_variables.facts_of(hostvars[name]) for name in hosts}
+    facts = {name: _inventory.facts_of(hostvars[name])[0] for name in hosts}
     return asdict(plan.plan(every, _inventory.options(context), facts))
 
 

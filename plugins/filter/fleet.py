@@ -97,6 +97,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet a
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_text, queries
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 _PREFIX = "rdma_discover_expect_"
 
@@ -126,7 +127,8 @@ def _node(host: str, variables: Mapping[str, Any]) -> plan_fleet.Node:
         link_layer=link_layer,
         rate_gbps=_number(host, variables, "rate_gbps"),
     )
-    return plan_fleet.Node(host, plan_variables.group_of(variables), plan_variables.facts_of(variables), intent)
+    rdma, malformed = _inventory.facts_of(variables)
+    return plan_fleet.Node(host, plan_variables.group_of(variables), rdma, intent, malformed)
 
 
 def fleet(

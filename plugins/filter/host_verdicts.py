@@ -87,7 +87,7 @@ def host_verdicts(
     for node in nodes:
         checks += facts.of_node(node)
         checks += drift.of_node(node) if node.facts is not None else []
-        checks += site_checks.of_node(node, variables.facts_of(hostvars[node.host]))
+        checks += site_checks.of_node(node, variables.sent(hostvars[node.host]) if node.facts else None)
     owns = {host: host_plan.own(value) for host, value in (plan or {}).items()}
     live, measurements = host_live.of_fleet(nodes, owns, untried)
     return {

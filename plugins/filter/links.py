@@ -64,6 +64,7 @@ from ansible.utils.display import Display
 from ansible.vars.hostvars import HostVarsVars
 from jinja2 import pass_context
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import FactsError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
@@ -89,8 +90,11 @@ def links(context: Mapping[str, Any], variables: Mapping[str, Any], part: str = 
     values, problems = plan_variables.converted(_own(context, variables), plan_variables.options_of())
     if problems:
         raise AnsibleFilterError(f"{host}: {problems[0].variable} {problems[0].text}")
-    facts = plan_variables.facts_of(variables)
-    if facts is None or "hcas" not in facts:
+    try:
+        facts = plan_variables.facts_of(variables)
+    except FactsError as error:
+        raise AnsibleFilterError(f"{host}: its RDMA facts cannot be used: {error}") from error
+    if facts is None or "hcas" not in facts.sent:
         if links_plan.asked(values) is None:
             return []
         raise AnsibleFilterError(f"{host}: there are no facts about its HCAs, run the role rdma_discover first")

@@ -67,10 +67,21 @@ _value:
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, plan, verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import report as pod_report
+
+
+def _facts(by_host: Mapping[str, Any]) -> Dict[str, Facts]:
+    try:
+        return {host: read.facts(facts) for host, facts in by_host.items() if facts}
+    except read.FactsError as error:
+        raise AnsibleFilterError(f"pod_verdicts: the facts of a host cannot be used: {error}") from error
 
 
 def pod_verdicts(
@@ -91,17 +102,17 @@ def pod_verdicts(
         published.setdefault(str(device.node), {})[device.driver, device.name] = device
     known = {pod.name: pod for pod in map(plan.pod_of, pods)}
     reports = {result["name"]: pod_report.report(result["output"]) for result in results}
+    had, has = _facts(before), _facts(after)
     checks: List[document.Check] = []
     measured: List[document.Measurement] = []
     for result in results:
         pod, report = known[result["name"]], reports[result["name"]]
-        facts = before.get(pod.node) or {}
         busy = (in_use or {}).get(pod.node, [])
-        node = verdicts.Node(facts, after.get(pod.node), published.get(pod.node, {}), busy)
+        node = verdicts.Node(had.get(pod.node, Facts()), has.get(pod.node), published.get(pod.node, {}), busy)
         checks += verdicts.checks(pod, specs[pod.alias], result, report, node)
         if pod.peer and report.complete:
             server = known[pod.peer]
-            found = bandwidth.measurements(pod, report, server, reports[pod.peer], before, fraction)
+            found = bandwidth.measurements(pod, report, server, reports[pod.peer], had, fraction)
             checks += [entry for entry in found if isinstance(entry, document.Check)]
             measured += [entry for entry in found if isinstance(entry, document.Measurement)]
     return {

@@ -79,7 +79,9 @@ def _host(name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, A
     host.broken = [Problem(variable, f"cannot be worked out: {why}") for variable, why in broken.items()]
     host.group = plan_variables.group_of({**host.variables, "group_names": variables.get("group_names")})
     if facts and host.chosen:
-        host.facts = plan_variables.facts_of(variables)
+        host.facts, malformed = _inventory.facts_of(variables)
+        if malformed:
+            host.broken.append(Problem("ansible_facts.rdma", f"cannot be used: {malformed}"))
     return host
 
 

@@ -78,6 +78,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 _COLLECTION = Path(__file__).resolve().parents[2]
 
@@ -97,6 +98,12 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
+def _host(own: Mapping[str, Any]) -> document.Host:
+    # A host whose facts cannot be used has none; the host ring tells why.
+    facts, _malformed = _inventory.facts_of(own)
+    return document.Host(variables.group_of(own), variables.sent(own) if facts else {})
+
+
 def verify_document(
     hosts: List[str],
     hostvars: Mapping[str, Mapping[str, Any]],
@@ -108,10 +115,7 @@ def verify_document(
         whole = document.Document(
             created,
             _version(),
-            {
-                host: document.Host(variables.group_of(hostvars[host]), variables.facts_of(hostvars[host]) or {})
-                for host in hosts
-            },
+            {host: _host(hostvars[host]) for host in hosts},
             [document.check(check) for ring in found for check in ring.get("checks") or []],
             [document.measurement(one) for ring in found for one in ring.get("bandwidth") or []],
         )

@@ -20,10 +20,10 @@ _PREFIXES = ("rdma_claims", "rdma_driver_", "rdma_links_", "rdma_discover_expect
 
 def _host(name: str, variables: Mapping[str, Any], play: Mapping[str, Any]) -> Host:
     own, broken = _inventory.of_host(variables, play, lambda variable: variable.startswith(_PREFIXES))
-    facts = plan_variables.facts_of(variables)
-    whole = facts is not None and "hcas" in facts and "gpus" in facts
+    facts, malformed = _inventory.facts_of(variables)
+    whole = facts is not None and {"hcas", "gpus"} <= set(facts.sent)
     problems = [Problem(variable, f"cannot be worked out: {why}") for variable, why in broken.items()]
-    return Host(name, plan_variables.group_of(variables), own, facts if whole else None, problems)
+    return Host(name, plan_variables.group_of(variables), own, facts if whole else None, problems, malformed)
 
 
 def hosts(context: Mapping[str, Any], names: Sequence[str], hostvars: _inventory.Hostvars) -> List[Host]:

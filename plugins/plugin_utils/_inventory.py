@@ -9,11 +9,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, Mapping, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from ansible.errors import AnsibleError
 from jinja2 import Environment, Undefined, UndefinedError
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import FactsError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 
 Hostvars = Mapping[str, Mapping[str, Any]]
@@ -107,3 +109,11 @@ def of_host(
                 broken[name] = str(error)
     own.update({name: value for name, value in play.items() if wanted(name)})
     return own, broken
+
+
+def facts_of(variables: Mapping[str, Any]) -> Tuple[Optional[Facts], str]:
+    """The RDMA facts of one host, or what is wrong with them: nobody else's plan or report depends on that."""
+    try:
+        return plan_variables.facts_of(variables), ""
+    except FactsError as error:
+        return None, str(error)

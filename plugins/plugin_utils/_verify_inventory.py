@@ -26,10 +26,12 @@ def _node(host: str, variables: Mapping[str, Any], play: Mapping[str, Any], opti
     values, _problems = plan_variables.converted(own, options)
     defaults = {name: option["default"] for name, option in options.items() if "default" in option}
     verify = {name: value for name, value in defaults.items() if name.startswith(PREFIX)}
+    facts, malformed = _inventory.facts_of(variables)
     return Node(
         host=host,
         group=plan_variables.group_of({**own, "group_names": variables.get("group_names")}),
-        facts=plan_variables.facts_of(variables),
+        facts=facts,
+        malformed=malformed,
         values={**verify, **values},
         address=str(values.get(PREFIX + "address") or own.get(_HOST) or host),
         drift=(_inventory.raw(variables, "rdma_drift_result") or {}).get("concerns") or {},

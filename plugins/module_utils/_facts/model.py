@@ -301,6 +301,11 @@ class Facts:
         return {(entry.hca, entry.port): entry.reasons for entry in self.excluded}
 
     @property
+    def placed(self) -> List[Tuple[Hca, PciFunction]]:
+        """HCAs with a place in PCIe, and that place."""
+        return [(hca, hca.pci) for hca in self.hcas if hca.pci]
+
+    @property
     def available(self) -> List[Tuple[str, int]]:
         """Ports that are usable, or would be if no pod had them at the moment."""
         return [(entry.hca, entry.port) for entry in self.usable] + self.in_pod

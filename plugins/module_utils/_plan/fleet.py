@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Counter, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -35,12 +36,25 @@ class Intent:
 
 @dataclass
 class Node:
-    """One inventory host; ``rdma`` is ``None`` when it could not be reached or its facts failed."""
+    """One inventory host; ``rdma`` is ``None`` when it could not be reached or its facts failed.
+
+    ``malformed`` is what is wrong with the facts it sent, if that is why.
+    """
 
     host: str
     group: str
-    rdma: Optional[Mapping[str, Any]] = None
+    rdma: Optional[Facts] = None
     intent: Intent = field(default_factory=Intent)
+    malformed: str = ""
+
+
+@dataclass
+class Shortfall:
+    """In what a node is not as its group should be; ``port`` is the port's name where it is about one."""
+
+    code: str
+    text: str
+    port: str = ""
 
 
 @dataclass
@@ -81,20 +95,12 @@ class Fleet:
     findings: List[Finding]
 
 
-def _gpus_of(rdma: Mapping[str, Any], hca: str) -> str:
-    indices = [str(entry["gpu"]) for entry in rdma.get("affinity", []) if hca in entry["nearest"]]
-    return ranges(indices)
+def _gpus_of(rdma: Facts, hca: str) -> str:
+    return ranges([str(entry.gpu) for entry in rdma.affinity if hca in entry.nearest])
 
 
 def _text(value: Any) -> str:
     return "-" if value is None or value == "" else str(value)
-
-
-def _note(rdma: Mapping[str, Any], hca: str, port: int) -> str:
-    for entry in rdma["excluded"]:
-        if entry["hca"] == hca and entry["port"] == port:
-            return "excluded: " + "; ".join(reason["text"] for reason in entry["reasons"])
-    return ""
 
 
 def rows_of(node: Node) -> List[Dict[str, str]]:
@@ -102,88 +108,80 @@ def rows_of(node: Node) -> List[Dict[str, str]]:
     base = dict.fromkeys(COLUMNS, "-")
     base.update(host=node.host, group=node.group, note="")
     if node.rdma is None:
-        return [dict(base, note="no facts: unreachable or failed")]
+        return [dict(base, note="no facts: malformed" if node.malformed else "no facts: unreachable or failed")]
     rows = []
-    for hca in node.rdma["hcas"]:
-        for port in hca["ports"]:
+    reasons = node.rdma.reasons
+    for hca in node.rdma.hcas:
+        for port in hca.ports:
             # The kernel prints a nominal rate for a port without a link.
-            rate = None if port["state"] == "DOWN" else port["rate_gbps"]
+            rate = None if port.state == "DOWN" else port.rate_gbps
+            against = reasons.get((hca.name, port.number), [])
             rows.append(
                 dict(
                     base,
-                    hca=hca["name"],
-                    port=str(port["number"]),
-                    link_layer=_text(port["link_layer"]),
-                    state=_text(port["state"]),
+                    hca=hca.name,
+                    port=str(port.number),
+                    link_layer=_text(port.link_layer),
+                    state=_text(port.state),
                     rate="-" if rate is None else f"{rate:g}",
-                    netdev=_text(port["netdev"] and port["netdev"]["name"]),
-                    numa=_text(hca["pci"] and hca["pci"]["numa_node"]),
-                    gpus=_text(_gpus_of(node.rdma, hca["name"])),
-                    note=_note(node.rdma, hca["name"], port["number"]),
+                    netdev=_text(port.netdev and port.netdev.name),
+                    numa=_text(hca.pci and hca.pci.numa_node),
+                    gpus=_text(_gpus_of(node.rdma, hca.name)),
+                    note="excluded: " + "; ".join(reason.text for reason in against) if against else "",
                 )
             )
     return rows or [dict(base, note="no RDMA device")]
 
 
-def _available(rdma: Mapping[str, Any]) -> List[Tuple[str, int]]:
-    """Ports that are usable, or would be if no pod had them at the moment."""
-    ports = [(entry["hca"], entry["port"]) for entry in rdma["usable"]]
-    for entry in rdma["excluded"]:
-        if all(reason["code"] == "in_pod" for reason in entry["reasons"]):
-            ports.append((entry["hca"], entry["port"]))
-    return ports
-
-
-def against_intent(node: Node) -> List[Tuple[str, str]]:
-    """(code, text) for everything in which a node falls short of what its group should have."""
+def against_intent(node: Node) -> List[Shortfall]:
+    """Everything in which a node falls short of what its group should have."""
     if node.rdma is None:
         return []
     found = []
-    intent, available = node.intent, _available(node.rdma)
+    intent, available = node.intent, node.rdma.available
     if intent.hcas is not None and len(available) != intent.hcas:
         text = f"{len(available)} usable port(s), group {node.group} should have {intent.hcas}"
-        found.append(("ports_missing" if len(available) < intent.hcas else "ports_unexpected", text))
-    gpus = len(node.rdma.get("gpus", []))
+        found.append(Shortfall("ports_missing" if len(available) < intent.hcas else "ports_unexpected", text))
+    gpus = len(node.rdma.gpus)
     if intent.gpus is not None and gpus != intent.gpus:
         text = f"{gpus} GPU(s), group {node.group} should have {intent.gpus}"
-        found.append(("gpus_missing" if gpus < intent.gpus else "gpus_unexpected", text))
-    for hca in node.rdma["hcas"]:
-        for port in hca["ports"]:
-            if (hca["name"], port["number"]) not in available:
+        found.append(Shortfall("gpus_missing" if gpus < intent.gpus else "gpus_unexpected", text))
+    for hca in node.rdma.hcas:
+        for port in hca.ports:
+            if (hca.name, port.number) not in available:
                 continue
-            subject = "{}/{}".format(hca["name"], port["number"])
-            if intent.link_layer and port["link_layer"] != intent.link_layer:
-                text = "{0} is {1}, group {2} should have {3}"
-                text = text.format(subject, _text(port["link_layer"]), node.group, intent.link_layer)
-                found.append(("link_layer_differs", text))
-            rate = port["rate_gbps"]
+            name = f"{hca.name}/{port.number}"
+            if intent.link_layer and port.link_layer != intent.link_layer:
+                text = f"{name} is {_text(port.link_layer)}, group {node.group} should have {intent.link_layer}"
+                found.append(Shortfall("link_layer_differs", text, name))
+            rate = port.rate_gbps
             if intent.rate_gbps is not None and (rate is None or rate < intent.rate_gbps):
                 measured = "an unknown rate" if rate is None else f"{rate:g} Gb/s"
-                text = "{0} runs at {1}, group {2} should have {3:g} Gb/s"
-                found.append(("rate_below_intent", text.format(subject, measured, node.group, intent.rate_gbps)))
+                text = f"{name} runs at {measured}, group {node.group} should have {intent.rate_gbps:g} Gb/s"
+                found.append(Shortfall("rate_below_intent", text, name))
     return found
 
 
-def _where(pci: Mapping[str, Any]) -> str:
-    return "without NUMA node" if pci["numa_node"] is None else f"on NUMA node {pci['numa_node']}"
+def _where(pci: PciFunction) -> str:
+    return "without NUMA node" if pci.numa_node is None else f"on NUMA node {pci.numa_node}"
 
 
-def _parts(rdma: Mapping[str, Any]) -> Counter[str]:
+def _parts(rdma: Facts) -> Counter[str]:
     """A node's hardware as countable descriptions, in the terms the signature is made of."""
     parts: Counter[str] = Counter()
-    for gpu in rdma.get("gpus", []):
-        name = gpu["model"] or f"{gpu['pci']['vendor_id']}:{gpu['pci']['device_id']}"
-        parts[f"GPU {name} {_where(gpu['pci'])}"] += 1
-    for hca in rdma["hcas"]:
-        if hca["software"] or hca["sriov"]["role"] == "vf" or not hca["pci"]:
+    for gpu in rdma.gpus:
+        name = gpu.model or f"{gpu.pci.vendor_id}:{gpu.pci.device_id}"
+        parts[f"GPU {name} {_where(gpu.pci)}"] += 1
+    for hca, pci in rdma.placed:
+        if hca.software or hca.sriov.role == "vf":
             continue
-        layers = "+".join(_text(port["link_layer"]) for port in hca["ports"])
-        name = hca["board_id"] or f"{hca['pci']['vendor_id']}:{hca['pci']['device_id']}"
-        parts[f"HCA {name} ({layers}) {_where(hca['pci'])}"] += 1
+        layers = "+".join(_text(port.link_layer) for port in hca.ports)
+        name = hca.board_id or f"{pci.vendor_id}:{pci.device_id}"
+        parts[f"HCA {name} ({layers}) {_where(pci)}"] += 1
     return parts
 
 
-def differences(reference: Mapping[str, Any], other: Mapping[str, Any]) -> List[str]:
+def differences(reference: Facts, other: Facts) -> List[str]:
     """How another node's hardware differs from a reference node's."""
     have, want = _parts(other), _parts(reference)
     found = [f"lacks {count} x {part}" for part, count in sorted((want - have).items())]
@@ -195,7 +193,7 @@ def _group(name: str, nodes: Sequence[Node]) -> Group:
     by_signature: Dict[str, List[Node]] = {}
     for node in nodes:
         if node.rdma is not None:
-            by_signature.setdefault(node.rdma["signature"], []).append(node)
+            by_signature.setdefault(node.rdma.signature, []).append(node)
     ordered = sorted(by_signature.items(), key=lambda item: (-len(item[1]), natural_key(item[1][0].host)))
     shapes = [Shape(signature, [node.host for node in members]) for signature, members in ordered]
     for shape, (_signature, members) in list(zip(shapes, ordered))[1:]:
@@ -209,11 +207,14 @@ def _group(name: str, nodes: Sequence[Node]) -> Group:
 def _findings(nodes: Sequence[Node]) -> List[Finding]:
     merged: Dict[Tuple[str, str, str], List[str]] = {}
     for node in nodes:
-        for code, text in against_intent(node):
-            merged.setdefault(("intent", code, text), []).append(node.host)
+        for short in against_intent(node):
+            merged.setdefault(("intent", short.code, short.text), []).append(node.host)
     for node in nodes:
-        for warning in node.rdma["warnings"] if node.rdma else []:
-            merged.setdefault(("warning", warning["code"], warning["text"]), []).append(node.host)
+        if node.malformed:
+            text = f"the facts cannot be used: {node.malformed}"
+            merged.setdefault(("warning", "facts_malformed", text), []).append(node.host)
+        for warning in node.rdma.warnings if node.rdma else []:
+            merged.setdefault(("warning", warning.code, warning.text), []).append(node.host)
     return [Finding(kind, code, text, hosts) for (kind, code, text), hosts in merged.items()]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.fleet import COLUMNS, Fleet, Group, alike
@@ -96,10 +97,20 @@ def _scalar(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
+def _inert(cell: str) -> str:
+    is_value = cell == "-" or re.fullmatch(r"[-+]?[0-9]+(?:\.[0-9]+)?", cell)
+    # The writer leaves a carriage return unquoted.
+    text = cell.replace("\r", " ")
+    return "'" + text if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and not is_value else text
+
+
 def as_csv(fleet: Fleet) -> str:
-    """All rows, never condensed, with COLUMNS as heading (RFC 4180, but with plain line feeds)."""
+    """All rows, never condensed, with COLUMNS as heading (RFC 4180, but with plain line feeds).
+
+    Spreadsheets take a cell that begins like a formula for one, so such a cell gets an apostrophe in front.
+    """
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(fleet.rows)
+    writer.writerows({column: _inert(value) for column, value in row.items()} for row in fleet.rows)
     return out.getvalue()

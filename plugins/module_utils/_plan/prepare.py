@@ -17,6 +17,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import (
     fleet_wide,
     playbook_values,
@@ -44,7 +45,7 @@ class Host:
     name: str
     group: str = "ungrouped"
     variables: Mapping[str, Any] = field(default_factory=dict)
-    facts: Optional[Mapping[str, Any]] = None
+    facts: Optional[Facts] = None
     chosen: bool = True
     broken: List[Problem] = field(default_factory=list)
 
@@ -189,7 +190,7 @@ def _netns_modes(every: Sequence[_Checked]) -> Found:
     for checked in every:
         mode = checked.values.get(variable)
         if mode is None and checked.host.facts is not None:
-            mode = (checked.host.facts.get("system") or {}).get("netns_mode")
+            mode = checked.host.facts.system.netns_mode
         if mode is not None:
             groups[checked.host.group][mode].append(checked)
     for group, modes in groups.items():

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import PASSING
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import duration, memlock, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
@@ -88,16 +90,16 @@ def of_runtime(values: Mapping[str, Any]) -> Iterator[Problem]:
             yield wrong(variable, value, f"it must be {least} to {most} seconds")
 
 
-def of_facts(values: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Problem]:
+def of_facts(values: Mapping[str, Any], facts: Facts) -> Iterator[Problem]:
     """What does not go with what the node has."""
     blacklist = {names.module(name): name for name in values.get(BLACKLIST) or []}
     excluded = {
-        (entry["hca"], entry["port"])
-        for entry in facts.get("excluded", [])
-        if any(reason["code"] not in ("port_down", "in_pod") for reason in entry["reasons"])
+        (entry.hca, entry.port)
+        for entry in facts.excluded
+        if any(reason.code not in PASSING for reason in entry.reasons)
     }
-    for hca in facts.get("hcas", []):
-        name = blacklist.get(names.module(hca["driver"] or ""))
-        if name and any((hca["name"], port["number"]) not in excluded for port in hca["ports"]):
-            yield Problem(BLACKLIST, f"has {name}, the driver of this node's {hca['name']}: take it out")
+    for hca in facts.hcas:
+        name = blacklist.get(names.module(hca.driver or ""))
+        if name and any((hca.name, port.number) not in excluded for port in hca.ports):
+            yield Problem(BLACKLIST, f"has {name}, the driver of this node's {hca.name}: take it out")
             return

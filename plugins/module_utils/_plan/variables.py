@@ -19,6 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, shown, wrong
 
 Options = Mapping[str, Mapping[str, Any]]
@@ -213,10 +215,15 @@ def group_of(variables: Mapping[str, Any]) -> str:
     return str(variables.get("rdma_group") or (variables.get("group_names") or ["ungrouped"])[0])
 
 
-def facts_of(variables: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
-    """The RDMA facts of one host of ``hostvars``, if it has any.
+def sent(variables: Mapping[str, Any]) -> Any:
+    """What one host of ``hostvars`` sent as RDMA facts, ``None`` for nothing.
 
     Facts hold no templates. Looking for some in them, as ``hostvars`` does, would take most of a filter's time.
     """
-    found: Optional[Dict[str, Any]] = (getattr(variables, "_vars", variables).get("ansible_facts") or {}).get("rdma")
-    return found
+    return (getattr(variables, "_vars", variables).get("ansible_facts") or {}).get("rdma")
+
+
+def facts_of(variables: Mapping[str, Any]) -> Optional[Facts]:
+    """The RDMA facts of one host of ``hostvars``, if it has any. Raises FactsError."""
+    found = sent(variables)
+    return None if found is None else read.facts(found)

@@ -12,7 +12,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import Any, Dict, List, Mapping, Optional, Type, TypeVar
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 
 VERSION = 1
 RINGS = ("host", "cluster", "pod")
@@ -81,10 +85,15 @@ class Measurement:
 
 @dataclass
 class Host:
-    """A host of the document; ``facts`` are those of ``rdma_facts``, empty for a host that gave none."""
+    """A host of the document; ``facts`` are those of ``rdma_facts``, empty for a host that gave none it can be used."""
 
     group: str
     facts: Dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def known(self) -> Facts:
+        """The facts in their types, empty ones where there are none. Raises FactsError."""
+        return read.facts(self.facts) if self.facts else Facts()
 
 
 @dataclass
@@ -140,6 +149,15 @@ def check(value: Any, at: str = "check") -> Check:
     return found
 
 
+def _host(at: str, value: Any) -> Host:
+    found = _read(Host, at, value)
+    try:
+        _facts = found.known
+    except read.FactsError as error:
+        raise DocumentError(f"{at}.facts cannot be used: {error}") from None
+    return found
+
+
 def plain(whole: Document) -> Dict[str, Any]:
     """The document as the dictionary that is written as JSON."""
     return {
@@ -157,7 +175,7 @@ def document(value: Mapping[str, Any]) -> Document:
     if value.get("version") != VERSION:
         raise DocumentError(f"version is {value.get('version')!r}, it must be {VERSION}")
     found = _read(Document, "document", {key: one for key, one in value.items() if key != "version"})
-    found.hosts = {str(name): _read(Host, f"hosts.{name}", host) for name, host in found.hosts.items()}
+    found.hosts = {str(name): _host(f"hosts.{name}", host) for name, host in found.hosts.items()}
     found.checks = [check(one, f"checks[{index}]") for index, one in enumerate(found.checks)]
     found.bandwidth = [measurement(one, f"bandwidth[{index}]") for index, one in enumerate(found.bandwidth)]
     return found

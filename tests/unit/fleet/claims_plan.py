@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 import yaml
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import selectors as claims_selectors
@@ -35,7 +36,9 @@ def template(name: str = "one", **wanted: Any) -> dict[str, Any]:
 def plan(facts: dict[str, Any], *templates: dict[str, Any], **variables: Any) -> claims_plan.Plan:
     """The plan of hosts with these facts, all with the same templates."""
     own = {**VERSIONS, "rdma_claims_templates": list(templates), **variables}
-    return claims_plan.plan([Host(name, "group", own, of_host) for name, of_host in facts.items()])
+    return claims_plan.plan(
+        [Host(name, "group", own, of_host and read.facts(of_host)) for name, of_host in facts.items()]
+    )
 
 
 def right(found: claims_plan.Plan) -> list[dict[str, Any]]:
@@ -82,7 +85,7 @@ def allocated(devices: list[Device], spec: dict[str, Any]) -> dict[str, list[str
 
 
 def published(facts: dict[str, Any]) -> list[Device]:
-    return predict.predicted("n", facts, versions.dranet("1.4.0"), versions.gpu("0.4.1"))
+    return predict.predicted("n", read.facts(facts), versions.dranet("1.4.0"), versions.gpu("0.4.1"))
 
 
 def of_slices(node: str, *templates: dict[str, Any]) -> claims_plan.Plan:

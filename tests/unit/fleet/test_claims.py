@@ -11,6 +11,7 @@ from typing import Any, Iterator
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel, objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
@@ -120,7 +121,7 @@ def test_nodes_that_differ_are_told_and_not_averaged(facts_of: Facts) -> None:
 
 def test_nodes_of_other_groups_that_fit_are_told(facts_of: Facts) -> None:
     def host(name: str, group: str, *templates: dict[str, Any]) -> Host:
-        return Host(name, group, {**VERSIONS, "rdma_claims_templates": list(templates)}, facts_of(name))
+        return Host(name, group, {**VERSIONS, "rdma_claims_templates": list(templates)}, read.facts(facts_of(name)))
 
     hosts = [host("v100-01", "v100", template("nic", nics=1), template("gpu", gpus=1, nics=1)), host("lab-01", "lab")]
     assert claims_plan.plan(hosts).text.splitlines() == [
@@ -211,7 +212,7 @@ def test_objects(facts_of: Facts) -> None:
 def test_alternatives_are_first_available_and_need_kubernetes_1_34(facts_of: Facts) -> None:
     pick = {"first_available": [{"min_memory": "80G"}, {"min_memory": "16G"}]}
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=2, nics=2, gpu=pick)]}
-    hosts = [Host("n1", "group", own, facts_of("v100-01"))]
+    hosts = [Host("n1", "group", own, read.facts(facts_of("v100-01")))]
     (spec,) = right(claims_plan.plan(hosts, kubernetes=(1, 34)))
     assert [one["name"] for one in spec["requests"][0]["firstAvailable"]] == ["option-0", "option-1"]
     assert allocated(published(facts_of("v100-01")), spec) is not None
@@ -230,7 +231,7 @@ def test_in_exclusive_netns_mode_nics_may_be_away_unseen(facts_of: Facts) -> Non
     # What the cluster publishes is all there is.
     slices = model.resource_slices(published(exclusive))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=3)]}
-    assert claims_plan.plan([Host("n", "group", own, exclusive)], slices).problems
+    assert claims_plan.plan([Host("n", "group", own, read.facts(exclusive))], slices).problems
 
 
 def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> None:
@@ -242,7 +243,7 @@ def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> N
     before = plan({"n1": facts_of("v100-01")}, template(nics=2))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=2)]}
     for slices in ([], model.resource_slices(published(facts))):
-        found = claims_plan.plan([Host("n1", "group", own, facts)], slices)
+        found = claims_plan.plan([Host("n1", "group", own, read.facts(facts))], slices)
         assert right(found) == right(before)
         assert "Soft-RoCE" in found.warnings[0]
 

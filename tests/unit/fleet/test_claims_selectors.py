@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
@@ -155,7 +156,10 @@ def test_a_nic_that_is_none_for_workloads_is_never_handed_out(facts_of: Facts) -
     }
     hosts = [
         Host(
-            name, "group", {"rdma_driver_exclude": [excluded[hca]], "rdma_claims_templates": [template(nics=1)]}, facts
+            name,
+            "group",
+            {"rdma_driver_exclude": [excluded[hca]], "rdma_claims_templates": [template(nics=1)]},
+            read.facts(facts),
         )
         for name, hca, facts in (("n1", "mlx5_0", one), ("n2", "mlx5_1", other))
     ]

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 
@@ -159,7 +160,8 @@ def test_an_exclude_of_no_node_is_a_mistake(facts_of: Callable[..., Dict[str, An
     def found(exclude: str, facts: Dict[str, Any]) -> List[str]:
         own = {"rdma_driver_exclude": [exclude]}
         hosts: Hosts = [(name, "v100", own) for name in ("v100-01", "v100-02")]
-        return drivers_plan.plan(hosts, plan_variables.options_of(), facts).problems
+        known = {name: read.facts(sent) for name, sent in facts.items()}
+        return drivers_plan.plan(hosts, plan_variables.options_of(), known).problems
 
     assert found(address, facts) == []
     assert found(address.upper()[5:], facts) == []

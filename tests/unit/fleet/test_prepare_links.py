@@ -14,6 +14,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.vars.hostvars import HostVarsVars
 
 from ansible_collections.zerocopy.rdma.plugins.filter.links import links as links_filter
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
@@ -22,7 +23,7 @@ Facts = Callable[..., dict[str, Any]]
 
 
 def plan(facts: dict[str, Any], host: str = "n7", **wanted: Any) -> links_plan.LinkPlan:
-    return links_plan.plan(host, {f"rdma_links_{name}": value for name, value in wanted.items()}, facts)
+    return links_plan.plan(host, {f"rdma_links_{name}": value for name, value in wanted.items()}, read.facts(facts))
 
 
 def rails(found: links_plan.LinkPlan) -> dict[str, str]:

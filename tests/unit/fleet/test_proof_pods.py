@@ -19,6 +19,7 @@ from typing import Any, Callable
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.pod_verdicts import pod_verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
@@ -37,7 +38,10 @@ BANDWIDTH = """
 
 
 def plan(facts_of: Callable[..., Any], entries: list[dict[str, Any]]) -> claims_plan.Plan:
-    hosts = [claims_hosts.Host(name, "h100", {"rdma_claims_templates": entries}, facts_of(KIND)) for name in HOSTS]
+    hosts = [
+        claims_hosts.Host(name, "h100", {"rdma_claims_templates": entries}, read.facts(facts_of(KIND)))
+        for name in HOSTS
+    ]
     found = claims_plan.plan(hosts)
     assert not found.problems
     return found
@@ -74,7 +78,7 @@ def pods(facts_of: Callable[..., Any]) -> list[dict[str, Any]]:
     result = []
     for pod in waves(found)[0]:
         facts = facts_of(KIND)
-        devices = predict.predicted(pod.node, facts, (1, 4, 0), (1, 0, 4, 1))
+        devices = predict.predicted(pod.node, read.facts(facts), (1, 4, 0), (1, 0, 4, 1))
         # A GPU of each of two root complexes, with a NIC of the same.
         allocation, names = [], []
         gpus = {str(one.attributes[model.PCIE_ROOT]): one for one in devices if one.is_gpu}
@@ -95,7 +99,9 @@ def judged(facts_of: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
     def judge(pods: list[dict[str, Any]], **changed: Any) -> dict[str, Any]:
         found = plan(facts_of, [PAIRED])
         before = {name: facts_of(KIND) for name in HOSTS}
-        devices = [one for name in HOSTS for one in predict.predicted(name, before[name], (1, 4, 0), (1, 0, 4, 1))]
+        devices = [
+            one for name in HOSTS for one in predict.predicted(name, read.facts(before[name]), (1, 4, 0), (1, 0, 4, 1))
+        ]
         plain = {"objects": found.objects, "names": found.names}
         options = {"before": before, "after": copy.deepcopy(before), **changed}
         results = [one["result"] for one in pods]
@@ -168,7 +174,7 @@ def test_a_pod_that_never_ran_is_the_users_when_others_hold_the_nics(
 def test_a_nic_that_is_far_from_its_gpu(
     pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any]
 ) -> None:
-    devices = predict.predicted("n1", facts_of(KIND), (1, 4, 0), (1, 0, 4, 1))
+    devices = predict.predicted("n1", read.facts(facts_of(KIND)), (1, 4, 0), (1, 0, 4, 1))
     near_one_gpu = [one.name for one in devices if one.is_rdma_nic][:2]
     nics = [one for one in pods[0]["result"]["allocation"] if one["driver"] == model.DRANET]
     for one, name in zip(nics, near_one_gpu):

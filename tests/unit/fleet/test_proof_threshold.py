@@ -9,14 +9,15 @@ from typing import Any, Callable
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model, read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold as bandwidth_threshold
 
 Facts = Callable[..., dict[str, Any]]
 
 
 def capacity(facts: dict[str, Any], name: str, sharing: int = 1) -> float | None:
-    hca = next(hca for hca in facts["hcas"] if hca["name"] == name)
-    return bandwidth_threshold.capacity(hca, hca["ports"][0], sharing)
+    hca = next(hca for hca in read.facts(facts).hcas if hca.name == name)
+    return bandwidth_threshold.capacity(hca, hca.ports[0], sharing)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +45,9 @@ def test_ports_that_are_measured_together_share_their_card(facts_of: Facts) -> N
 
 @pytest.mark.parametrize(("rate", "lanes", "expected"), [(40, 4, 32), (10, 1, 8), (56, 4, 56), (100, 4, 100)])
 def test_old_infiniband_sends_ten_bits_for_eight(rate: float, lanes: int, expected: float) -> None:
-    port = {"rate_gbps": rate, "lanes": lanes, "link_layer": "InfiniBand"}
-    assert bandwidth_threshold.capacity({}, port) == expected
-    assert bandwidth_threshold.capacity({}, {**port, "link_layer": "Ethernet"}) == rate
+    for layer, carried in (("InfiniBand", expected), ("Ethernet", rate)):
+        port = model.Port(1, rate_gbps=rate, lanes=lanes, link_layer=layer)
+        assert bandwidth_threshold.capacity(model.Hca("mlx4_0"), port) == carried
 
 
 @pytest.mark.parametrize(

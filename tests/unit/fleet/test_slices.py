@@ -12,6 +12,7 @@ from typing import Any, Callable
 import pytest
 import yaml
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions as drivers_versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Version
@@ -26,7 +27,7 @@ def real(part: str) -> list[Device]:
 
 def predicted(facts: dict[str, Any], dranet: str = "1.4.0", gpu: str = "0.4.1", **options: Any) -> dict[str, Device]:
     versions = drivers_versions.dranet(dranet), drivers_versions.gpu(gpu)
-    return {device.name: device for device in predict.predicted("n", facts, *versions, **options)}
+    return {device.name: device for device in predict.predicted("n", read.facts(facts), *versions, **options)}
 
 
 def test_real_slices_are_read_alone_and_in_lists() -> None:
@@ -160,7 +161,7 @@ def test_fields_of_a_reason_decide_and_not_its_text(facts_of: Facts, fields: dic
     found = [one for entry in facts["excluded"] for one in entry["reasons"] if one["code"] == "default_route"]
     assert len(found) == 1
     found[0].update(text="worded in another way", fields=fields)
-    assert bool(predict.left_out(facts)) is left_out
+    assert bool(predict.left_out(read.facts(facts))) is left_out
 
 
 def test_addresses_are_cut_at_64_bytes_as_dranet_does() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected as claims_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare as slices_compare
@@ -29,7 +30,7 @@ RESTART = "if RDMA modules were loaded or the default route has moved since DRAN
 def expected(facts: dict[str, Any], **variables: Any) -> Expected:
     """What is expected of a node with these facts, after it was sent to the module."""
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1)], **variables}
-    one = claims_expected.expected([Host("n", "group", own, facts)])["n"]
+    one = claims_expected.expected([Host("n", "group", own, read.facts(facts))])["n"]
     return slices_expected.read("n", json.loads(json.dumps(one)))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import dataclasses
 import io
 from typing import Any, Callable
 
@@ -14,6 +15,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.fleet import fleet as fleet_filter
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet, fleet_text
 
 Facts = Callable[..., dict[str, Any]]
@@ -30,19 +32,19 @@ def findings(node: fleet.Node, kind: str = "intent") -> list[str]:
 def large(facts_of: Facts) -> list[fleet.Node]:
     """400 nodes of one shape, one of them with a port down and one unreachable."""
     facts = facts_of("h100-03")
-    nodes = [fleet.Node(f"gpu-{number:03}", "h100", facts) for number in range(1, 401)]
+    nodes = [fleet.Node(f"gpu-{number:03}", "h100", read.facts(facts)) for number in range(1, 401)]
     broken = copy.deepcopy(facts)
     broken["hcas"][2]["ports"][0]["state"] = "DOWN"
     broken["usable"] = [entry for entry in broken["usable"] if entry["hca"] != "mlx5_2"]
     reason = {"code": "port_down", "text": "port state is DOWN"}
     broken["excluded"].append({"hca": "mlx5_2", "port": 1, "reasons": [reason]})
-    nodes[16] = fleet.Node("gpu-017", "h100", broken)
+    nodes[16] = fleet.Node("gpu-017", "h100", read.facts(broken))
     nodes[99] = fleet.Node("gpu-100", "h100", None)
     return nodes
 
 
 def test_a_small_fleet_shows_every_port_of_every_host(facts_of: Facts) -> None:
-    text = view(*[fleet.Node(name, "a100", facts_of(name)) for name in ("a100-01", "a100-02")])
+    text = view(*[fleet.Node(name, "a100", read.facts(facts_of(name))) for name in ("a100-01", "a100-02")])
     lines = text.splitlines()
     assert lines[0].split() == [
         "HOST",
@@ -87,21 +89,21 @@ def test_rows_as_csv(facts_of: Facts) -> None:
 
 
 def test_host_without_rdma_has_a_row(facts_of: Facts) -> None:
-    assert fleet.rows_of(fleet.Node("x", "g", facts_of("case-nothing")))[0]["note"] == "no RDMA device"
+    assert fleet.rows_of(fleet.Node("x", "g", read.facts(facts_of("case-nothing"))))[0]["note"] == "no RDMA device"
 
 
 def test_shapes_of_a_group_are_told_apart_and_explained(facts_of: Facts) -> None:
     names = ("h100-01", "h100-02", "h100-03")
-    group = fleet.fleet([fleet.Node(name, "h100", facts_of(name)) for name in names]).groups[0]
+    group = fleet.fleet([fleet.Node(name, "h100", read.facts(facts_of(name))) for name in names]).groups[0]
     assert [shape.hosts for shape in group.shapes] == [["h100-01", "h100-02"], ["h100-03"]]
     assert [line.split(" ")[0] for line in group.shapes[1].differences] == ["lacks", "lacks"]
     assert "lacks 2 x HCA" in group.shapes[1].differences[0]
 
 
 def test_shape_that_differs_in_paths_only_is_explained(facts_of: Facts) -> None:
-    moved = copy.deepcopy(facts_of("h100-03"))
-    moved["signature"] = "0" * 12
-    assert fleet.differences(facts_of("h100-03"), moved) == ["same devices, other PCIe paths between GPUs and HCAs"]
+    known = read.facts(facts_of("h100-03"))
+    moved = dataclasses.replace(known, signature="0" * 12)
+    assert fleet.differences(known, moved) == ["same devices, other PCIe paths between GPUs and HCAs"]
 
 
 @pytest.mark.parametrize(
@@ -119,11 +121,11 @@ def test_shape_that_differs_in_paths_only_is_explained(facts_of: Facts) -> None:
     ],
 )
 def test_intent(facts_of: Facts, name: str, intent: fleet.Intent, expected: list[str]) -> None:
-    assert findings(fleet.Node(name, "g", facts_of(name), intent)) == expected
+    assert findings(fleet.Node(name, "g", read.facts(facts_of(name)), intent)) == expected
 
 
 def test_a_warning_is_told_once_for_all_its_hosts(facts_of: Facts) -> None:
-    nodes = [fleet.Node(f"n{number}", "g", facts_of("case-acs")) for number in range(3)]
+    nodes = [fleet.Node(f"n{number}", "g", read.facts(facts_of("case-acs"))) for number in range(3)]
     assert [finding.hosts for finding in fleet.fleet(nodes).findings] == [["n0", "n1", "n2"]]
 
 
@@ -151,3 +153,33 @@ def test_filter_takes_group_and_intent_from_the_inventory(facts_of: Facts) -> No
 def test_filter_names_host_variable_and_value(variables: dict[str, Any], message: str) -> None:
     with pytest.raises(AnsibleFilterError, match=message):
         fleet_filter(["one"], {"one": variables})
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"warnings": [{"code": "port_down", "text": "no subject"}]},
+        {"hcas": [{"name": "mlx5_0", "sriov": 5}]},
+        {"gpus": [{"index": 0, "model": 5}]},
+        {"warnings": [{"code": "x", "subject": "y", "text": "z" * 2000}] * 25000},
+        [],
+    ],
+)
+def test_malformed_facts_of_one_host_leave_the_fleet_its_picture(facts_of: Facts, damage: Any) -> None:
+    sent = {**facts_of("a100-01"), **damage} if damage else damage
+    hostvars = {"bad": {"ansible_facts": {"rdma": sent}}, "good": {"ansible_facts": {"rdma": facts_of("a100-02")}}}
+    result = fleet_filter(["bad", "good"], hostvars)
+    assert result["rows"][0]["note"] == "no facts: malformed"
+    assert {row["host"] for row in result["rows"]} == {"bad", "good"}
+    (finding,) = [one for one in result["findings"] if one["code"] == "facts_malformed"]
+    assert finding["hosts"] == ["bad"]
+    assert finding["text"].startswith("the facts cannot be used: ")
+    assert len(finding["text"]) < 300
+
+
+def test_cells_that_a_spreadsheet_would_take_for_a_formula() -> None:
+    cells = {"=1+1": "'=1+1", "+a": "'+a", "-a": "'-a", "@x": "'@x", "\tx": "'\tx", "\rx": "' x"}
+    cells.update({"-": "-", "-1": "-1", "+2.5": "+2.5", "a=b": "a=b", "": ""})
+    rows = [dict.fromkeys(fleet.COLUMNS, "") | {"netdev": cell} for cell in cells]
+    written = csv.DictReader(io.StringIO(fleet_text.as_csv(fleet.Fleet(rows, [], []))))
+    assert [row["netdev"] for row in written] == list(cells.values())

@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Sequence
+from typing import Any, Dict, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
@@ -19,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expecte
 _ENABLED, _WAIT = "rdma_driver_enabled", "rdma_driver_wait"
 
 
-def _of_member(member: claims_hosts.Member, facts: Mapping[str, Any], known: variables.Options) -> Expected:
+def _of_member(member: claims_hosts.Member, facts: Facts, known: variables.Options) -> Expected:
     wanted, values = member.wanted, member.values
     found = Expected(may_hide_nics=predict.may_hide_nics(facts))
     if values.get(_ENABLED, known[_ENABLED]["default"]):

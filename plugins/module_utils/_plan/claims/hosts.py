@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import intent, node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Intent
@@ -25,13 +26,17 @@ Found = List[Tuple[str, Problem]]
 
 @dataclass
 class Host:
-    """One inventory host with its variables, untyped, and its facts. ``broken``: found while they were read."""
+    """One inventory host with its variables, untyped, and its facts.
+
+    ``broken`` are problems found while the variables were read, ``malformed`` what is wrong with the facts it sent.
+    """
 
     name: str
     group: str = "ungrouped"
     variables: Mapping[str, Any] = field(default_factory=dict)
-    facts: Optional[Mapping[str, Any]] = None
+    facts: Optional[Facts] = None
     broken: List[Problem] = field(default_factory=list)
+    malformed: str = ""
 
 
 @dataclass

@@ -12,7 +12,7 @@ import ipaddress
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node, Port, ports_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import NicPort, Node, ports_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
@@ -42,7 +42,7 @@ def of_nics(at: str, parameters: Mapping[str, Any], node: Node, nics: Sequence[D
                 return
 
 
-def _refused_mtu(mtu: int, port: Port, transport_mode: Optional[str]) -> Optional[str]:
+def _refused_mtu(mtu: int, port: NicPort, transport_mode: Optional[str]) -> Optional[str]:
     mode = "connected" if port.connected else transport_mode
     try:
         values_mtu.check(mtu, port.link_layer, mode, smallest=dranet_parameters.SMALLEST_MTU)

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port, Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PORT_DOWN, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import NicPick
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mtu
 
-_DOWN, _IN_POD, _VF = "port_down", "in_pod", "vf"
 # What tells equal nodes apart and nothing but a person's own selector looks at.
 IDENTITIES = (
     f"{model.GPU_DRIVER}/uuid",
@@ -30,7 +31,7 @@ IDENTITIES = (
 
 
 @dataclass(frozen=True)
-class Port:
+class NicPort:
     """One port of a NIC. ``reasons`` are code and text of why it is not usable, other than being in a pod.
 
     ``connected`` is the transport mode of IPoIB, as far as the MTU tells it.
@@ -68,7 +69,7 @@ class Node:
     name: str
     group: str
     devices: List[Device]
-    ports: Dict[str, List[Port]] = field(default_factory=dict)
+    ports: Dict[str, List[NicPort]] = field(default_factory=dict)
     numa: Dict[str, int] = field(default_factory=dict)
     may_hide_nics: bool = False
     transport_mode: Optional[str] = None
@@ -84,52 +85,48 @@ class Node:
         return [device for device in self.devices if device.is_gpu]
 
 
-def _port(
-    hca: Mapping[str, Any], port: Mapping[str, Any], reasons: Sequence[Mapping[str, str]], mtus: Mapping[str, int]
-) -> Port:
-    netdev = port["netdev"] or {}
-    return Port(
-        name=f"{hca['name']}/{port['number']}",
-        link_layer=port["link_layer"],
-        rate=port["rate_gbps"],
-        vf=hca["sriov"]["role"] == "vf",
-        reasons=tuple((one["code"], one["text"]) for one in reasons if one["code"] != _IN_POD),
-        netdev=bool(netdev),
-        in_pod=any(one["code"] == _IN_POD for one in reasons),
+def _port(hca: Hca, port: Port, reasons: Sequence[Reason], mtus: Mapping[str, int]) -> NicPort:
+    in_use = (port.netdev.mtu if port.netdev else None) or 0
+    return NicPort(
+        name=f"{hca.name}/{port.number}",
+        link_layer=port.link_layer,
+        rate=port.rate_gbps,
+        vf=hca.sriov.role == "vf",
+        reasons=tuple((one.code, one.text) for one in reasons if one.code != IN_POD),
+        netdev=port.netdev is not None,
+        in_pod=any(one.code == IN_POD for one in reasons),
         # DRANET 1.4.0 refuses an MTU above that of the physical function.
-        max_mtu=mtus.get(hca["sriov"]["pf_address"] or "", netdev.get("max_mtu")),
+        max_mtu=mtus.get(hca.sriov.pf_address or "", port.netdev.max_mtu if port.netdev else None),
         # What the kernel says a netdev takes at most is that of connected mode, whatever mode it is in.
-        connected=port["link_layer"] == "InfiniBand" and (netdev.get("mtu") or 0) > mtu.largest("InfiniBand"),
+        connected=port.link_layer == "InfiniBand" and in_use > mtu.largest("InfiniBand"),
     )
 
 
-def _ports(facts: Mapping[str, Any]) -> Dict[str, List[Port]]:
-    reasons = {(entry["hca"], entry["port"]): entry["reasons"] for entry in facts.get("excluded", [])}
-    placed = [hca for hca in facts.get("hcas", []) if hca["pci"]]
+def _ports(facts: Facts) -> Dict[str, List[NicPort]]:
+    reasons = facts.reasons
     mtus = {
-        hca["pci"]["address"]: port["netdev"]["mtu"]
-        for hca in placed
-        for port in hca["ports"]
-        if port["netdev"] and port["netdev"]["mtu"]
+        pci.address: port.netdev.mtu
+        for hca, pci in facts.placed
+        for port in hca.ports
+        if port.netdev and port.netdev.mtu
     }
-    found: Dict[str, List[Port]] = {}
-    for hca in placed:
-        for port in hca["ports"]:
-            one = _port(hca, port, reasons.get((hca["name"], port["number"]), []), mtus)
-            found.setdefault(hca["pci"]["address"], []).append(one)
+    found: Dict[str, List[NicPort]] = {}
+    for hca, pci in facts.placed:
+        for port in hca.ports:
+            one = _port(hca, port, reasons.get((hca.name, port.number), []), mtus)
+            found.setdefault(pci.address, []).append(one)
     return found
 
 
-def _numa(devices: Sequence[Device], facts: Optional[Mapping[str, Any]]) -> Dict[str, int]:
+def _numa(devices: Sequence[Device], facts: Facts) -> Dict[str, int]:
     found: Dict[str, int] = {}
     for device in devices:
         value = device.attributes.get(model.NIC_NUMA_NODE, device.attributes.get(model.NUMA_NODE))
         if device.pci and isinstance(value, int):
             found[device.pci] = value
-    for entry in [*(facts or {}).get("hcas", []), *(facts or {}).get("gpus", [])]:
-        pci = entry["pci"]
-        if pci and pci["numa_node"] is not None:
-            found.setdefault(pci["address"], pci["numa_node"])
+    for pci in [pci for _hca, pci in facts.placed] + [gpu.pci for gpu in facts.gpus]:
+        if pci.numa_node is not None:
+            found.setdefault(pci.address, pci.numa_node)
     return found
 
 
@@ -156,7 +153,7 @@ def node(
     name: str,
     group: str,
     devices: Sequence[Device],
-    facts: Optional[Mapping[str, Any]],
+    facts: Optional[Facts],
     selectors: Sequence[str],
     published: bool,
     transport_mode: Optional[str] = None,
@@ -166,9 +163,10 @@ def node(
     ``selectors`` are all that people wrote themselves, ``published`` is whether the NICs are those that DRANET
     publishes and not those it is expected to.
     """
-    found = Node(name, group, list(devices), _ports(facts) if facts else {}, _numa(devices, facts))
+    known = facts or Facts()
+    found = Node(name, group, list(devices), _ports(known), _numa(devices, known))
     found.transport_mode = transport_mode
-    found.may_hide_nics = predict.may_hide_nics(facts or {}, published)
+    found.may_hide_nics = predict.may_hide_nics(known, published)
     # An attribute that somebody's selector looks at may tell nodes apart.
     left_out = frozenset(one for one in IDENTITIES if not any(one.split("/")[1] in text for text in selectors))
     found.device_keys = [_device_key(device, left_out) for device in found.devices]
@@ -176,30 +174,30 @@ def node(
     return found
 
 
-def _against(port: Port, pick: NicPick) -> List[Tuple[str, str]]:
-    found = [(code, text) for code, text in port.reasons if not (code == _VF and pick.vf)]
+def _against(port: NicPort, pick: NicPick) -> List[Tuple[str, str]]:
+    found = [(code, text) for code, text in port.reasons if not (code == VF and pick.vf)]
     if pick.vf and not port.vf:
         found.append(("pf", "no virtual function"))
     if pick.link_layer not in (None, port.link_layer):
         found.append(("link_layer", f"its link layer is {port.link_layer}"))
     # The kernel prints a nominal rate for a port without a link.
-    down = any(code == _DOWN for code, _text in port.reasons)
+    down = any(code == PORT_DOWN for code, _text in port.reasons)
     if pick.min_rate is not None and not down and (port.rate or 0) < pick.min_rate:
         speed = "an unknown rate" if port.rate is None else f"{port.rate:g} Gb/s"
         found.append(("rate", f"it runs at {speed}"))
     return found
 
 
-def _as_published(nic: Device) -> Port:
+def _as_published(nic: Device) -> NicPort:
     """All that is known of a NIC without facts, or one that is away with its RDMA device (netns mode exclusive)."""
     layers = {"ether": "Ethernet", "infiniband": "InfiniBand"}
     is_vf = nic.attributes.get(model.IS_VF) is True
-    reasons = ((_VF, "a virtual function"),) if is_vf else ()
+    reasons = ((VF, "a virtual function"),) if is_vf else ()
     layer = layers.get(str(nic.attributes.get(f"{model.DRANET}/encapsulation")))
-    return Port(nic.name, layer, None, is_vf, reasons, model.IF_NAME in nic.attributes)
+    return NicPort(nic.name, layer, None, is_vf, reasons, model.IF_NAME in nic.attributes)
 
 
-def ports_of(node: Node, nic: Device) -> List[Port]:
+def ports_of(node: Node, nic: Device) -> List[NicPort]:
     """The ports of a published NIC."""
     return node.ports.get(nic.pci or "") or [_as_published(nic)]
 
@@ -212,4 +210,4 @@ def verdict(node: Node, nic: Device, pick: NicPick) -> Verdict:
     if not least:
         return Verdict(True)
     why = f"{ports[against.index(least)].name}: {', '.join(text for _code, text in least)}"
-    return Verdict(False, all(code == _DOWN for code, _text in least), why)
+    return Verdict(False, all(code == PORT_DOWN for code, _text in least), why)

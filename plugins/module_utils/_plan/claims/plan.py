@@ -15,6 +15,7 @@ import contextlib
 from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import intent, network, single
@@ -162,7 +163,7 @@ class _Planner:
             try:
                 member = self.members[self._host_of(claim, [one.host.name for one in having])]
                 name = member.host.name
-                facts, exclude = member.host.facts or {}, member.wanted.exclude
+                facts, exclude = member.host.facts or Facts(), member.wanted.exclude
                 one = single.bind(claim, name, member.values, facts, self.nodes[name], exclude)
             except PlanError as error:
                 self.found.append((having[0].host.name, error.problem))
@@ -231,6 +232,9 @@ def plan(
         found = planner.found
     else:
         result = Plan()
+    result.warnings += [
+        f"{host.name}: its RDMA facts cannot be used: {host.malformed}" for host in ordered if host.malformed
+    ]
     if found:
         result.objects, result.names, result.problems = [], {}, messages(found)
     return result

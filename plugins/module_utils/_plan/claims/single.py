@@ -12,6 +12,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import network, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects as claims_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, Layout
@@ -40,8 +41,8 @@ class Bound:
 
 
 def _rails(
-    host: str, values: Mapping[str, Any], facts: Mapping[str, Any], at_least: int
-) -> Tuple[Dict[int, ports.Port], Dict[int, Interface]]:
+    host: str, values: Mapping[str, Any], facts: Facts, at_least: int
+) -> Tuple[Dict[int, ports.Candidate], Dict[int, Interface]]:
     """The port and the planned address of each rail, as far as the variables of the role ``rdma_links`` are right."""
     planned: Dict[int, Interface] = {}
     rails = at_least
@@ -53,14 +54,14 @@ def _rails(
     return ports.rails_of(named, ports.ports(facts), rails, texts, False), planned
 
 
-def _pci_of(claim: Claim, host: str, node: Node, facts: Mapping[str, Any], rails: Mapping[int, ports.Port]) -> str:
+def _pci_of(claim: Claim, host: str, node: Node, facts: Facts, rails: Mapping[int, ports.Candidate]) -> str:
     """PCI address of the NIC that a claim names. Raises PlanError."""
-    names = {hca["name"]: hca["pci"]["address"] for hca in facts.get("hcas", []) if hca["pci"]}
+    names = {hca.name: pci.address for hca, pci in facts.placed}
     there = ", ".join(f"{name} at {address}" for name, address in names.items()) or "no RDMA device"
     if claim.hca is not None:
         if claim.hca not in names:
             raise PlanError(wrong(f"{claim.at}.hca", claim.hca, f"which {host} does not have: it has {there}"))
-        return str(names[claim.hca])
+        return names[claim.hca]
     if claim.pci is not None:
         address = checked(f"{claim.at}.pci", claim.pci, values_pci.address)
         if address not in names.values():
@@ -83,7 +84,7 @@ def bind(
     claim: Claim,
     host: str,
     values: Mapping[str, Any],
-    facts: Mapping[str, Any],
+    facts: Facts,
     node: Node,
     exclude: Sequence[str] = (),
 ) -> Bound:

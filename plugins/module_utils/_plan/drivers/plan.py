@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive, versions
@@ -159,16 +160,16 @@ def _label(group: str) -> str:
 
 
 def _unknown_excludes(
-    values: Values, hosts: Sequence[str], facts: Mapping[str, Optional[Mapping[str, Any]]]
+    values: Values, hosts: Sequence[str], facts: Mapping[str, Optional[Facts]]
 ) -> Iterator[Tuple[str, Problem]]:
     """Addresses that no node of a group has, so that a NIC that no pod may have is published after all."""
     known: Dict[str, None] = {}
     for host in hosts:
-        found = facts.get(host) or {}
+        found = facts.get(host) or Facts()
         # A driver may not be loaded yet, and in exclusive mode an RDMA device in a pod is not seen on the host.
-        if not found.get("hcas") or (found.get("system") or {}).get("netns_mode") == "exclusive":
+        if not found.hcas or found.system.netns_mode == "exclusive":
             return
-        known.update(dict.fromkeys(hca["pci"]["address"] for hca in found["hcas"] if hca["pci"]))
+        known.update(dict.fromkeys(place.address for _hca, place in found.placed))
     for position, text in enumerate(values[EXCLUDE]):
         if pci.address(text) not in known:
             right = f"which no RDMA device of these nodes has: they have {', '.join(sorted(known, key=natural_key))}"
@@ -179,7 +180,7 @@ def _unknown_excludes(
 def plan(
     hosts: Sequence[Tuple[str, str, Values]],
     known: plan_variables.Options,
-    facts: Optional[Mapping[str, Optional[Mapping[str, Any]]]] = None,
+    facts: Optional[Mapping[str, Optional[Facts]]] = None,
 ) -> DriverPlan:
     """The objects and labels for all hosts, each with its name, its group and its variables as the inventory has them.
 

@@ -12,12 +12,14 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import SOFTWARE_DEVICE, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MODE, MTU, VLAN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports import (
     PORTS,
-    Port,
+    Candidate,
     candidates,
     ports,
     rails_of,
@@ -76,7 +78,7 @@ def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
             yield error.problem
 
 
-def _of_ports(values: Mapping[str, Any], rails: Mapping[int, Port]) -> Iterator[Problem]:
+def _of_ports(values: Mapping[str, Any], rails: Mapping[int, Candidate]) -> Iterator[Problem]:
     layers = sorted({port.link_layer or "" for port in rails.values()})
     for layer in layers:
         names = [port.name for port in rails.values() if port.link_layer == layer]
@@ -91,7 +93,7 @@ def _of_ports(values: Mapping[str, Any], rails: Mapping[int, Port]) -> Iterator[
                 return
 
 
-def _nothing_fit(values: Mapping[str, Any], every: Sequence[Port]) -> Iterator[Problem]:
+def _nothing_fit(values: Mapping[str, Any], every: Sequence[Candidate]) -> Iterator[Problem]:
     # Without any RDMA device a driver may only not be loaded yet, which is for the kernel's role to put right.
     if every and not candidates(every) and not values.get(PORTS):
         name = str(asked(values))
@@ -100,11 +102,11 @@ def _nothing_fit(values: Mapping[str, Any], every: Sequence[Port]) -> Iterator[P
 
 
 def _of_other_networks(
-    planned: Mapping[int, Interface], every: Sequence[Port], values: Mapping[str, Any]
+    planned: Mapping[int, Interface], every: Sequence[Candidate], values: Mapping[str, Any]
 ) -> Iterator[Problem]:
     for port in every:
         # VFs may well be in their physical function's subnet.
-        for text in port.networks if port.barred_codes - {"vf", "software_device"} else []:
+        for text in port.networks if port.barred_codes - {VF, SOFTWARE_DEVICE} else []:
             other = ipaddress.ip_interface(text)
             same = [address for address in planned.values() if address.version == other.version]
             if any(other.network.overlaps(address.network) for address in same):
@@ -121,12 +123,7 @@ def _of_netns_mode(values: Mapping[str, Any], mode: Optional[str]) -> Iterator[P
         yield Problem(PORTS, f"is not set, but {name} is: {why}; name the ports of all rails")
 
 
-def _mode(facts: Mapping[str, Any]) -> Optional[str]:
-    mode: Optional[str] = (facts.get("system") or {}).get("netns_mode")
-    return mode
-
-
-def _warnings(rails: Mapping[int, Port], wanted: int, keys: Sequence[str]) -> Iterator[str]:
+def _warnings(rails: Mapping[int, Candidate], wanted: int, keys: Sequence[str]) -> Iterator[str]:
     missing = [str(rail) for rail in range(wanted) if rail not in rails]
     if missing:
         rest = f"{len(rails)} port(s) for {wanted} rails, so there is none for rail {ranges(missing)}"
@@ -147,11 +144,11 @@ def _partition(key: str) -> int:
     return pkey.partition(int(key, 16))
 
 
-def _partitions(port: Port) -> List[int]:
+def _partitions(port: Candidate) -> List[int]:
     return [_partition(key) for key in port.pkeys]
 
 
-def _link(rail: int, port: Port, address: Optional[Interface], values: Mapping[str, Any]) -> Dict[str, Any]:
+def _link(rail: int, port: Candidate, address: Optional[Interface], values: Mapping[str, Any]) -> Dict[str, Any]:
     link: Dict[str, Any] = {
         "name": f"rdma-rail{rail}",
         **port.selector,
@@ -173,23 +170,23 @@ def _link(rail: int, port: Port, address: Optional[Interface], values: Mapping[s
     return link
 
 
-def _unmanaged(every: Sequence[Port]) -> List[Dict[str, Any]]:
-    addresses_ = [port.pci for port in every if port.vf and port.pci and port.barred_codes == {"vf"}]
+def _unmanaged(every: Sequence[Candidate]) -> List[Dict[str, Any]]:
+    addresses_ = [port.pci for port in every if port.vf and port.pci and port.barred_codes == {VF}]
     return [{"pci": address} for address in dict.fromkeys(addresses_)]
 
 
 def _planned(
-    host: str, values: Mapping[str, Any], every: Sequence[Port], facts: Mapping[str, Any]
-) -> Tuple[Dict[int, Interface], Dict[int, Port], int]:
+    host: str, values: Mapping[str, Any], every: Sequence[Candidate], facts: Facts
+) -> Tuple[Dict[int, Interface], Dict[int, Candidate], int]:
     planned = addresses(host, values)
     wanted = links_addresses.number_of_rails(links_addresses.intent(values))
     texts = {rail: str(address.ip) for rail, address in planned.items()}
     # A software device does not survive the move of its netdev.
-    may_be_away = _mode(facts) == "exclusive" or bool(values.get("rdma_discover_allow_software"))
+    may_be_away = facts.system.netns_mode == "exclusive" or bool(values.get("rdma_discover_allow_software"))
     return planned, rails_of(values.get(PORTS) or [], every, wanted, texts, may_be_away), wanted
 
 
-def problems(host: str, values: Mapping[str, Any], facts: Optional[Mapping[str, Any]] = None) -> List[Problem]:
+def problems(host: str, values: Mapping[str, Any], facts: Optional[Facts] = None) -> List[Problem]:
     """Everything that makes a host's links impossible; without facts only what its variables alone show."""
     found = list(_of_variables(host, values))
     layer = values.get(LAYER)
@@ -198,7 +195,7 @@ def problems(host: str, values: Mapping[str, Any], facts: Optional[Mapping[str, 
     found += _of_netns_mode(values, values.get("rdma_kernel_netns_mode"))
     if found or facts is None or asked(values) is None:
         return found
-    found += _of_netns_mode(values, _mode(facts))
+    found += _of_netns_mode(values, facts.system.netns_mode)
     every = ports(facts)
     found += _nothing_fit(values, every)
     if not found:
@@ -211,7 +208,7 @@ def problems(host: str, values: Mapping[str, Any], facts: Optional[Mapping[str, 
     return found
 
 
-def plan(host: str, values: Mapping[str, Any], facts: Mapping[str, Any]) -> LinkPlan:
+def plan(host: str, values: Mapping[str, Any], facts: Facts) -> LinkPlan:
     """The links of one host. Raises PlanError with the first of its problems."""
     found = problems(host, values, facts)
     if found:

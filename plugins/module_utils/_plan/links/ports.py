@@ -12,6 +12,8 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gid, Hca, Port, Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING, PORT_DOWN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.arithmetic import interface_id
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac as values_mac
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names, pci
@@ -20,15 +22,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 PORTS = "rdma_links_ports"
 
-# Reasons that pass by themselves. All others (_discover.selection) say that a port is no RDMA link of the host's own.
-_DOWN, _IN_POD = "port_down", "in_pod"
-_PASSING = (_DOWN, _IN_POD)
-
 
 @dataclass
-class Port:
-    """One port of the facts. ``barred`` are the reasons why it can never be a rail, ``mac`` is that of its netdev.
+class Candidate:
+    """One port of the facts, as a rail may need it.
 
+    ``barred`` are the reasons why it can never be a rail, ``mac`` is that of its netdev.
     ``addresses`` are those it has now, also those that only its GIDs show because a pod has its netdev.
     """
 
@@ -66,65 +65,64 @@ class Port:
         return self.netdev is not None or self.in_pod
 
 
-def _of_gids(gids: Sequence[Mapping[str, Any]]) -> Iterator[ipaddress.IPv6Address]:
+def _of_gids(gids: Sequence[Gid]) -> Iterator[ipaddress.IPv6Address]:
     for gid in gids:
         try:
-            yield ipaddress.IPv6Address(gid["gid"])
+            yield ipaddress.IPv6Address(gid.gid)
         except ValueError:
             continue
 
 
-def _port(hca: Mapping[str, Any], port: Mapping[str, Any], reasons: Sequence[Mapping[str, str]]) -> Port:
-    netdev = port["netdev"] or {}
-    gids = list(_of_gids(port["gids"]))
-    lasting = [reason for reason in reasons if reason["code"] not in _PASSING]
+def _candidate(hca: Hca, port: Port, reasons: Sequence[Reason]) -> Candidate:
+    netdev = port.netdev
+    networks = netdev.addresses if netdev else []
+    gids = list(_of_gids(port.gids))
+    codes = {reason.code for reason in reasons}
     known = {str(gid.ipv4_mapped or gid) for gid in gids if not gid.is_link_local}
-    return Port(
-        hca=hca["name"],
-        number=port["number"],
-        pci=hca["pci"] and hca["pci"]["address"],
-        link_layer=port["link_layer"],
-        netdev=netdev.get("name"),
-        mac=netdev.get("mac"),
-        max_mtu=netdev.get("max_mtu"),
-        down=any(reason["code"] == _DOWN for reason in reasons),
-        in_pod=any(reason["code"] == _IN_POD for reason in reasons),
-        barred=[reason["text"] for reason in lasting],
-        barred_codes=frozenset(reason["code"] for reason in lasting),
-        vf=hca["sriov"]["role"] == "vf",
-        pkeys=list(port["pkeys"]),
-        networks=list(netdev.get("addresses") or []),
-        addresses=frozenset(known | {text.split("/")[0] for text in netdev.get("addresses") or []}),
+    return Candidate(
+        hca=hca.name,
+        number=port.number,
+        pci=hca.pci.address if hca.pci else None,
+        link_layer=port.link_layer,
+        netdev=netdev.name if netdev else None,
+        mac=netdev.mac if netdev else None,
+        max_mtu=netdev.max_mtu if netdev else None,
+        down=PORT_DOWN in codes,
+        in_pod=IN_POD in codes,
+        barred=[reason.text for reason in reasons if reason.code not in PASSING],
+        barred_codes=frozenset(codes - PASSING),
+        vf=hca.sriov.role == "vf",
+        pkeys=list(port.pkeys),
+        networks=list(networks),
+        addresses=frozenset(known | {text.split("/")[0] for text in networks}),
         interface_ids=frozenset(int(gid) & (1 << 64) - 1 for gid in gids),
     )
 
 
-def _order(port: Port) -> Tuple[bool, List[Any], int, List[Any]]:
+def _order(port: Candidate) -> Tuple[bool, List[Any], int, List[Any]]:
     return (port.pci is None, natural_key(port.pci or ""), port.number, natural_key(port.hca))
 
 
-def ports(facts: Mapping[str, Any]) -> List[Port]:
+def ports(facts: Facts) -> List[Candidate]:
     """All ports of a node in PCI order, those without a PCI function last."""
-    reasons = {(entry["hca"], entry["port"]): entry["reasons"] for entry in facts.get("excluded", [])}
+    reasons = facts.reasons
     found = [
-        _port(hca, port, reasons.get((hca["name"], port["number"]), []))
-        for hca in facts.get("hcas", [])
-        for port in hca["ports"]
+        _candidate(hca, port, reasons.get((hca.name, port.number), [])) for hca in facts.hcas for port in hca.ports
     ]
     return sorted(found, key=_order)
 
 
-def candidates(every: Sequence[Port]) -> List[Port]:
+def candidates(every: Sequence[Candidate]) -> List[Candidate]:
     """Ports that may be rails, also those that are down or in a pod at the moment."""
     return [port for port in every if not port.barred]
 
 
-def _rank(port: Port) -> int:
+def _rank(port: Candidate) -> int:
     # A port in a pod may be down only until the pod has set it up; one that is down on the host lacks a cable.
     return (1 if port.in_pod else 2) if port.down else 0
 
 
-def _matching(at: str, selector: Mapping[str, Any], every: Sequence[Port]) -> List[Port]:
+def _matching(at: str, selector: Mapping[str, Any], every: Sequence[Candidate]) -> List[Candidate]:
     given = [key for key in ("hca", "pci", "mac") if selector.get(key) is not None]
     if len(given) != 1:
         raise PlanError(wrong(at, dict(selector), "it must have exactly one of hca, pci and mac"))
@@ -150,14 +148,14 @@ def selector_of(variable: Sequence[Mapping[str, Any]]) -> None:
         _matching(f"{PORTS}[{position}]", selector, [])
 
 
-def _away(selector: Mapping[str, Any]) -> Port:
+def _away(selector: Mapping[str, Any]) -> Candidate:
     """A port that the facts do not have, as far as its selector tells."""
     number = selector.get("port") or 1
-    return Port(selector.get("hca") or "", number, pci=selector.get("pci"), mac=selector.get("mac"), in_pod=True)
+    return Candidate(selector.get("hca") or "", number, pci=selector.get("pci"), mac=selector.get("mac"), in_pod=True)
 
 
-def _named(variable: Sequence[Mapping[str, Any]], every: Sequence[Port], may_be_away: bool) -> List[Port]:
-    found: List[Port] = []
+def _named(variable: Sequence[Mapping[str, Any]], every: Sequence[Candidate], may_be_away: bool) -> List[Candidate]:
+    found: List[Candidate] = []
     for position, selector in enumerate(variable):
         at, value = f"{PORTS}[{position}]", {key: one for key, one in selector.items() if one is not None}
         matching = _matching(at, selector, every)
@@ -184,11 +182,11 @@ def _named(variable: Sequence[Mapping[str, Any]], every: Sequence[Port], may_be_
 
 def rails_of(
     variable: Sequence[Mapping[str, Any]],
-    every: Sequence[Port],
+    every: Sequence[Candidate],
     rails: int,
     planned: Mapping[int, str],
     may_be_away: bool,
-) -> Dict[int, Port]:
+) -> Dict[int, Candidate]:
     """The port of each rail. ``planned`` are the rails' addresses, without prefix length. Raises PlanError.
 
     ``may_be_away`` tells that an HCA can leave the host together with its netdev, so that one that is named and not
@@ -205,7 +203,7 @@ def rails_of(
     if len(fit) >= rails and not displaced:
         best = sorted(fit, key=_rank)[:rails]
         return dict(enumerate(port for port in fit if port in best))
-    found: Dict[int, Port] = {}
+    found: Dict[int, Candidate] = {}
     for rail, address in planned.items():
         kept = next((port for port in fit if address in port.addresses and port not in found.values()), None)
         if kept is not None:

@@ -17,6 +17,7 @@ import ipaddress
 import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Netdev, Port, Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import DEFAULT_ROUTE, IN_POD
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
@@ -58,94 +59,82 @@ def _joined(addresses: Sequence[str], version: int) -> Optional[str]:
     return kept or None
 
 
-def _of_netdev(hca: Mapping[str, Any], port: Mapping[str, Any]) -> Iterator[Tuple[str, Any]]:
-    netdev, sriov = port["netdev"], hca["sriov"]
-    ipoib = port["link_layer"] == "InfiniBand"
-    yield "ifName", netdev["name"]
-    yield "mac", netdev["mac"]
-    yield "mtu", netdev["mtu"]
+def _of_netdev(hca: Hca, port: Port, netdev: Netdev) -> Iterator[Tuple[str, Any]]:
+    ipoib = port.link_layer == "InfiniBand"
+    yield "ifName", netdev.name
+    yield "mac", netdev.mac
+    yield "mtu", netdev.mtu
     yield "encapsulation", "infiniband" if ipoib else "ether"
     yield "type", "ipoib" if ipoib else "device"
-    yield "state", _STATES.get(netdev["state"] or "", netdev["state"])
-    yield "ipv4", _joined(netdev["addresses"], 4)
-    yield "ipv6", _joined(netdev["addresses"], 6)
+    yield "state", _STATES.get(netdev.state or "", netdev.state)
+    yield "ipv4", _joined(netdev.addresses, 4)
+    yield "ipv6", _joined(netdev.addresses, 6)
     yield "virtual", False
-    yield "sriov", sriov["total_vfs"] > 0
-    if sriov["total_vfs"] > 0:
-        yield "sriovVfs", sriov["num_vfs"]
-    if sriov["role"] == "vf":
+    yield "sriov", hca.sriov.total_vfs > 0
+    if hca.sriov.total_vfs > 0:
+        yield "sriovVfs", hca.sriov.num_vfs
+    if hca.sriov.role == "vf":
         yield "isSriovVf", True
 
 
-def _is_uplink(port: Mapping[str, Any], reasons: Sequence[Mapping[str, Any]]) -> bool:
+def _is_uplink(port: Port, reasons: Sequence[Reason]) -> bool:
     """Whether DRANET leaves the port out: it has the default route itself, or by its bond or bridge, but not a VLAN."""
-    netdev = port["netdev"] or {}
-    routed = [reason for reason in reasons if reason["code"] == DEFAULT_ROUTE]
-    return any(netdev.get("master") or "through" not in reason.get("fields", {}) for reason in routed)
+    enslaved = port.netdev is not None and bool(port.netdev.master)
+    routed = [reason for reason in reasons if reason.code == DEFAULT_ROUTE]
+    return any(enslaved or "through" not in reason.fields for reason in routed)
 
 
-def _uplinks(facts: Mapping[str, Any]) -> Set[str]:
+def _uplinks(facts: Facts) -> Set[str]:
     """PCI addresses of the NICs that DRANET leaves out by itself."""
-    reasons = {(entry["hca"], entry["port"]): entry["reasons"] for entry in facts.get("excluded", [])}
+    reasons = facts.reasons
     return {
-        hca["pci"]["address"]
-        for hca in facts.get("hcas", [])
-        for port in hca["ports"]
-        if hca["pci"] and _is_uplink(port, reasons.get((hca["name"], port["number"]), []))
+        pci.address
+        for hca, pci in facts.placed
+        for port in hca.ports
+        if _is_uplink(port, reasons.get((hca.name, port.number), []))
     }
 
 
-def left_out(facts: Mapping[str, Any], exclude: Sequence[str] = ()) -> Dict[str, str]:
+def left_out(facts: Facts, exclude: Sequence[str] = ()) -> Dict[str, str]:
     """PCI addresses of the NICs that are not to be published, and why; ``exclude`` as for :func:`predicted`."""
-    placed = [hca["pci"]["address"] for hca in facts.get("hcas", []) if hca["pci"]]
-    found = {address: "it is in rdma_driver_exclude" for address in placed if address in exclude}
+    found = {pci.address: "it is in rdma_driver_exclude" for _hca, pci in facts.placed if pci.address in exclude}
     return {**found, **dict.fromkeys(sorted(_uplinks(facts)), "it carries the default route")}
 
 
-def may_hide_nics(facts: Mapping[str, Any], published: bool = False) -> bool:
+def may_hide_nics(facts: Facts, published: bool = False) -> bool:
     """Whether a NIC in a pod may be missing: its RDMA device is gone, or its PCI function unknown.
 
     The latter is Soft-RoCE, which has no PCI function but that of its netdev; DRANET does not know it either.
     ``published``: what is asked about is what DRANET publishes, not the facts.
     """
-    placed = {hca["name"]: hca["pci"] for hca in facts.get("hcas", [])}
-    away = [
-        entry["hca"]
-        for entry in facts.get("excluded", [])
-        if any(reason["code"] == IN_POD for reason in entry["reasons"])
-    ]
-    exclusive: bool = (facts.get("system") or {}).get("netns_mode") == "exclusive"
-    return (exclusive and not published) or any(not placed.get(name) for name in away)
+    placed = {hca.name for hca, _pci in facts.placed}
+    away = [entry.hca for entry in facts.excluded if any(reason.code == IN_POD for reason in entry.reasons)]
+    exclusive = facts.system.netns_mode == "exclusive"
+    return (exclusive and not published) or any(name not in placed for name in away)
 
 
-def _nics(node: str, facts: Mapping[str, Any], version: versions.Numbers, move_ib: bool) -> Iterator[Device]:
+def _nics(node: str, facts: Facts, version: versions.Numbers, move_ib: bool) -> Iterator[Device]:
     found: Dict[str, Device] = {}
-    for hca in facts.get("hcas", []):
-        pci = hca["pci"]
-        if not pci:
-            continue
-        address = pci["address"]
+    for hca, pci in facts.placed:
         attributes: Dict[str, Any] = {
-            model.PCI_ADDRESS: address,
+            model.PCI_ADDRESS: pci.address,
             model.RDMA: True,
-            model.NIC_NUMA_NODE: pci["numa_node"],
-            model.PCIE_ROOT: pci["pcie_root"],
+            model.NIC_NUMA_NODE: pci.numa_node,
+            model.PCIE_ROOT: pci.pcie_root,
         }
         if versions.standard_numa_of_nics(version):
-            attributes[model.NUMA_NODE] = pci["numa_node"]
-        for port in hca["ports"]:
-            netdev = port["netdev"]
-            moved = move_ib or port["link_layer"] != "InfiniBand"
-            if netdev and netdev["present"] and not netdev["bond"] and moved:
-                attributes.update({f"{model.DRANET}/{name}": value for name, value in _of_netdev(hca, port)})
-        bare = model.IF_NAME not in attributes and not any(
-            port["netdev"] and port["netdev"]["bond"] for port in hca["ports"]
-        )
-        if bare or versions.rdma_device_of_every_nic(version):
-            attributes[f"{model.DRANET}/rdmaDevice"] = hca["name"]
-        name = "pci-" + re.sub("[:.]", "-", address)
+            attributes[model.NUMA_NODE] = pci.numa_node
+        for port in hca.ports:
+            netdev = port.netdev
+            moved = move_ib or port.link_layer != "InfiniBand"
+            if netdev and netdev.present and not netdev.bond and moved:
+                attributes.update({f"{model.DRANET}/{name}": value for name, value in _of_netdev(hca, port, netdev)})
+        bonded = any(port.netdev and port.netdev.bond for port in hca.ports)
+        if (model.IF_NAME not in attributes and not bonded) or versions.rdma_device_of_every_nic(version):
+            attributes[f"{model.DRANET}/rdmaDevice"] = hca.name
+        name = "pci-" + re.sub("[:.]", "-", pci.address)
         # Of two RDMA devices on one function the first is published.
-        found.setdefault(address, Device(model.DRANET, node, name, node, _said(attributes)))
+        found.setdefault(pci.address, Device(model.DRANET, node, name, node, _said(attributes)))
     yield from found.values()
 
 
@@ -162,26 +151,26 @@ def memory(product: Optional[str]) -> Optional[str]:
     return f"{match.group(1)}G" if match else None
 
 
-def _gpus(node: str, facts: Mapping[str, Any], version: versions.Numbers) -> Iterator[Device]:
+def _gpus(node: str, facts: Facts, version: versions.Numbers) -> Iterator[Device]:
     bus_id = model.PCI_BUS_ID if versions.standard_bus_id(version) else model.PCIE_BUS_ID
-    for gpu in facts.get("gpus", []):
-        pci, product = gpu["pci"], gpu["model"]
-        if pci["vendor_id"] == AMD:
+    for gpu in facts.gpus:
+        pci, product = gpu.pci, gpu.model
+        if pci.vendor_id == AMD:
             continue
         attributes: Dict[str, Any] = {
             f"{model.GPU_DRIVER}/type": "gpu",
-            f"{model.GPU_DRIVER}/uuid": gpu["uuid"],
+            f"{model.GPU_DRIVER}/uuid": gpu.uuid,
             f"{model.GPU_DRIVER}/productName": product,
             f"{model.GPU_DRIVER}/architecture": architecture(product),
-            bus_id: pci["address"],
-            model.PCIE_ROOT: pci["pcie_root"],
+            bus_id: pci.address,
+            model.PCIE_ROOT: pci.pcie_root,
         }
         if versions.standard_numa_of_gpus(version):
-            attributes[model.NUMA_NODE] = pci["numa_node"]
+            attributes[model.NUMA_NODE] = pci.numa_node
         size = memory(product)
         capacity = {f"{model.GPU_DRIVER}/memory": size} if size else {}
         # Named by minor number, which is the order on the bus unless somebody changed it.
-        yield Device(model.GPU_DRIVER, node, f"gpu-{gpu['index']}", node, _said(attributes), capacity)
+        yield Device(model.GPU_DRIVER, node, f"gpu-{gpu.index}", node, _said(attributes), capacity)
 
 
 def architecture(product: Optional[str]) -> Optional[str]:
@@ -191,7 +180,7 @@ def architecture(product: Optional[str]) -> Optional[str]:
 
 def predicted(
     node: str,
-    facts: Mapping[str, Any],
+    facts: Facts,
     dranet: versions.Numbers,
     gpu: versions.Numbers,
     move_ib: bool = True,

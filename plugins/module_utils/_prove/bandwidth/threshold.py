@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Port
 
 # Of what a PCIe link carries after line coding, what is left for data. Flow control and acknowledgements leave 57.88 of
 # 62.96 Gb/s on a link of generation 3 and width 8 (Neugebauer et al., Understanding PCIe performance for end host
@@ -23,19 +25,18 @@ _MEASURED_AT_MOST = 20000
 _MEASURED_AT_LEAST = 20
 
 
-def capacity(hca: Mapping[str, Any], port: Mapping[str, Any], sharing: int = 1) -> Optional[float]:
+def capacity(hca: Hca, port: Port, sharing: int = 1) -> Optional[float]:
     """Gb/s that a port can carry: the lower of its rate and its share of the card's PCIe link.
 
     ``None`` for a software device, whose rate says nothing, and where the rate is not known. ``sharing`` is the number
     of ports that use the card's PCIe link at the same time.
     """
-    rate = port.get("rate_gbps")
-    if hca.get("software") or not rate:
+    rate = port.rate_gbps
+    if hca.software or not rate:
         return None
-    lanes = port.get("lanes")
-    if port.get("link_layer") == "InfiniBand" and lanes and rate / lanes <= _CODED_LANE:
+    if port.link_layer == "InfiniBand" and port.lanes and rate / port.lanes <= _CODED_LANE:
         rate *= 0.8
-    link = (hca.get("pcie_link") or {}).get("gbps")
+    link = hca.pcie_link.gbps if hca.pcie_link else None
     return float(rate if link is None else min(rate, link * _PCIE_PAYLOAD / sharing))
 
 

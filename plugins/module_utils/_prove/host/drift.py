@@ -87,8 +87,7 @@ def _persistence(node: Node, what: str, result: Map, subject: str) -> Iterator[C
 
 
 def _kernel(node: Node, result: Map) -> Iterator[Check]:
-    known = ((node.facts or {}).get("system") or {}).get("modules") or {}
-    yield from _live(node, result, list(known))
+    yield from _live(node, result, list(node.known.system.modules))
     yield from _persistence(node, "kernel", result, "")
     for reason in result.get("reboot_reasons") or []:
         yield node.check("kernel", "warn", "", reason, "Restart the node.")
@@ -99,7 +98,7 @@ def _kernel(node: Node, result: Map) -> Iterator[Check]:
 
 def _links(node: Node, result: Map) -> Iterator[Check]:
     wanted = "rdma_links_mtu" in node.values
-    mtus = [(port.get("netdev") or {}).get("name") for _hca, port, _name in node.ports()] if wanted else []
+    mtus = [port.netdev.name for _hca, port, _name in node.ports() if port.netdev] if wanted else []
     yield from _live(node, result, mtus)
     yield from _persistence(node, "links", result, "")
 

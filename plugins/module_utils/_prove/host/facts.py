@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node, joined
@@ -49,38 +51,36 @@ _OPTIONAL = {"ib_ipoib": "IPoIB", "nvidia_peermem": "GPUDirect"}
 
 def _of_intent(node: Node) -> Iterator[Check]:
     expected = {name: node.values.get(EXPECT + name) for name in ("hcas", "gpus", "link_layer", "rate_gbps")}
-    for code, text in fleet.against_intent(fleet.Node(node.host, node.group, node.facts, fleet.Intent(**expected))):
-        what, verdict, remedy = _INTENTS[code]
-        subject = text.split(" ")[0] if what in ("link_layer", "port_rate") else ""
-        yield node.check(what, verdict, subject, text, remedy, code=code)
+    for short in fleet.against_intent(fleet.Node(node.host, node.group, node.facts, fleet.Intent(**expected))):
+        what, verdict, remedy = _INTENTS[short.code]
+        yield node.check(what, verdict, short.port, short.text, remedy, code=short.code)
 
 
 def _pcie_fails(node: Node, subject: str) -> bool:
     """Whether a link that trained below its best is what limits the port."""
     found = node.port(subject)
-    return bool(found and (found[0].get("pcie_link") or {}).get("degraded"))
+    return bool(found and found[0].pcie_link and found[0].pcie_link.degraded)
 
 
 def _of_warnings(node: Node, known: Sequence[Tuple[str, str]]) -> Iterator[Check]:
     rails = list(node.rails.values())
-    enough = node.values.get(EXPECT + "hcas") == len(node.usable) + len(node.in_pod)
-    for warning in (node.facts or {}).get("warnings", []):
-        code, subject = warning["code"], warning["subject"]
+    enough = node.values.get(EXPECT + "hcas") == len(node.known.available)
+    for warning in node.known.warnings:
+        code, subject = warning.code, warning.subject
         what, verdict, remedy = _WARNINGS.get(code, ("other", "warn", "See the description of the module rdma_facts."))
-        if code == "port_down" and subject in rails:
+        if code == codes.PORT_DOWN and subject in rails:
             verdict = "fail"
-        elif code == "port_down" and enough:
+        elif code == codes.PORT_DOWN and enough:
             continue
-        if code == "pcie_below_port_rate" and _pcie_fails(node, subject):
+        if code == codes.PCIE_BELOW_PORT_RATE and _pcie_fails(node, subject):
             verdict = "fail"
         if (f"host.{what}", subject) not in known:
-            yield node.check(what, verdict, subject, warning["text"], remedy, code=code)
+            yield node.check(what, verdict, subject, warning.text, remedy, code=code)
 
 
 def _modules(node: Node) -> Iterator[Check]:
-    states: Mapping[str, str] = ((node.facts or {}).get("system") or {}).get("modules") or {}
-    dmabuf = (((node.facts or {}).get("system") or {}).get("gpudirect") or {}).get("dmabuf")
-    for name, state in states.items():
+    dmabuf = node.known.system.gpudirect.dmabuf
+    for name, state in node.known.system.modules.items():
         if state in ("loaded", "builtin", "unknown") or (name == "nvidia_peermem" and dmabuf):
             continue
         verdict = "warn" if name in _OPTIONAL else "fail"
@@ -92,7 +92,7 @@ def _modules(node: Node) -> Iterator[Check]:
 
 def _netns_mode(node: Node) -> Iterator[Check]:
     name = "rdma_kernel_netns_mode"
-    mode, wanted = ((node.facts or {}).get("system") or {}).get("netns_mode"), node.values.get(name)
+    mode, wanted = node.known.system.netns_mode, node.values.get(name)
     if wanted and mode and mode != wanted:
         text = f"the RDMA netns mode is {mode}, {name} is {wanted}"
         remedy = "Run site.yml, and restart the node if it says so: pods keep the mode from being changed."
@@ -102,32 +102,32 @@ def _netns_mode(node: Node) -> Iterator[Check]:
 def _mtu(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
     wanted = node.values.get("rdma_links_mtu")
     for _hca, port, name in node.ports():
-        netdev = port.get("netdev") or {}
-        mtu = netdev.get("mtu")
-        if wanted is not None and name in rails and mtu is not None and mtu != wanted:
-            text = f"{name} ({netdev['name']}) has MTU {mtu}, rdma_links_mtu is {wanted}"
+        netdev = port.netdev
+        mtu = netdev.mtu if netdev else None
+        if netdev and wanted is not None and name in rails and mtu is not None and mtu != wanted:
+            text = f"{name} ({netdev.name}) has MTU {mtu}, rdma_links_mtu is {wanted}"
             yield node.check("mtu", "fail", name, text, "Run site.yml.", mtu=mtu, wanted=wanted)
 
 
-def _addressed(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Tuple[str, Mapping[str, Any], str]]:
-    """Name, netdev (empty: none on the host) and planned address of the ports that should have one."""
+def _addressed(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Tuple[str, Optional[Netdev], str]]:
+    """Name, netdev (``None``: none on the host) and planned address of the ports that should have one."""
     # The address of a partition or VLAN belongs to another netdev than the port's.
     if node.values.get("rdma_links_pkeys") or node.values.get("rdma_links_vlan"):
         return
     for _hca, port, name in node.ports():
-        netdev, wanted = port.get("netdev") or {}, rails.get(name)
+        wanted = rails.get(name)
         if wanted is not None:
-            yield name, netdev if netdev.get("present") else {}, wanted
+            yield name, port.netdev if port.netdev and port.netdev.present else None, wanted
 
 
 def _address(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
     bare = []
     for name, netdev, wanted in _addressed(node, rails):
-        if not netdev:
+        if netdev is None:
             bare.append(name)
-        elif wanted not in netdev["addresses"]:
-            has = ", ".join(netdev["addresses"]) or "no address"
-            text = f"{name} ({netdev['name']}) has {has}, it should have {wanted}"
+        elif wanted not in netdev.addresses:
+            has = ", ".join(netdev.addresses) or "no address"
+            text = f"{name} ({netdev.name}) has {has}, it should have {wanted}"
             yield node.check("address", "fail", name, text, "Run site.yml.", addresses=has, wanted=wanted)
     if bare:
         text = f"no netdev on the host for the planned address of {joined(bare)}"
@@ -136,18 +136,18 @@ def _address(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
 
 def _gids(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
     for _hca, port, name in node.ports():
-        if port.get("link_layer") != "Ethernet":
+        if port.link_layer != "Ethernet":
             continue
-        gids = [gid for gid in port["gids"] if gid["type"] == "RoCE v2"]
+        gids = [gid.gid for gid in port.gids if gid.type == "RoCE v2"]
         wanted = rails.get(name)
         remedy = "Give the port's netdev its address and bring it up; RoCE v1 only means an old driver or mode."
-        if port.get("roce_v2_gid_index") is None:
-            types = joined(sorted({str(gid["type"]) for gid in port["gids"]})) or "none"
+        if port.roce_v2_gid_index is None:
+            types = joined(sorted({str(gid.type) for gid in port.gids})) or "none"
             text = f"{name} has no GID of RoCE v2 (types of its GIDs: {types})"
             yield node.check("gid", "fail", name, text, remedy, types=types)
-        elif wanted is not None and not any(_carries(gid["gid"], wanted) for gid in gids):
+        elif wanted is not None and not any(_carries(gid, wanted) for gid in gids):
             text = f"{name} has no GID of RoCE v2 with its address {wanted}"
-            yield node.check("gid", "fail", name, text, remedy, gids=[gid["gid"] for gid in gids])
+            yield node.check("gid", "fail", name, text, remedy, gids=gids)
 
 
 def _carries(gid: str, interface: str) -> bool:
@@ -173,12 +173,12 @@ def _passed(node: Node, seen: Sequence[str], rails: Mapping[str, Optional[str]])
     names = [name for _hca, _port, name in ports]
     many = f"{len(names)} port(s)"
     # A software device has neither a rate nor a PCIe link of its own.
-    rates = sorted({port["rate_gbps"] for hca, port, _name in ports if port.get("rate_gbps") and not hca["software"]})
-    infiniband = [port for _hca, port, _name in ports if port.get("link_layer") == "InfiniBand"]
+    rates = sorted({port.rate_gbps for hca, port, _name in ports if port.rate_gbps and not hca.software})
+    infiniband = [port for _hca, port, _name in ports if port.link_layer == "InfiniBand"]
     addressed = [name for name, netdev, _wanted in _addressed(node, rails) if netdev]
-    gpus = len((node.facts or {}).get("gpus") or [])
+    gpus = len(node.known.gpus)
     mtu = node.values.get("rdma_links_mtu")
-    with_mtu = [name for _hca, port, name in ports if name in rails and (port.get("netdev") or {}).get("mtu") == mtu]
+    with_mtu = [name for _hca, port, name in ports if name in rails and port.netdev and port.netdev.mtu == mtu]
     right = {
         "ports": f"{many} fit for workloads, as the group should have" if EXPECT + "hcas" in node.values else "",
         "gpus": f"{gpus} GPU(s), as the group should have" if EXPECT + "gpus" in node.values else "",
@@ -200,13 +200,16 @@ def _passed(node: Node, seen: Sequence[str], rails: Mapping[str, Optional[str]])
 def of_node(node: Node) -> List[Check]:
     """All verdicts that the facts of one host allow."""
     if node.facts is None:
+        if node.malformed:
+            text = f"the facts that this host sent cannot be used: {node.malformed}"
+            return [node.check("facts", "fail", "", text, "Gather them again, with this version of the collection.")]
         text = "there are no facts of this host: it could not be reached, or gathering them failed"
         return [node.check("facts", "fail", "", text, "Look at the error of the task that gathers the facts.")]
     rails = _wanted(node)
     found = [*_of_intent(node)]
     found += _of_warnings(node, [(check.id, check.subject) for check in found])
     found += [*_modules(node), *_netns_mode(node), *_mtu(node, rails), *_address(node, rails), *_gids(node, rails)]
-    away = [f"{hca}/{port}" for hca, port in node.in_pod]
+    away = [f"{hca}/{port}" for hca, port in node.known.in_pod]
     if away:
         text = f"in a pod at the moment: {joined(away)}"
         found.append(node.check("in_pod", "impossible", "", text, "Verify again when the pod has ended.", ports=away))
@@ -216,19 +219,18 @@ def of_node(node: Node) -> List[Check]:
 def _duplicates(nodes: Sequence[Node]) -> Iterator[Check]:
     owners: Dict[str, List[Tuple[Node, str, str]]] = {}
     for node in nodes:
-        for hca in node.hcas:
-            for port in hca["ports"]:
-                netdev = port.get("netdev") or {}
-                for text in netdev.get("addresses") or []:
-                    owners.setdefault(text.split("/")[0], []).append((node, hca["name"], netdev["name"]))
+        for hca in node.known.hcas:
+            for netdev in (port.netdev for port in hca.ports if port.netdev):
+                for text in netdev.addresses:
+                    owners.setdefault(text.split("/")[0], []).append((node, hca.name, netdev.name))
     for address, ends in owners.items():
         hosts = list(dict.fromkeys(node.host for node, _hca, _netdev in ends))
         ip = ipaddress.ip_address(address)
         if len(hosts) < 2 or ip.is_link_local or ip.is_loopback:
             continue
-        for node, name, netdev in ends:
+        for node, name, own in ends:
             others = joined([host for host in hosts if host != node.host])
-            text = f"{name} ({netdev}) has {address}, and so has {others}"
+            text = f"{name} ({own}) has {address}, and so has {others}"
             remedy = (
                 "Give one of them another address (rdma_links_host_number, rdma_links_addresses), then run site.yml."
             )
@@ -236,16 +238,16 @@ def _duplicates(nodes: Sequence[Node]) -> Iterator[Check]:
 
 
 def _firmware(nodes: Sequence[Node]) -> Iterator[Check]:
-    boards: Dict[Tuple[str, str], List[Tuple[Node, Mapping[str, Any]]]] = {}
+    boards: Dict[Tuple[str, str], List[Tuple[Node, str, str]]] = {}
     for node in nodes:
-        for hca in node.hcas:
-            if hca.get("board_id") and hca.get("firmware"):
-                boards.setdefault((node.group, hca["board_id"]), []).append((node, hca))
+        for hca in node.known.hcas:
+            if hca.board_id and hca.firmware:
+                boards.setdefault((node.group, hca.board_id), []).append((node, hca.name, hca.firmware))
     for (group, board), entries in boards.items():
-        counts = Counter(hca["firmware"] for _node, hca in entries)
+        counts = Counter(firmware for _node, _name, firmware in entries)
         usual = counts.most_common(1)[0][0]
         for version in sorted(set(counts) - {usual}):
-            odd = [(node, hca["name"]) for node, hca in entries if hca["firmware"] == version]
+            odd = [(node, name) for node, name, firmware in entries if firmware == version]
             hosts = fold([node.host for node, _name in odd])
             for node, name in odd:
                 text = f"{name} ({board}) has firmware {version}, most of group {group} have {usual}"

@@ -77,8 +77,9 @@ def _end(host: str, run: Map) -> End:
 
 def _judged(node: Node, run: Map, value: float, expected: Optional[float]) -> Tuple[Optional[float], str, str]:
     if run["test"] in perftest_parse.LATENCY:
-        hca = (node.port(f"{run['hca']}/{run['port']}") or ({},))[0]
-        return bandwidth_threshold.latency(value, bool(hca.get("software")), float(node.values[PREFIX + "latency_us"]))
+        found = node.port(f"{run['hca']}/{run['port']}")
+        software = found is not None and found[0].software
+        return bandwidth_threshold.latency(value, software, float(node.values[PREFIX + "latency_us"]))
     demanded = node.values.get(PREFIX + "gbps")
     return bandwidth_threshold.bandwidth(value, expected, float(node.values[PREFIX + "fraction"]), demanded)
 

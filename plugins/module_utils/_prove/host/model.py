@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
@@ -28,6 +29,8 @@ Map = Mapping[str, Any]
 class Node:
     """One host. ``facts`` are ``None`` where it gave none; ``values`` are its variables in their types.
 
+    ``malformed`` is what is wrong with the facts it sent, where they cannot be used.
+
     ``drift`` is what ``node_drift`` said of each concern; one that was not compared is missing.
     ``reached`` is the result of ``rdma_reachability``, ``loopback`` that of
     ``rdma_bandwidth``, ``rounds`` its results in each round with the round's number.
@@ -35,48 +38,40 @@ class Node:
 
     host: str
     group: str
-    facts: Optional[Map] = None
+    facts: Optional[Facts] = None
     values: Map = field(default_factory=dict)
     address: str = ""
     drift: Mapping[str, Map] = field(default_factory=dict)
     reached: Optional[Map] = None
     loopback: Optional[Map] = None
     rounds: List[Map] = field(default_factory=list)
+    malformed: str = ""
 
     def check(self, what: str, verdict: str, subject: str, text: str, remedy: str = "", **evidence: Any) -> Check:
         """A check of this host; ``what`` is the last part of its id."""
         return Check(RING, f"{RING}.{what}", self.host, self.group, subject, verdict, text, evidence, remedy)
 
-    @property
-    def hcas(self) -> List[Map]:
-        return list((self.facts or {}).get("hcas") or [])
+    @cached_property
+    def known(self) -> Facts:
+        """The facts, empty ones where the host gave none."""
+        return self.facts or Facts()
 
     @cached_property
     def usable(self) -> List[Tuple[str, int]]:
-        return [(entry["hca"], entry["port"]) for entry in (self.facts or {}).get("usable", [])]
+        return [(entry.hca, entry.port) for entry in self.known.usable]
 
-    @property
-    def in_pod(self) -> List[Tuple[str, int]]:
-        """Ports that would be usable if no pod had them at the moment."""
-        excluded = (self.facts or {}).get("excluded", [])
-        return [
-            (entry["hca"], entry["port"])
-            for entry in excluded
-            if entry["reasons"] and all(reason["code"] == "in_pod" for reason in entry["reasons"])
-        ]
-
-    def ports(self) -> Iterator[Tuple[Map, Map, str]]:
+    def ports(self) -> Iterator[Tuple[Hca, Port, str]]:
         """HCA, port and name (``mlx5_0/1``) of every usable port."""
         usable = self.usable
-        for hca in self.hcas:
-            for port in hca["ports"]:
-                if (hca["name"], port["number"]) in usable:
-                    yield hca, port, f"{hca['name']}/{port['number']}"
+        for hca in self.known.hcas:
+            for port in hca.ports:
+                if (hca.name, port.number) in usable:
+                    yield hca, port, f"{hca.name}/{port.number}"
 
-    def port(self, name: str) -> Optional[Tuple[Map, Map]]:
+    def port(self, name: str) -> Optional[Tuple[Hca, Port]]:
         """HCA and port of a name such as ``mlx5_0/1``, usable or not."""
-        found = [(hca, port) for hca in self.hcas for port in hca["ports"] if f"{hca['name']}/{port['number']}" == name]
-        return found[0] if found else None
+        every = ((hca, port) for hca in self.known.hcas for port in hca.ports)
+        return next(((hca, port) for hca, port in every if f"{hca.name}/{port.number}" == name), None)
 
     @cached_property
     def rails(self) -> Dict[int, str]:

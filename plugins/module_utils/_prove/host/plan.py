@@ -14,9 +14,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse, threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import rounds as host_rounds
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Map, Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -57,15 +58,14 @@ def _set(node: Node, name: str) -> Any:
     return node.values[PREFIX + name]
 
 
-def _interfaces(port: Map) -> List[Interface]:
+def _interfaces(port: Port) -> List[Interface]:
     """Addresses of a port's netdev that others can reach, IPv4 first."""
-    netdev = port.get("netdev") or {}
-    found = [ipaddress.ip_interface(text) for text in netdev.get("addresses") or []]
+    found = [ipaddress.ip_interface(text) for text in (port.netdev.addresses if port.netdev else [])]
     own = [one for one in found if not one.ip.is_link_local and not one.ip.is_loopback]
     return sorted(own, key=lambda one: one.version)
 
 
-def _pair(port: Map, other: Map) -> Optional[Tuple[str, str]]:
+def _pair(port: Port, other: Port) -> Optional[Tuple[str, str]]:
     """An address of each port, in the same network where there is one, at least of the same version of IP."""
     every = itertools.product(_interfaces(port), _interfaces(other))
     pairs = [(one, peer) for one, peer in every if one.version == peer.version]
@@ -73,20 +73,20 @@ def _pair(port: Map, other: Map) -> Optional[Tuple[str, str]]:
     return next(((str(one.ip), str(peer.ip)) for one, peer in near + pairs), None)
 
 
-def _live(node: Node) -> Dict[int, Tuple[Map, Map]]:
+def _live(node: Node) -> Dict[int, Tuple[Hca, Port]]:
     """HCA and port of each rail that can be tried now."""
     usable = {name: (hca, port) for hca, port, name in node.ports()}
     return {rail: usable[name] for rail, name in node.rails.items() if name in usable}
 
 
-def _sharing(live: Mapping[int, Tuple[Map, Map]]) -> Dict[int, int]:
-    addresses = [(hca.get("pci") or {}).get("address") for hca, _port in live.values()]
+def _sharing(live: Mapping[int, Tuple[Hca, Port]]) -> Dict[int, int]:
+    addresses = [hca.pci.address if hca.pci else None for hca, _port in live.values()]
     return dict(zip(live, threshold.sharing(addresses)))
 
 
-def name_of(test: str, hca: Map, port: Map) -> str:
+def name_of(test: str, hca: Hca, port: Port) -> str:
     """The name of a run, unique on one host in one round."""
-    return f"{test} {hca['name']}/{port['number']}"
+    return f"{test} {hca.name}/{port.number}"
 
 
 def _runs(
@@ -101,8 +101,8 @@ def _runs(
         run = {
             "name": name_of(test, hca, port),
             "test": test,
-            "hca": hca["name"],
-            "port": port["number"],
+            "hca": hca.name,
+            "port": port.number,
             "tcp_port": _set(node, "tcp_port") + place,
             "iterations": _LATENCY_ITERATIONS,
         }
@@ -113,13 +113,13 @@ def _runs(
     return found
 
 
-def _gid_index(port: Map) -> Optional[int]:
-    return port.get("roce_v2_gid_index") if port.get("link_layer") == "Ethernet" else None
+def _gid_index(port: Port) -> Optional[int]:
+    return port.roce_v2_gid_index if port.link_layer == "Ethernet" else None
 
 
-def _possible(one: Map, other: Map) -> bool:
+def _possible(one: Port, other: Port) -> bool:
     """Whether two ports can talk: one link layer, and on Ethernet a GID of RoCE v2 each."""
-    layers = {one.get("link_layer"), other.get("link_layer")}
+    layers = {one.link_layer, other.link_layer}
     return layers == {"InfiniBand"} or (layers == {"Ethernet"} and None not in (_gid_index(one), _gid_index(other)))
 
 
@@ -171,20 +171,20 @@ def _probes(node: Node, peer: Node) -> Iterator[Dict[str, Any]]:
     mine, theirs = _live(node), _live(peer)
     for rail in mine:
         if rail in theirs:
-            pair = _pair(mine[rail][1], theirs[rail][1])
-            mtu = (mine[rail][1].get("netdev") or {}).get("mtu")
-            if pair and mtu:
-                name = f"{mine[rail][0]['name']}/{mine[rail][1]['number']} {peer.host}"
-                yield {"name": name, "source": pair[0], "target": pair[1], "mtu": mtu}
+            hca, port = mine[rail]
+            pair = _pair(port, theirs[rail][1])
+            if pair and port.netdev and port.netdev.mtu:
+                name = f"{hca.name}/{port.number} {peer.host}"
+                yield {"name": name, "source": pair[0], "target": pair[1], "mtu": port.netdev.mtu}
 
 
 def _claims(node: Node) -> Iterator[Dict[str, str]]:
     """IPv4 addresses of the host's own that another station may have too."""
     for _hca, port, _name in node.ports():
-        netdev = port.get("netdev") or {}
+        netdev = port.netdev
         for one in _interfaces(port):
-            if netdev.get("present") and one.version == 4:
-                yield {"netdev": netdev["name"], "address": str(one.ip)}
+            if netdev and netdev.present and one.version == 4:
+                yield {"netdev": netdev.name, "address": str(one.ip)}
 
 
 def plan(nodes: Sequence[Node], forks: int = 5) -> Dict[str, Own]:

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from typing import List, Mapping, Optional, Tuple, Union
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold as bandwidth_threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, End, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import Pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import Report
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.verdicts import Facts
 
 TEST = "write_bw"
 _TOO_LITTLE = "Couldn't allocate MR"
 
 
 def _capacity(facts: Facts, end: End) -> Optional[float]:
-    for hca in facts.get("hcas", []):
-        for port in hca["ports"] if hca["name"] == end.hca else []:
-            if port["number"] == end.port:
+    for hca in facts.hcas:
+        for port in hca.ports if hca.name == end.hca else []:
+            if port.number == end.port:
                 return bandwidth_threshold.capacity(hca, port)
     return None
 
@@ -54,7 +54,7 @@ def measurements(
             remedy = "Raise the memory lock (site.yml does) and restart the pod." if _TOO_LITTLE in output else _REMEDY
             found.append(against(port, f"ib_write_bw with {server.node} failed and said last: {said}", remedy))
             continue
-        capacities = (_capacity(facts.get(pod.node, {}), source), _capacity(facts.get(server.node, {}), target))
+        capacities = [_capacity(facts.get(end.host, Facts()), end) for end in (source, target)]
         expected = bandwidth_threshold.lower(*capacities)
         value = rows[-1].value
         threshold, verdict, text = bandwidth_threshold.bandwidth(value, expected, fraction, None)

@@ -18,7 +18,7 @@ _ADDRESS = re.compile(r"^\d+:\s+(\S+)\s+inet6?\s+(\S+)", re.MULTILINE)
 
 
 @dataclass
-class Netdev:
+class PodNetdev:
     mac: str
     mtu: int
     state: str
@@ -38,7 +38,7 @@ class Report:
     nodes: List[str] = field(default_factory=list)
     verbs: Dict[str, str] = field(default_factory=dict)
     ports: Dict[Tuple[str, int], Tuple[str, str]] = field(default_factory=dict)
-    netdevs: Dict[str, Netdev] = field(default_factory=dict)
+    netdevs: Dict[str, PodNetdev] = field(default_factory=dict)
     bandwidth: Dict[Tuple[str, int], str] = field(default_factory=dict)
     has_addresses: bool = False
     has_perftest: bool = True
@@ -85,7 +85,7 @@ def report(output: str) -> Report:
             found.ports[device, int(port)] = (layer, state.split(": ")[-1])
     for name, mac, mtu, state in _rows(sections.get("netdevs", ""), 4):
         if mtu.isdigit():
-            found.netdevs[name] = Netdev(mac, int(mtu), state)
+            found.netdevs[name] = PodNetdev(mac, int(mtu), state)
     for name, address in _ADDRESS.findall(sections.get("addresses", "")):
         if name in found.netdevs:
             found.netdevs[name].addresses.append(address)

@@ -11,13 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Netdev, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import Pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import Report
-
-Facts = Mapping[str, Any]
 
 # The worst path class that devices with a common value of the attribute can have.
 _PROMISES = {model.PCIE_ROOT: "PHB", model.NUMA_NODE: "NODE"}
@@ -43,16 +42,20 @@ class Allocated:
     driver: str
     name: str
     pci: Optional[str] = None
-    hca: Optional[Mapping[str, Any]] = None
+    hca: Optional[Hca] = None
 
     @property
     def text(self) -> str:
-        return str(self.hca["name"]) if self.hca else self.name
+        return self.hca.name if self.hca else self.name
+
+    @property
+    def ports(self) -> List[Port]:
+        return self.hca.ports if self.hca else []
 
 
 def allocated(result: Mapping[str, Any], node: Node) -> List[Allocated]:
     """The devices that the claim of a pod got."""
-    hcas = {hca["pci"]["address"]: hca for hca in node.before.get("hcas", []) if hca["pci"]}
+    hcas = {pci.address: hca for hca, pci in node.before.placed}
     found = []
     for one in result["allocation"]:
         device = node.devices.get((one["driver"], one["device"]))
@@ -109,12 +112,13 @@ class _Judge:
 
     def paths(self) -> Optional[Check]:
         """Path class of each GPU to the nearest NIC that came with it."""
-        paths = {entry["address"]: entry["paths"] for entry in self.node.before.get("affinity", [])}
-        gpus = [one for one in self.devices if one.driver != model.DRANET and one.pci in paths]
-        nics = [str(one.hca["name"]) for one in self.nics if one.hca]
+        paths = {entry.address: entry.paths for entry in self.node.before.affinity}
+        gpus = {one.name: paths[one.pci] for one in self.devices if one.driver != model.DRANET and one.pci in paths}
+        nics = [one.hca.name for one in self.nics if one.hca]
         if not gpus or not nics:
             return None
-        best = {one.name: min((paths[one.pci][nic] for nic in nics), key=PATH_CLASSES.index) for one in gpus}
+        farthest = PATH_CLASSES[-1]
+        best = {gpu: min((own.get(nic, farthest) for nic in nics), key=PATH_CLASSES.index) for gpu, own in gpus.items()}
         worst = max(best.values(), key=PATH_CLASSES.index)
         text = f"the GPU farthest from the NICs of its claim is {worst} away"
         promises = [_PROMISES.get(one["matchAttribute"]) for one in self.spec["spec"]["devices"].get("constraints", [])]
@@ -127,10 +131,9 @@ class _Judge:
     def nodes(self) -> Check:
         wanted: Set[str] = set()
         for one in self.nics:
-            hca: Mapping[str, Any] = one.hca or {}
-            ports = hca.get("ports", [])
-            files = [hca.get("uverbs"), *(port.get(kind) for port in ports for kind in ("umad", "issm"))]
-            wanted |= {entry["name"] for entry in files if entry and entry["present"]}
+            files = [one.hca.uverbs] if one.hca else []
+            files += [device for port in one.ports for device in (port.umad, port.issm)]
+            wanted |= {device.name for device in files if device and device.present}
         got = set(self.report.nodes) - _SHARED_NODES
         uverbs = {name for name in wanted if name.startswith("uverbs")}
         remedy = "Load ib_uverbs, rdma_ucm and ib_umad (site.yml does) and restart the driver."
@@ -149,12 +152,12 @@ class _Judge:
 
     def ports(self) -> Iterator[Check]:
         for one in self.nics:
-            for port in (one.hca or {}).get("ports", []):
-                name = f"{one.text}/{port['number']}"
-                state = self.report.ports.get((one.text, port["number"]), ("", "missing"))[1]
+            for port in one.ports:
+                name = f"{one.text}/{port.number}"
+                state = self.report.ports.get((one.text, port.number), ("", "missing"))[1]
                 if state == "ACTIVE":
                     yield self.check("port", "pass", f"{name} is ACTIVE in the pod")
-                elif port["state"] == "ACTIVE":
+                elif port.state == "ACTIVE":
                     remedy = "Look at the netdev's state in the pod, and with InfiniBand at the subnet manager."
                     yield self.check("port", "fail", f"{name} is {state} in the pod, it was ACTIVE on the host", remedy)
 
@@ -166,17 +169,17 @@ class _Judge:
             for one in configs
             for address in (one["opaque"]["parameters"].get("interface") or {}).get("addresses") or []
         ]
-        for netdev in (port["netdev"] for one in self.nics for port in (one.hca or {}).get("ports", [])):
-            if not netdev or not netdev["present"]:
+        for netdev in (port.netdev for one in self.nics for port in one.ports):
+            if netdev is None or not netdev.present:
                 continue
-            found = next((name for name, own in self.report.netdevs.items() if own.mac == netdev["mac"]), None)
+            found = next((name for name, own in self.report.netdevs.items() if own.mac == netdev.mac), None)
             if found is None:
-                text = f"{netdev['name']} ({netdev['mac']}) is not in the pod, only {', '.join(self.report.netdevs)}"
+                text = f"{netdev.name} ({netdev.mac}) is not in the pod, only {', '.join(self.report.netdevs)}"
                 yield self.check("netdev", "fail", text, _TOO_LATE)
                 continue
             own = self.report.netdevs[found]
             # Link-local addresses are the kernel's own.
-            wanted = given or [one for one in netdev["addresses"] if not one.startswith("fe80:")]
+            wanted = given or [one for one in netdev.addresses if not one.startswith("fe80:")]
             missing = [one for one in wanted if one not in own.addresses]
             if not self.report.has_addresses:
                 text = f"{found} is in the pod; its addresses are unknown, the image has no ip"
@@ -198,32 +201,30 @@ class _Judge:
 
     def returned(self) -> Iterator[Check]:
         """Whether each NIC is back on its host as it was."""
-        after = {hca["name"]: hca for hca in (self.node.after or {}).get("hcas", [])}
+        after = {hca.name: hca for hca in self.node.after.hcas} if self.node.after else {}
         for one in self.nics:
             hca = one.hca
             if hca is None or self.node.after is None:
                 continue
-            again = after.get(hca["name"])
+            again = after.get(hca.name)
             if again is None:
                 text = f"{one.text} is not back on the host"
                 yield self.check("return", "fail", text, "See whether the pod's network namespace is still there.")
                 continue
-            for port, now in zip(hca["ports"], again["ports"]):
-                yield from self._returned(f"{one.text}/{port['number']}", port["netdev"], now["netdev"])
+            for port, now in zip(hca.ports, again.ports):
+                yield from self._returned(f"{one.text}/{port.number}", port.netdev, now.netdev)
 
-    def _returned(
-        self, name: str, before: Optional[Mapping[str, Any]], now: Optional[Mapping[str, Any]]
-    ) -> Iterator[Check]:
-        if not before or not before["present"]:
+    def _returned(self, name: str, before: Optional[Netdev], now: Optional[Netdev]) -> Iterator[Check]:
+        if before is None or not before.present:
             return
-        if not now or not now["present"]:
+        if now is None or not now.present:
             text = f"the netdev of {name} is not back on the host"
             yield self.check("return", "fail", text, "See whether the pod's network namespace is still there.")
             return
-        lost = sorted(set(before["addresses"]) - set(now["addresses"]))
-        if lost or now["mtu"] != before["mtu"]:
+        lost = sorted(set(before.addresses) - set(now.addresses))
+        if lost or now.mtu != before.mtu:
             what = [f"address {', '.join(lost)}"] if lost else []
-            what += [f"MTU {before['mtu']} (now {now['mtu']})"] if now["mtu"] != before["mtu"] else []
+            what += [f"MTU {before.mtu} (now {now.mtu})"] if now.mtu != before.mtu else []
             remedy = "Let NetworkManager own the NIC: set rdma_links_subnet or rdma_links_mtu and run site.yml."
             yield self.check("return", "fail", f"the netdev of {name} came back without {' and '.join(what)}", remedy)
         else:

@@ -95,13 +95,13 @@ def _rails(document: Document) -> Dict[Tuple[str, str, int], int]:
     """The rail of each port. A group has as many rails as most of its hosts have usable ports."""
     usable: Dict[str, Counter[int]] = {}
     for host in document.hosts.values():
-        if host.facts.get("usable"):
-            usable.setdefault(host.group, Counter())[len(host.facts["usable"])] += 1
+        if host.known.usable:
+            usable.setdefault(host.group, Counter())[len(host.known.usable)] += 1
     found = {}
     for name, host in document.hosts.items():
         if host.group in usable and host.facts:
             rails = max(usable[host.group].items(), key=lambda item: (item[1], item[0]))[0]
-            every = ports.ports(host.facts)
+            every = ports.ports(host.known)
             for rail, port in ports.rails_of([], every, rails, {}, False).items():
                 found[name, port.hca, port.number] = rail
     return found

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Dict, List, Mapping, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VERDICTS, Document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -40,25 +41,24 @@ def _alike(many: Counter[str]) -> str:
     return ", ".join(f"{number} \u00d7 {text}" for text, number in sorted(many.items(), key=lambda item: -item[1]))
 
 
-def _gpus(facts: Mapping[str, Any]) -> str:
-    return _alike(Counter(gpu["model"] or f"PCI {gpu['pci']['device_id']}" for gpu in facts.get("gpus", [])))
+def _gpus(facts: Facts) -> str:
+    return _alike(Counter(gpu.model or f"PCI {gpu.pci.device_id}" for gpu in facts.gpus))
 
 
-def _ports(facts: Mapping[str, Any]) -> str:
-    usable = {(entry["hca"], entry["port"]) for entry in facts.get("usable", [])}
+def _ports(facts: Facts) -> str:
+    usable = {(entry.hca, entry.port) for entry in facts.usable}
     found: Counter[str] = Counter()
-    for hca in facts.get("hcas", []):
-        for port in hca["ports"]:
-            if (hca["name"], port["number"]) in usable:
-                rate = "" if port["rate_gbps"] is None else f" {port['rate_gbps']:g} Gb/s"
-                found[f"{port['link_layer'] or 'unknown link'}{rate}"] += 1
+    for hca in facts.hcas:
+        for port in hca.ports:
+            if (hca.name, port.number) in usable:
+                rate = "" if port.rate_gbps is None else f" {port.rate_gbps:g} Gb/s"
+                found[f"{port.link_layer or 'unknown link'}{rate}"] += 1
     return _alike(found)
 
 
-def _excluded(facts: Mapping[str, Any]) -> List[str]:
+def _excluded(facts: Facts) -> List[str]:
     return [
-        f"{entry['hca']}/{entry['port']}: " + "; ".join(reason["text"] for reason in entry["reasons"])
-        for entry in facts.get("excluded", [])
+        f"{entry.hca}/{entry.port}: " + "; ".join(reason.text for reason in entry.reasons) for entry in facts.excluded
     ]
 
 
@@ -69,7 +69,7 @@ def groups(document: Document, verdicts: Mapping[str, str]) -> List[Group]:
     for name in sorted(document.hosts, key=natural_key):
         host = document.hosts[name]
         if host.facts:
-            kind = Kind(verdicts[name], _gpus(host.facts), _ports(host.facts), _excluded(host.facts))
+            kind = Kind(verdicts[name], _gpus(host.known), _ports(host.known), _excluded(host.known))
         else:
             kind = Kind(verdicts[name], "no facts", "", [])
         key = (kind.verdict, kind.gpus, kind.ports, tuple(kind.excluded))

@@ -9,8 +9,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import count
@@ -86,49 +87,47 @@ def _near(paths: Mapping[str, str]) -> str:
     return f"{nearest} {folded if len(folded) <= 16 else f'{len(hcas)} HCAs'}"
 
 
-def _hca_model(hca: Mapping[str, Any]) -> str:
-    layers = dict.fromkeys(port["link_layer"] for port in hca["ports"] if port["link_layer"])
-    sriov = hca["sriov"]
-    role = ["VF"] if sriov["role"] == "vf" else [count(sriov["num_vfs"], "VF")] if sriov["num_vfs"] else []
-    return ", ".join([*layers, *role])
+def _hca_model(hca: Hca) -> str:
+    layers = dict.fromkeys(port.link_layer for port in hca.ports if port.link_layer)
+    vfs = [count(hca.sriov.num_vfs, "VF")] if hca.sriov.num_vfs else []
+    return ", ".join([*layers, *(["VF"] if hca.sriov.role == "vf" else vfs)])
 
 
-def _placed(facts: Mapping[str, Any]) -> List[Mapping[str, Any]]:
+def _placed(facts: Facts) -> List[Tuple[Hca, PciFunction]]:
     """HCAs with a place in PCIe. A card may have a hundred VFs, all where it is itself: its PF stands for them."""
-    hcas = [hca for hca in facts.get("hcas", []) if hca["pci"]]
-    there = {hca["pci"]["address"] for hca in hcas}
-    return [hca for hca in hcas if hca["sriov"]["pf_address"] not in there]
+    there = {pci.address for _hca, pci in facts.placed}
+    return [(hca, pci) for hca, pci in facts.placed if hca.sriov.pf_address not in there]
 
 
-def _devices(facts: Mapping[str, Any]) -> List[Tuple[Mapping[str, Any], Device]]:
+def _devices(facts: Facts) -> List[Tuple[PciFunction, Device]]:
     hcas = _placed(facts)
-    names = {hca["name"] for hca in hcas}
-    paths = {entry["gpu"]: entry["paths"] for entry in facts.get("affinity", [])}
+    names = {hca.name for hca, _pci in hcas}
+    paths = {entry.gpu: entry.paths for entry in facts.affinity}
     found = []
-    for gpu in facts.get("gpus", []):
-        near = _near({hca: path for hca, path in paths.get(gpu["index"], {}).items() if hca in names})
-        model = (gpu["model"] or f"{gpu['pci']['vendor_id']}:{gpu['pci']['device_id']}").replace("NVIDIA ", "", 1)
-        found.append((gpu["pci"], Device("gpu", f"GPU {gpu['index']}", model, gpu["pci"]["address"], near)))
-    for hca in hcas:
-        found.append((hca["pci"], Device("hca", hca["name"], _hca_model(hca), hca["pci"]["address"])))
+    for gpu in facts.gpus:
+        near = _near({hca: path for hca, path in paths.get(gpu.index, {}).items() if hca in names})
+        model = (gpu.model or f"{gpu.pci.vendor_id}:{gpu.pci.device_id}").replace("NVIDIA ", "", 1)
+        found.append((gpu.pci, Device("gpu", f"GPU {gpu.index}", model, gpu.pci.address, near)))
+    for hca, pci in hcas:
+        found.append((pci, Device("hca", hca.name, _hca_model(hca), pci.address)))
     # Hexadecimal of fixed width, so plain order is the order of the bus.
-    return sorted(found, key=lambda pair: str(pair[0]["address"]))
+    return sorted(found, key=lambda pair: pair[0].address)
 
 
-def _numa(facts: Mapping[str, Any]) -> List[NumaNode]:
+def _numa(facts: Facts) -> List[NumaNode]:
     nodes: Dict[Optional[int], NumaNode] = {}
     roots: Dict[Tuple[Optional[int], str], Root] = {}
     switches: Dict[Tuple[Optional[int], str], Switch] = {}
     for pci, device in _devices(facts):
-        number = pci["numa_node"]
+        number = pci.numa_node
         node = nodes.setdefault(number, NumaNode(number))
-        name = pci["pcie_root"] or "unknown root"
+        name = pci.pcie_root or "unknown root"
         if (number, name) not in roots:
             roots[number, name] = Root(name)
             node.roots.append(roots[number, name])
         below = roots[number, name].below
         # After the root port, a switch is an upstream port and one downstream port on the way to each device.
-        for address in pci["pcie_path"][1:-1:2]:
+        for address in pci.pcie_path[1:-1:2]:
             # A device may not say where it is although its neighbour does; each then has the switch in its own drawing.
             if (number, address) not in switches:
                 switches[number, address] = Switch(address)
@@ -139,19 +138,18 @@ def _numa(facts: Mapping[str, Any]) -> List[NumaNode]:
 
 
 def _shape(document: Document, signature: str, hosts: Sequence[str]) -> Shape:
-    facts = document.hosts[hosts[0]].facts
-    affinity = facts.get("affinity", [])
-    hcas = sorted((hca["name"] for hca in _placed(facts)), key=natural_key)
+    facts = document.hosts[hosts[0]].known
+    hcas = sorted((hca.name for hca, _pci in _placed(facts)), key=natural_key)
     return Shape(
         signature=signature,
         groups=sorted({document.hosts[host].group for host in hosts}, key=natural_key),
         hosts=list(hosts),
         example=hosts[0],
         numa=_numa(facts),
-        gpus=[f"GPU {entry['gpu']}" for entry in affinity],
+        gpus=[f"GPU {entry.gpu}" for entry in facts.affinity],
         hcas=hcas,
-        paths=[[entry["paths"].get(hca, "") for hca in hcas] for entry in affinity],
-        unplaced=[hca["name"] for hca in facts.get("hcas", []) if not hca["pci"]],
+        paths=[[entry.paths.get(hca, "") for hca in hcas] for entry in facts.affinity],
+        unplaced=[hca.name for hca in facts.hcas if not hca.pci],
     )
 
 
@@ -159,8 +157,8 @@ def shapes(document: Document) -> List[Shape]:
     """Every shape once, the most frequent first. Hosts without facts, or with neither GPU nor HCA, have none."""
     found: Dict[str, List[str]] = {}
     for host in sorted(document.hosts, key=natural_key):
-        facts = document.hosts[host].facts
-        if facts.get("gpus") or facts.get("hcas"):
-            found.setdefault(facts["signature"], []).append(host)
+        facts = document.hosts[host].known
+        if facts.gpus or facts.hcas:
+            found.setdefault(facts.signature, []).append(host)
     ranked = sorted(found.items(), key=lambda item: (-len(item[1]), natural_key(item[1][0])))
     return [_shape(document, signature, hosts) for signature, hosts in ranked]
