@@ -25,7 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import system as discover_system
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import warnings as discover_warnings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read, topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, GpuAffinity, Hca, System
 
 SUBSETS = ("hcas", "counters", "gpus", "affinity", "system")
@@ -83,6 +83,15 @@ def _netlink(live: bool, sources: Dict[str, str]) -> Optional[discover_nldev.Nld
         return None
     sources.update(port_netdevs="netlink", netns_mode="netlink")
     return reading
+
+
+def _bounded(value: Any) -> Any:
+    """The facts with no text longer than a reader takes; an attribute is one page, but any file may be in its place."""
+    if isinstance(value, str):
+        return value[: read.MOST_CHARACTERS]
+    if isinstance(value, list):
+        return [_bounded(entry) for entry in value]
+    return {key: _bounded(entry) for key, entry in value.items()} if isinstance(value, dict) else value
 
 
 def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]:
@@ -150,7 +159,8 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
         facts["affinity"] = [asdict(entry) for entry in affinity]
     if "system" in options.subsets:
         facts["system"] = asdict(system)
-    return facts
+    bounded: Dict[str, Any] = _bounded(facts)
+    return bounded
 
 
 def _add_max_rates(hcas: Sequence[Hca]) -> None:
