@@ -141,6 +141,7 @@ class Files:
             os.rename(temporary, full)
             _sync_directory(directory)
         except OSError as error:
+            self.discard_temporary(path)
             raise HostError(f"{path}: {error.strerror}") from error
 
     def discard_temporary(self, path: str) -> None:
@@ -159,6 +160,10 @@ class Files:
             return
         except OSError as error:
             raise HostError(f"{path}: {error.strerror}") from error
+
+    def is_empty_directory(self, path: str) -> bool:
+        full = self.full(path)
+        return os.path.isdir(full) and not os.listdir(full)
 
     def remove_empty_directory(self, path: str) -> None:
         """Remove the directory if nothing is in it."""

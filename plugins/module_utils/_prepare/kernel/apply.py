@@ -26,6 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live
     parameters,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.plan import Have, Plan, mode_word, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import shape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, as_result
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
@@ -36,6 +37,18 @@ if TYPE_CHECKING:
 # The imports inside functions are of what a node in its steady state never needs; Ansible compiles a module anew on
 # every run.
 _LOAD_SECONDS = 300
+_NOTES = {
+    "wanted": shape.listed(shape.text),
+    "loaded": shape.listed(shape.text),
+    "before": shape.by_name(shape.text),
+    "pending": shape.by_name(shape.record({"value": shape.text, "boot": shape.text}, {})),
+    "images": shape.by_name(
+        shape.record(
+            {"stamp": shape.listed(shape.number), "asked": shape.listed(shape.text), "has": shape.listed(shape.text)},
+            {},
+        )
+    ),
+}
 
 
 def carry_out(files: Files, intent: Intent, check: bool, runner: Runner = run) -> Dict[str, Any]:
@@ -45,7 +58,7 @@ def carry_out(files: Files, intent: Intent, check: bool, runner: Runner = run) -
 
     :raises HostError: something wanted does not exist or is forbidden (nothing was changed), or a tool failed.
     """
-    ledger = Ledger(files, intent.concern)
+    ledger = Ledger(files, intent.concern, _NOTES)
     if check:
         return _Run(files, intent, runner, ledger).result()
     with ledger.locked():

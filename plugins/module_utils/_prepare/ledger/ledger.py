@@ -4,29 +4,30 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a module changed on a node, kept on the node, so that ``state: absent`` puts back exactly that.
+"""A record on the node of what was changed there, so that ``state: absent`` restores exactly that.
 
 ``/var/lib/zerocopy-rdma/<concern>/`` has ``ledger.json`` and, below ``originals/``, every replaced file as it was
-before the first change. A file's original is saved before the file is touched, so a run that is killed anywhere loses
-nothing, and the next run goes on from there.
+before the first change. A file's original is saved before the file is touched, so a run that is killed at any moment
+loses nothing, and the next run continues from there.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
-import json
 import os
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document, lock
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import Document, Entry, Original
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.originals import Originals
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shape import Shape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, Texts
 
 STATE = "/var/lib/zerocopy-rdma"
-_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -73,115 +74,124 @@ def _digest(stored: Optional[Stored]) -> str:
 class Ledger:
     """The memory of one concern (``kernel_modules``, ``nm_links``, ``runtime``) on one node.
 
-    ``notes`` is the concern's own JSON data, for instance the modules it loaded; ``save`` keeps it. ``warnings`` says
-    which files ``compare`` would rather not put back.
+    ``notes`` is the concern's own JSON data, for instance the modules it loaded; ``save`` keeps it. ``warnings`` names
+    the files that ``compare`` leaves alone, and why.
     """
 
-    def __init__(self, files: Files, concern: str) -> None:
+    def __init__(self, files: Files, concern: str, notes: Optional[Mapping[str, Shape]] = None) -> None:
+        """``notes``: shapes of the notes by name, checked when they are read.
+
+        :raises HostError: the ledger is damaged, or missing although there are originals.
+        """
         self.files = files
         self.directory = f"{STATE}/{concern}"
         self.path = f"{self.directory}/ledger.json"
         self.warnings: List[str] = []
-        self._entries: Dict[str, Dict[str, Any]] = {}
-        self._made: List[str] = []
+        self._shapes = notes or {}
+        self._document = Document()
+        self._originals = Originals(files, f"{self.directory}/originals")
         self._adopted: Dict[str, Stored] = {}
-        self.notes: Dict[str, Any] = {}
         self._load()
 
     def _load(self) -> None:
-        self._entries, self._made, self.notes, self._adopted = {}, [], {}, {}
+        self._document, self._adopted = Document(), {}
         text = self.files.text(self.path)
-        if text is None:
-            return
         try:
-            data = json.loads(text)
-            if data["format"] != _FORMAT:
-                raise HostError(f"{self.path}: format {data['format']} is of a newer version of this collection")
-            self._entries, self._made, self.notes = data["files"], data["directories"], data["notes"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise HostError(f"{self.path} is damaged ({error}); originals are below {self.directory}") from error
+            if text is not None:
+                self._document = document.parse(text, self._shapes)
+            elif self._originals.saved():
+                raise ValueError("is missing, although there are originals")
+        except ValueError as error:
+            raise HostError(
+                f"{self.path} {error}. Nothing was changed; originals are below {self._originals.directory}, and "
+                "docs/recovery.md of this collection explains how to restore them"
+            ) from error
+
+    @property
+    def notes(self) -> Dict[str, Any]:
+        return self._document.notes
+
+    @notes.setter
+    def notes(self, notes: Dict[str, Any]) -> None:
+        self._document.notes = notes
 
     @property
     def known(self) -> List[str]:
         """Paths of all files that are not as they were before the first change."""
-        return sorted(self._entries)
+        return sorted(self._document.files)
+
+    @property
+    def created(self) -> List[str]:
+        """Those of the ``known`` files that did not exist before the first change."""
+        return [path for path in self.known if self._document.files[path].before is None]
 
     def original_text(self, path: str) -> Optional[str]:
-        """The file as it was before the first change; as it is where there was none."""
-        stored = self._original(path) if path in self._entries else self.files.stored(path)
+        """The file as it was before the first change, or as it is now if it was never changed."""
+        stored = self._original(path) if path in self._document.files else self.files.stored(path)
         return None if stored is None else stored.content.decode("utf-8", "surrogateescape")
 
     def adopt(self, path: str, original: Optional[str] = None) -> None:
-        """Take the file as it is now for one that we wrote; ``original`` is what was there before (``None``: nothing).
+        """Treat the file, as it is now, as written by us; ``original`` is what was there before (``None``: nothing).
 
-        For files that an earlier version of this collection wrote without a ledger. Kept with the next ``save``.
+        For files written without a ledger: by an earlier version, or by a daemon that restored one of ours. Recorded by
+        the next ``save``.
         """
         current = self.files.stored(path)
         if current is None:
             return
-        owner = None
+        entry = self._document.files.setdefault(path, Entry(None))
+        entry.written = sorted({*entry.written, _digest(current)})
         if original is not None:
             content = original.encode("utf-8", "surrogateescape")
             self._adopted[path] = Stored(content, current.mode, current.uid, current.gid)
-            owner = {"mode": current.mode, "uid": current.uid, "gid": current.gid}
-        self._entries[path] = {"before": owner, "written": [_digest(current)]}
+            entry.before = _described(self._adopted[path])
 
     def save(self) -> None:
         """Keep entries and notes; an empty ledger leaves no trace."""
-        for path in [path for path in self._adopted if path in self._entries]:
-            self.files.write(self._kept(path), _own(self._adopted.pop(path).content, 0o600))
-        if not (self._entries or self._made or self.notes):
-            self.files.remove(self.path)
-            self._tidy()
-            return
-        data = {"format": _FORMAT, "files": self._entries, "directories": self._made, "notes": self.notes}
-        text = json.dumps(data, indent=1, sort_keys=True) + "\n"
+        for path in [path for path in self._adopted if path in self._document.files]:
+            self._originals.keep(path, self._adopted.pop(path))
+        if not self._document.empty or self.files.exists(self.path):
+            self._write()
+        self._tidy()
+
+    def _write(self) -> None:
+        text = self._document.text()
         if self.files.text(self.path) != text:
             self.files.write(self.path, _own(text.encode(), 0o600))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Let one run at a time change the node; the kernel drops the lock with the process.
+        """Wait until no other run changes the node, and keep others from doing so.
 
-        What a killed run left half-done is cleared away, and the ledger read again: it may have changed while waiting.
+        The ledger is then read again, since it may have changed while waiting, and what a killed run left is removed:
+        read the node and plan inside.
         """
-        full = self.files.full(STATE)
-        made = not os.path.isdir(full)
-        os.makedirs(full, mode=0o755, exist_ok=True)
-        descriptor = os.open(full, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if not made:
-                self._load()
-                self._tidy()
-            os.makedirs(full, mode=0o755, exist_ok=True)
-            try:
-                yield
-            finally:
-                self.files.remove_empty_directory(STATE)
-        finally:
-            os.close(descriptor)
+        with lock.exclusive(self.files, STATE):
+            self._load()
+            self._tidy()
+            yield
+
+    def clear(self) -> None:
+        """Remove what a killed run left of a ledger that is empty, if there is anything."""
+        if self._document.empty and (self.files.exists(self.directory) or self.files.is_empty_directory(STATE)):
+            with self.locked():
+                pass
 
     def _tidy(self) -> None:
         """Remove half-written files, originals of files that were then not touched, and empty directories."""
-        for path in [self.path, *self._entries]:
+        for path in [self.path, *self._document.files]:
             self.files.discard_temporary(path)
-        originals = self.files.full(f"{self.directory}/originals")
-        kept = {self.files.full(self._kept(path)) for path in self._entries}
-        for directory, _subdirectories, names in os.walk(originals, topdown=False):
-            for name in names:
-                if os.path.join(directory, name) not in kept:
-                    os.unlink(os.path.join(directory, name))
-            with contextlib.suppress(OSError):
-                os.rmdir(directory)
+        self._originals.drop_others(self._document.files)
+        if self._document.empty:
+            # Last: a missing ledger beside originals is an error.
+            self.files.remove(self.path)
         self.files.remove_empty_directory(self.directory)
-        self.files.remove_empty_directory(STATE)
 
     def compare(self, wanted: Sequence[File]) -> List[FileChange]:
         """What has to change so that the files of this concern are those ``wanted``; changes nothing itself.
 
-        A file that an earlier run changed and that is no longer wanted is put back as it was. If somebody else changed
-        it since, it is left alone and ``warnings`` says so.
+        A file that an earlier run changed and that is no longer wanted is restored. If it was edited since, it is left
+        alone and ``warnings`` says so.
         """
         self.warnings = []
         changes = []
@@ -200,39 +210,41 @@ class Ledger:
         if file.content is None:
             return None
         content = file.content.encode("utf-8", "surrogateescape")
-        entry = self._entries.get(file.path)
-        ours = before is None or (entry is not None and entry["before"] is None)
-        if ours or before is None:
+        if before is None or file.path in self.created:
             return _own(content, file.mode)
         return Stored(content, before.mode, before.uid, before.gid)
 
     def _restoration(self, path: str) -> List[FileChange]:
-        entry, current, original = self._entries[path], self.files.stored(path), self._original(path)
-        untouched = _digest(current) in entry["written"] or _digest(current) == _digest(original)
-        if not untouched:
-            where = f"; the original is {self._kept(path)}" if original is not None else ""
-            self.warnings.append(f"{path} was changed by somebody else since, so it is left as it is{where}")
+        current, original = self.files.stored(path), self._original(path)
+        if _digest(current) not in (*self._document.files[path].written, _digest(original)):
+            where = f"; its original is {self._originals.place(path)}" if original is not None else ""
+            self.warnings.append(f"{path} was edited since this collection wrote it, so it is kept{where}")
             return []
         return [FileChange(path, current, original, keep=False)]
 
-    def _kept(self, path: str) -> str:
-        return f"{self.directory}/originals{path}"
-
     def _original(self, path: str) -> Optional[Stored]:
-        before = self._entries[path]["before"]
+        before = self._document.files[path].before
         if before is None:
             return None
-        kept = self._adopted.get(path) or self.files.stored(self._kept(path))
+        kept = self._adopted.get(path) or self._originals.stored(path)
         if kept is None:
-            raise HostError(f"{path} cannot be put back: its original {self._kept(path)} is gone")
-        return Stored(kept.content, before["mode"], before["uid"], before["gid"])
+            raise HostError(f"{path} cannot be restored: its original {self._originals.place(path)} is missing")
+        if before.digest not in (None, _digest(kept)):
+            raise HostError(
+                f"{path} cannot be restored: its original {self._originals.place(path)} was modified or is damaged"
+            )
+        return Stored(kept.content, before.mode, before.uid, before.gid)
 
     def apply(self, changes: Sequence[FileChange]) -> None:
-        """Write what ``compare`` returned, each file whole or not at all, and remember how it was."""
+        """Write what ``compare`` returned, each file whole or not at all, after its original was saved."""
+        if not changes:
+            return
+        if not self.files.exists(self.path):
+            # Before the first original: a run that is killed in between leaves no original without a ledger.
+            self._write()
         for change in changes:
             self._remember(change)
-        if changes:
-            self.save()
+        self.save()
         for change in changes:
             if change.after is None:
                 self.files.remove(change.path)
@@ -240,40 +252,42 @@ class Ledger:
                 self.files.write(change.path, change.after)
         for change in changes:
             self._settle(change)
-        if changes:
-            self._remove_made_directories()
-            self.save()
-            self._tidy()
+        self._remove_made_directories()
+        self.save()
 
     def _remember(self, change: FileChange) -> None:
-        entry = self._entries.get(change.path)
+        entry = self._document.files.get(change.path)
         if entry is None:
             if not change.keep:
                 return
-            before = change.before
-            if before is not None:
-                self.files.write(self._kept(change.path), _own(before.content, 0o600))
-            owner = None if before is None else {"mode": before.mode, "uid": before.uid, "gid": before.gid}
-            entry = self._entries[change.path] = {"before": owner, "written": []}
+            before = None
+            if change.before is not None:
+                self._originals.keep(change.path, change.before)
+                before = _described(change.before)
+            entry = self._document.files[change.path] = Entry(before)
         # Until the file is written, both its old and its new content are ours.
-        digest = _digest(change.after)
-        entry["written"] = sorted({*entry["written"], digest})
+        entry.written = sorted({*entry.written, _digest(change.after)})
         if change.after is not None:
-            self._made += [path for path in self.files.missing_directories(change.path) if path not in self._made]
+            made = self._document.directories
+            made += [path for path in self.files.missing_directories(change.path) if path not in made]
 
     def _settle(self, change: FileChange) -> None:
         if change.keep:
-            self._entries[change.path]["written"] = [_digest(change.after)]
-            return
-        self._entries.pop(change.path, None)
+            self._document.files[change.path].written = [_digest(change.after)]
+        else:
+            self._document.files.pop(change.path, None)
 
     def _remove_made_directories(self) -> None:
         wanted = [os.path.dirname(path) + "/" for path in self.known]
-        for directory in sorted(self._made, reverse=True):
+        for directory in sorted(self._document.directories, reverse=True):
             if not any(path.startswith(directory + "/") for path in wanted):
                 self.files.remove_empty_directory(directory)
-                self._made.remove(directory)
+                self._document.directories.remove(directory)
 
 
 def _own(content: bytes, mode: int) -> Stored:
     return Stored(content, mode, os.geteuid(), os.getegid())
+
+
+def _described(stored: Stored) -> Original:
+    return Original(stored.mode, stored.uid, stored.gid, _digest(stored))

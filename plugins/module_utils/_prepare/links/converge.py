@@ -96,6 +96,8 @@ def converge(files: Files, request: Request, run: Runner, check: bool) -> Dict[s
         plan = links_plan.build(_node(ledger, request, run), request.links, request.unmanaged)
         todo = plan.changes or plan.pending or plan.files or plan.remembered != ledger.notes.get("links", {})
         if check or not todo:
+            if not check:
+                ledger.clear()
             return _result(plan)
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply
 

@@ -38,6 +38,8 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
     """
     ledger = Ledger(files, CONCERN)
     if not request.parts and not ledger.notes and not ledger.known:
+        if not request.check:
+            ledger.clear()
         return RuntimeOutcome(facts={"restarted": False, "restart_pending": False})
     layout = detect(files, request.runtime)
     outcome = _settled(request, files, layout, ledger)

@@ -3,7 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
+import json
+import multiprocessing
 import os
+import re
+import time
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -11,6 +18,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import shape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File, Ledger
 
 THEIRS, OURS, LINKED = "/etc/main.toml", "/etc/conf.d/deep/ours.conf", "/etc/linked"
@@ -167,13 +175,190 @@ def test_a_run_killed_anywhere_is_completed_by_the_next_and_can_be_undone(
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "is damaged"), ('{"format": 9}', "newer version"), ("[]", "is damaged")],
+    [
+        ("{", "is damaged"),
+        ("", "is damaged"),
+        ("[" * 100_000, "is damaged"),
+        ("[]", "is damaged"),
+        ("{}", "is damaged"),
+        ('{"format": 9}', "was written by a newer version of this collection"),
+        ('{"format": 0}', "is damaged"),
+        ('{"format": "1"}', "is damaged"),
+    ],
 )
 def test_a_ledger_that_cannot_be_read_stops_the_run(node: Path, text: str, message: str) -> None:
     run(node, FIRST)
     (node / "var/lib/zerocopy-rdma/test/ledger.json").write_text(text)
     with pytest.raises(HostError, match=message):
         Ledger(Files(str(node)), "test")
+
+
+def test_a_value_of_another_type_anywhere_is_damage_and_no_traceback(node: Path) -> None:
+    run(node, FIRST)
+    path = node / "var/lib/zerocopy-rdma/test/ledger.json"
+    good = json.loads(path.read_text())
+    before = tree(node)
+
+    def places(data: Any) -> List[Tuple[Any, Any]]:
+        """Every container and key in the data."""
+        keys = list(data) if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
+        return [(data, key) for key in keys] + [place for key in keys for place in places(data[key])]
+
+    tried = 0
+    for number in range(len(places(good))):
+        for value in (7, "x", [7], {"x": 7}, True, None):
+            data = json.loads(json.dumps(good))
+            container, key = places(data)[number]
+            container[key] = value
+            path.write_text(json.dumps(data))
+            # Another format, mode or digest of the right type may be right.
+            with contextlib.suppress(HostError):
+                ledger = Ledger(Files(str(node)), "test", {"loaded": shape.listed(shape.text)})
+                ledger.compare([])
+            tried += 1
+    assert tried > 100
+    data = dict(good, notes={"loaded": "rdma_cm"})
+    path.write_text(json.dumps(data))
+    with pytest.raises(HostError, match=r"is damaged \(notes is missing or has the wrong type\)"):
+        Ledger(Files(str(node)), "test", {"loaded": shape.listed(shape.text)})
+    path.write_text(json.dumps(good, indent=1, sort_keys=True) + "\n")
+    assert tree(node) == before
+
+
+def test_a_ledger_of_format_1_is_read(node: Path) -> None:
+    before = tree(node)
+    run(node, FIRST)
+    path = node / "var/lib/zerocopy-rdma/test/ledger.json"
+    data = json.loads(path.read_text())
+    data["format"] = 1
+    for entry in data["files"].values():
+        (entry["before"] or {}).pop("digest", None)
+    path.write_text(json.dumps(data))
+    run(node, [])
+    assert {path: entry for path, entry in tree(node).items() if not path.startswith("var")} == before
+
+
+def test_a_deleted_ledger_beside_originals_stops_the_run(node: Path) -> None:
+    run(node, FIRST)
+    (node / "var/lib/zerocopy-rdma/test/ledger.json").unlink()
+    before = tree(node)
+    with pytest.raises(HostError, match="is missing, although there are originals"):
+        run(node, FIRST)
+    assert tree(node) == before
+
+
+def test_an_original_that_was_modified_is_not_put_back(node: Path) -> None:
+    run(node, FIRST)
+    original = node / "var/lib/zerocopy-rdma/test/originals/etc/main.toml"
+    original.write_text("")
+    with pytest.raises(HostError, match=r"main\.toml was modified or is damaged"):
+        run(node, [])
+    original.unlink()
+    with pytest.raises(HostError, match=r"main\.toml is missing"):
+        run(node, [])
+    assert (node / "etc/main.toml").read_text() == FIRST[0].content
+
+
+def test_what_a_killed_first_run_left_goes_with_a_teardown(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tree(node)
+    left, moment = set(), 0
+    while True:
+        moment += 1
+        killed = _killed_at(node, FIRST, moment, monkeypatch)
+        ledger = Ledger(Files(str(node)), "test")
+        if not killed or ledger.known:
+            break
+        left |= set(tree(node)) - set(before)
+        ledger.clear()
+        assert {path: entry for path, entry in tree(node).items() if path != "var/lib" and path != "var"} == before
+    # Of an original, of a temporary file, and of directories.
+    assert {path for path in left if path.endswith("originals/etc/main.toml")}
+    assert {path for path in left if path.endswith(".tmp")}
+
+
+@pytest.mark.parametrize("state", ["file", "read-only"])
+def test_a_state_directory_that_cannot_be_used_is_a_message(node: Path, state: str) -> None:
+    directory = node / "var/lib/zerocopy-rdma"
+    if state == "file":
+        directory.parent.mkdir(parents=True)
+        directory.write_text("")
+        with pytest.raises(HostError, match="/var/lib/zerocopy-rdma"):
+            run(node, FIRST)
+        return
+    run(node, FIRST)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "unlink", _refuse)
+        with pytest.raises(HostError, match="Read-only file system"):
+            run(node, [])
+
+
+def _refuse(*_arguments: Any, **_options: Any) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+def _await_lock(pid: int, inode: int) -> None:
+    """Until the process waits for the lock on the file with this inode (proc(5): /proc/locks)."""
+    end = time.monotonic() + 30
+    while not re.search(rf"-> FLOCK .* {pid} [0-9a-f:]+:{inode} ", Path("/proc/locks").read_text()):
+        assert time.monotonic() < end, "the process does not wait for the lock"
+        time.sleep(0.01)
+
+
+def _start(node: Path, wanted: Sequence[File]) -> Any:
+    process = multiprocessing.get_context("fork").Process(target=_apply, args=(node, wanted))
+    process.start()
+    return process
+
+
+def _apply(node: Path, wanted: Sequence[File]) -> None:
+    ledger = Ledger(Files(str(node)), "test")
+    with ledger.locked():
+        ledger.apply(ledger.compare(wanted))
+
+
+def test_a_run_that_waited_for_a_teardown_keeps_the_original_again(node: Path) -> None:
+    before = tree(node)
+    run(node, FIRST)
+    ledger = Ledger(Files(str(node)), "test")
+    with ledger.locked():
+        waiting = _start(node, SECOND)
+        _await_lock(waiting.pid, (node / "var/lib/zerocopy-rdma").stat().st_ino)
+        ledger.apply(ledger.compare([]))
+    waiting.join(30)
+    assert waiting.exitcode == 0
+    assert (node / "etc/main.toml").read_text() == SECOND[0].content
+    assert run(node, SECOND) == []
+    run(node, [])
+    assert {path: entry for path, entry in tree(node).items() if not path.startswith("var")} == before
+
+
+def _locked_directory(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
+
+
+def test_a_lock_on_a_directory_that_is_gone_counts_for_nothing(node: Path) -> None:
+    run(node, FIRST)
+    state = node / "var/lib/zerocopy-rdma"
+    ledger = Ledger(Files(str(node)), "test")
+    first = _locked_directory(state)
+    waiting = _start(node, SECOND)
+    _await_lock(waiting.pid, state.stat().st_ino)
+    # A teardown ends with the removal of the directory, and another run begins before the waiting one gets the lock.
+    ledger.apply(ledger.compare([]))
+    state.rmdir()
+    state.mkdir()
+    second = _locked_directory(state)
+    fcntl.flock(first, fcntl.LOCK_UN)
+    _await_lock(waiting.pid, state.stat().st_ino)
+    assert (node / "etc/main.toml").read_text() == "old = 1\n"
+    fcntl.flock(second, fcntl.LOCK_UN)
+    waiting.join(30)
+    assert waiting.exitcode == 0
+    assert (node / "etc/main.toml").read_text() == SECOND[0].content
+    os.close(first)
+    os.close(second)
 
 
 def test_links_stay_inside_the_root(node: Path) -> None:

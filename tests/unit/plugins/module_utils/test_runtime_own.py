@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -180,5 +181,12 @@ def test_a_lost_original_is_not_needed(root: str) -> None:
 def test_a_lost_ledger_changes_nothing(root: str) -> None:
     call(root)
     ledger = Ledger(Files(root), CONCERN)
+    before = tree(root)
     ledger.files.remove(ledger.path)
+    with pytest.raises(HostError, match="is missing, although there are originals"):
+        call(root)
+    shutil.rmtree(ledger.files.full(ledger.directory))
     assert call(root).changes == []
+    assert {path: text for path, text in tree(root).items() if path in before and not path.startswith("var")} == {
+        path: text for path, text in before.items() if not path.startswith("var")
+    }

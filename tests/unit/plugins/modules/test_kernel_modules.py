@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict
@@ -121,3 +122,43 @@ def test_the_limit_of_users_is_taken_back_without_a_loss(
 def test_a_limit_that_is_none_is_refused(run: Run, tmp_path: Path) -> None:
     for limit in ("64G", "0", "-1", "unlimited\n", "64\nroot - nproc 1"):
         assert run(root=str(tmp_path), user_memlock=limit)["msg"].startswith("user_memlock: ")
+
+
+def test_the_documented_recovery_restores_a_node_without_its_ledger(run: Run, tmp_path: Path) -> None:
+    options = {"root": str(tmp_path), "options": {"mlx5_core": {"prof_sel": 3}}, "user_memlock": "unlimited"}
+    limits, modprobe = tmp_path / "etc/security/limits.d/90-zerocopy-rdma.conf", tmp_path / "etc/modprobe.d"
+    limits.parent.mkdir(parents=True)
+    limits.write_text("alice - nofile 4096\n")
+    limits.chmod(0o640)
+    (tmp_path / "var/lib").mkdir(parents=True)
+    assert run(**options)["changed"] is True
+    ledger = tmp_path / "var/lib/zerocopy-rdma/kernel_modules/ledger.json"
+    ledger.write_text(ledger.read_text()[:100])
+    assert "docs/recovery.md" in run(**options)["msg"]
+    text = (Path(__file__).resolve().parents[4] / "docs/recovery.md").read_text()
+    script = text.split("```sh\n")[1].split("```")[0]
+    assert script.startswith("root=/\n")
+    subprocess.run(["sh", "-euc", script.replace("root=/", f"root={tmp_path}", 1)], check=True)
+    assert limits.read_text() == "alice - nofile 4096\n"
+    assert limits.stat().st_mode & 0o777 == 0o640
+    assert list(modprobe.iterdir()) == []
+    assert run(**options)["changed"] is True
+    assert run(root=str(tmp_path), state="absent")["changed"] is True
+    assert limits.read_text() == "alice - nofile 4096\n"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"name": "a\n"},
+        {"modules": ["rdma_cm\n"]},
+        {"blacklist": ["irdma\n"]},
+        {"options": {"mlx5_core\n": {"prof_sel": 3}}},
+        {"options": {"mlx5_core": {"prof_sel\n": 3}}},
+        *({"options": {"mlx5_core": {"prof_sel": f"3{end}options x y=1"}}} for end in "\n\r\v\f\x85\u2028\u2029"),
+        {"options": {"mlx5_core": {"prof_sel": "3\n"}}},
+    ],
+)
+def test_names_and_values_have_no_line_ends(run: Run, tmp_path: Path, options: Dict[str, Any]) -> None:
+    assert run(root=str(tmp_path), **options)["failed"] is True
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The text of ``ledger.json``: read back as untrusted input, since a crash or a person may have damaged it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, List, Mapping, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import shape
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shape import Shape
+
+# 2: originals have a digest.
+_FORMAT = 2
+_ORIGINAL = shape.record(
+    {"mode": shape.number, "uid": shape.number, "gid": shape.number}, {"digest": shape.maybe(shape.text)}
+)
+_ENTRY = shape.record({"before": shape.maybe(_ORIGINAL), "written": shape.listed(shape.text)}, {})
+
+
+@dataclass(frozen=True)
+class Original:
+    """Owner and mode of a replaced file, and the SHA-256 of its content (``None`` from format 1)."""
+
+    mode: int
+    uid: int
+    gid: int
+    digest: Optional[str] = None
+
+
+@dataclass
+class Entry:
+    """A changed file: what was there before the first change, and the digests of what we wrote."""
+
+    before: Optional[Original]
+    written: List[str] = field(default_factory=list)
+
+
+@dataclass
+class Document:
+    files: Dict[str, Entry] = field(default_factory=dict)
+    directories: List[str] = field(default_factory=list)
+    notes: Dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        return not (self.files or self.directories or self.notes)
+
+    def text(self) -> str:
+        return json.dumps({"format": _FORMAT, **asdict(self)}, indent=1, sort_keys=True) + "\n"
+
+
+def parse(text: str, notes: Mapping[str, Shape]) -> Document:
+    """The document in a file's text. ``notes`` are the shapes of the concern's own notes, by name.
+
+    :raises ValueError: it is damaged, or of a newer version; the message completes "ledger.json ...".
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"is damaged ({error})") from error
+    version = data.get("format") if isinstance(data, dict) else None
+    if not isinstance(version, int) or version < 1:
+        raise ValueError("is damaged (no format)")
+    if version > _FORMAT:
+        raise ValueError(f"was written by a newer version of this collection (format {version}, not {_FORMAT})")
+    shapes = {
+        "files": shape.by_name(_ENTRY),
+        "directories": shape.listed(shape.text),
+        "notes": shape.record({}, notes),
+    }
+    for name, check in shapes.items():
+        if not check(data.get(name)):
+            raise ValueError(f"is damaged ({name} is missing or has the wrong type)")
+    relative = [path for path in [*data["files"], *data["directories"]] if not path.startswith("/")]
+    if relative:
+        raise ValueError(f"is damaged ({relative[0]!r} is not an absolute path)")
+    files = {path: _entry(entry) for path, entry in data["files"].items()}
+    return Document(files, data["directories"], data["notes"])
+
+
+def _entry(data: Dict[str, Any]) -> Entry:
+    before = data["before"]
+    if before is None:
+        return Entry(None, data["written"])
+    return Entry(Original(before["mode"], before["uid"], before["gid"], before.get("digest")), data["written"])

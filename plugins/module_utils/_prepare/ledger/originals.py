@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Replaced files as they were before the first change, each below one directory under its own path."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Iterable, List, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
+
+
+class Originals:
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self.directory = directory
+
+    def place(self, path: str) -> str:
+        """Where the original of ``path`` is kept."""
+        return self.directory + path
+
+    def keep(self, path: str, original: Stored) -> None:
+        """Save it for root only: it may hold secrets."""
+        self._files.write(self.place(path), Stored(original.content, 0o600, os.geteuid(), os.getegid()))
+
+    def stored(self, path: str) -> Optional[Stored]:
+        return self._files.stored(self.place(path))
+
+    def saved(self) -> List[str]:
+        """Full paths of all files there, half-written ones as well."""
+        top = self._files.full(self.directory)
+        return [os.path.join(directory, name) for directory, _below, names in os.walk(top) for name in names]
+
+    def drop_others(self, paths: Iterable[str]) -> None:
+        """Remove all but the originals of ``paths``, and directories that are then empty.
+
+        :raises HostError: one cannot be removed.
+        """
+        kept = {self._files.full(self.place(path)) for path in paths}
+        for full in self.saved():
+            if full not in kept:
+                _unlink(full)
+        for directory, _below, _names in os.walk(self._files.full(self.directory), topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(directory)
+
+
+def _unlink(full: str) -> None:
+    try:
+        os.unlink(full)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise HostError(f"{full}: {error.strerror}") from error
