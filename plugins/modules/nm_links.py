@@ -274,30 +274,16 @@ rollback_seconds:
   type: int
 """
 
-from typing import Any, Dict
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.options import SPEC, request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.converge import converge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.options import SPEC
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
-
-
-def _call(options: Dict[str, Any], check: bool) -> Dict[str, Any]:
-    files = Files(options["root"])
-    if options["confirm"] == "auto":
-        raise HostError("confirm: auto is for Ansible's controller, which has to come back over a new connection")
-    if options["confirm"] is not None:
-        return converge.confirm(files, options["confirm"], run, check)
-    return converge.converge(files, request(options), run, check)
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
-    answer(module, lambda: _call(module.params, module.check_mode))
+    answer(module, lambda: converge(module.params, module.check_mode))
 
 
 if __name__ == "__main__":

@@ -32,12 +32,9 @@ def _kernel(options: Options) -> Dict[str, Any]:
 
 
 def _links(options: Options) -> Dict[str, Any]:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import run
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.converge import converge
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.options import request
 
-    return converge(Files(options["root"]), request(options), run, True)
+    return converge({**options, "confirm": None}, True)
 
 
 def _runtime(options: Options) -> Dict[str, Any]:

@@ -11,15 +11,15 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from dataclasses import replace
-from typing import Any, Dict, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import interfaces, live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import interfaces, keyfile, live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Device, NetworkManager
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import Node, Plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import adopt_rolled_back
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkPlan, Node
 
 # A run that is killed while it activates leaves its checkpoint to expire after this much more.
 _MARGIN = 75
@@ -29,6 +29,12 @@ def _set(notes: Dict[str, Any], key: str, value: Any) -> None:
     notes.pop(key, None)
     if value:
         notes[key] = value
+
+
+def _uuids(entry: FileChange) -> List[str]:
+    """Those that the profile may have if NetworkManager writes it anew."""
+    sides = [side.content.decode("utf-8", "replace") for side in (entry.before, entry.after) if side]
+    return [uuid for uuid in (keyfile.uuid_in(text) for text in sides if keyfile.is_ours(text)) if uuid]
 
 
 def _open_checkpoint(ledger: Ledger, manager: NetworkManager) -> Optional[str]:
@@ -48,6 +54,8 @@ def finish_earlier(ledger: Ledger, run: Runner) -> None:
     path = _open_checkpoint(ledger, manager)
     if path:
         manager.keep(path)
+    else:
+        adopt_rolled_back(ledger)
     ledger.notes.pop("checkpoint", None)
     ledger.save()
 
@@ -63,6 +71,8 @@ def confirm(ledger: Ledger, run: Runner, checkpoint: str) -> None:
     if kept:
         manager.keep(checkpoint)
     with ledger.locked():
+        if not kept:
+            adopt_rolled_back(ledger)
         ledger.notes.pop("checkpoint", None)
         ledger.save()
     if not kept:
@@ -75,7 +85,7 @@ def confirm(ledger: Ledger, run: Runner, checkpoint: str) -> None:
 class Run:
     """One change of the node, whole or not at all."""
 
-    def __init__(self, node: Node, plan: Plan, run: Runner, seconds: Optional[int]) -> None:
+    def __init__(self, node: Node, plan: LinkPlan, run: Runner, seconds: Optional[int]) -> None:
         """``seconds``: NetworkManager rolls back after so long without confirmation; ``None``: it does not."""
         self._node = node
         self._ledger = node.ledger
@@ -97,12 +107,16 @@ class Run:
             raise HostError(f"no NetworkManager checkpoint, so nothing was changed: {error}") from error
         try:
             self._change()
+            if checkpoint and self._seconds:
+                self._manager.extend(checkpoint, self._seconds)
+            self._settle()
         except HostError as error:
-            self._undo(checkpoint, before, known)
+            problems = self._undo(checkpoint, before, known)
+            if problems:
+                left = "; ".join(dict.fromkeys(problems))
+                text = f"{error}; not everything could be put back: {left}. Once that works, run again or state: absent"
+                raise HostError(text) from error
             raise HostError(f"{error}; everything was put back") from error
-        if checkpoint and self._seconds:
-            self._manager.extend(checkpoint, self._seconds)
-        self._settle()
         return checkpoint
 
     def _remember(self) -> None:
@@ -138,6 +152,7 @@ class Run:
         if not devices:
             return None
         note: Dict[str, Any] = {"path": None, "devices": sorted(devices), "seconds": seconds}
+        note["profiles"] = {entry.path: _uuids(entry) for entry in self._plan.files if _uuids(entry)}
         self._ledger.notes["checkpoint"] = note
         self._ledger.save()
         note["path"] = self._manager.checkpoint(list(devices.values()), seconds + _MARGIN)
@@ -146,11 +161,7 @@ class Run:
 
     def _change(self) -> None:
         plan = self._plan
-        foreign = set(plan.foreign)
-        # A profile that a rollback brought back is ours, not an original to keep.
-        self._ledger.apply(
-            [replace(entry, before=None) if entry.path in foreign and entry.after else entry for entry in plan.files]
-        )
+        self._ledger.apply(plan.files)
         if not self._live:
             return
         for entry in plan.sysctls:
@@ -177,26 +188,38 @@ class Run:
         for paths in self._plan.load:
             self._manager.load(paths)
 
-    def _undo(self, checkpoint: Optional[str], notes: Dict[str, Any], known: Set[str]) -> None:
+    def _undo(self, checkpoint: Optional[str], notes: Dict[str, Any], known: Set[str]) -> List[str]:
+        """Take back what was done so far, as much of it as possible; returns what could not be."""
         plan, ledger = self._plan, self._ledger
-        try:
-            if checkpoint:
-                with contextlib.suppress(HostError):
-                    # It may have run out by now, and then it is rolled back already.
-                    self._manager.roll_back(checkpoint)
-            stored = ledger.files.stored
-            ledger.apply([FileChange(c.path, stored(c.path), c.before, keep=c.path in known) for c in plan.files])
-            if self._live:
-                for entry in reversed(plan.sysctls):
-                    live.write_sysctl(entry.key, entry.before)
-                self._load()
-                live.hand(self._run, self._manager, [(name, not managed) for name, managed in plan.handed])
-                parents = [
-                    self._node.interfaces.get(profile.netdev or "") for profile, _d in plan.up if not profile.parent
-                ]
-                self._give_back([(entry.name, entry.mtu) for entry in parents if entry and entry.mtu])
-        finally:
-            self._forget(notes)
+        problems: List[str] = []
+
+        def attempt(step: Callable[..., Any], *arguments: Any) -> None:
+            try:
+                step(*arguments)
+            except HostError as error:
+                problems.append(str(error))
+
+        def put_back(entry: FileChange) -> None:
+            now = ledger.files.stored(entry.path)
+            ledger.apply([FileChange(entry.path, now, entry.before, keep=entry.path in known)])
+
+        if checkpoint:
+            with contextlib.suppress(HostError):
+                # It may have expired, and then it is rolled back already.
+                self._manager.roll_back(checkpoint)
+        for entry in plan.files:
+            attempt(put_back, entry)
+        if self._live:
+            for sysctl in reversed(plan.sysctls):
+                attempt(live.write_sysctl, sysctl.key, sysctl.before)
+            attempt(self._load)
+            attempt(live.hand, self._run, self._manager, [(name, not managed) for name, managed in plan.handed])
+            parents = [self._node.interfaces.get(profile.netdev or "") for profile, _d in plan.up if not profile.parent]
+            attempt(self._give_back, [(entry.name, entry.mtu) for entry in parents if entry and entry.mtu])
+        # What could not be put back has to stay known, as after a run that was killed.
+        if not problems:
+            attempt(self._forget, notes)
+        return problems
 
     def _forget(self, before: Dict[str, Any]) -> None:
         self._ledger.notes.clear()

@@ -8,19 +8,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import interfaces as links_interfaces
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan as links_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import Node, Plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import NOTES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.options import LinkRequest, request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkPlan, Node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import as_result
 
 if TYPE_CHECKING:
@@ -28,15 +29,6 @@ if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Snapshot
 
 CONCERN = "nm_links"
-
-
-class Request(NamedTuple):
-    """What a module call wants. ``transaction`` is whether NetworkManager rolls back without a confirmation."""
-
-    links: Sequence[Link] = ()
-    unmanaged: Sequence[Selector] = ()
-    rollback_seconds: int = 60
-    transaction: bool = True
 
 
 class _Asked:
@@ -62,21 +54,21 @@ def _hcas(tree: Tree) -> Sequence[Hca]:
     return found
 
 
-def _node(ledger: Ledger, request: Request, run: Runner) -> Node:
+def _node(ledger: Ledger, wanted: LinkRequest, runner: Runner) -> Node:
     tree = Tree(ledger.files.root)
     interfaces = links_interfaces.read(tree)
     return Node(
         tree=tree,
         ledger=ledger,
         interfaces=interfaces,
-        hcas=_hcas(tree) if any(link.selector.kind == "hca" for link in request.links) else (),
+        hcas=_hcas(tree) if any(link.selector.kind == "hca" for link in wanted.links) else (),
         routes=netdev.default_routes(tree),
         session=guard.session(tree, interfaces, guard.ssh_connection(tree)) if tree.live else None,
-        snapshot=_Asked(run) if tree.live else None,
+        snapshot=_Asked(runner) if tree.live else None,
     )
 
 
-def _result(plan: Plan) -> Dict[str, Any]:
+def _result(plan: LinkPlan) -> Dict[str, Any]:
     result = as_result(plan.changes, [entry.texts for entry in plan.files if entry.before != entry.after])
     result["links"] = plan.links
     result["in_pod"] = [entry["name"] for entry in plan.links if entry["state"] == "in_pod"]
@@ -84,16 +76,28 @@ def _result(plan: Plan) -> Dict[str, Any]:
     return result
 
 
-def converge(files: Files, request: Request, run: Runner, check: bool) -> Dict[str, Any]:
-    """Make the node's links those requested, and no others of ours; returns the module's result.
+def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> Dict[str, Any]:
+    """Bring the node to these options of ``nm_links`` (read as ``options.SPEC`` says), or report the differences.
 
-    :raises HostError: something asked for is impossible (nothing was changed), or it failed (everything was put back).
+    Returns the module's result.
+
+    :raises HostError: an option is wrong or impossible (nothing was changed then), or it failed (the message says
+        whether everything was put back).
     """
-    ledger = Ledger(files, CONCERN)
+    files = Files(options["root"])
+    if options["confirm"] == "auto":
+        raise HostError("confirm: auto is for Ansible's controller, which has to come back over a new connection")
+    if options["confirm"] is not None:
+        return _confirm(files, options["confirm"], runner, check)
+    return _converge(files, request(options), runner, check)
+
+
+def _converge(files: Files, wanted: LinkRequest, runner: Runner, check: bool) -> Dict[str, Any]:
+    ledger = Ledger(files, CONCERN, NOTES)
     unconfirmed = files.live and "checkpoint" in ledger.notes
     plan = None
     if check or not unconfirmed:
-        plan = links_plan.build(_node(ledger, request, run), request.links, request.unmanaged)
+        plan = links_plan.build(_node(ledger, wanted, runner), wanted.links, wanted.unmanaged)
         todo = plan.changes or plan.pending or plan.files or plan.remembered != ledger.notes.get("links", {})
         if check or not todo:
             if not check:
@@ -103,27 +107,23 @@ def converge(files: Files, request: Request, run: Runner, check: bool) -> Dict[s
 
     with ledger.locked():
         if unconfirmed:
-            apply.finish_earlier(ledger, run)
-        # Again: somebody else may have changed the node while this run waited for the lock.
-        node = _node(ledger, request, run)
-        plan = links_plan.build(node, request.links, request.unmanaged)
-        seconds = request.rollback_seconds if request.transaction else None
-        checkpoint = apply.Run(node, plan, run, seconds).apply()
+            apply.finish_earlier(ledger, runner)
+        # Again: another run may have changed the node while this one waited for the lock.
+        node = _node(ledger, wanted, runner)
+        plan = links_plan.build(node, wanted.links, wanted.unmanaged)
+        seconds = wanted.rollback_seconds if wanted.transaction else None
+        checkpoint = apply.Run(node, plan, runner, seconds).apply()
     result = _result(plan)
     if checkpoint:
         result.update(checkpoint=checkpoint, rollback_seconds=seconds)
     return result
 
 
-def confirm(files: Files, checkpoint: str, run: Runner, check: bool) -> Dict[str, Any]:
-    """Keep what an earlier call changed: the node was reached again.
-
-    :raises HostError: NetworkManager has rolled it back already.
-    """
+def _confirm(files: Files, checkpoint: str, runner: Runner, check: bool) -> Dict[str, Any]:
     if not files.live:
         raise HostError("confirm: there is no checkpoint with a root other than /")
     if not check:
         from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply
 
-        apply.confirm(Ledger(files, CONCERN), run, checkpoint)
+        apply.confirm(Ledger(files, CONCERN, NOTES), runner, checkpoint)
     return {"changed": False, "changes": [], "diff": [], "links": [], "in_pod": []}

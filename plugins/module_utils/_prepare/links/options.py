@@ -4,14 +4,15 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+
 """The options of ``nm_links``: how Ansible is to read them, and what they ask for."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, NamedTuple, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_request
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.converge import Request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
 
 
 def _dicts(options: Dict[str, Any], **others: Any) -> Dict[str, Any]:
@@ -45,6 +46,8 @@ _LINK = {
     ),
     "rail_table": {"type": "int"},
 }
+
+
 SPEC: Dict[str, Any] = {
     "links": _dicts(_LINK),
     "unmanaged": _dicts({"pci": {"type": "str"}, "mac": {"type": "str"}}),
@@ -55,14 +58,23 @@ SPEC: Dict[str, Any] = {
 }
 
 
-def request(options: Mapping[str, Any]) -> Request:
+class LinkRequest(NamedTuple):
+    """What a module call wants. ``transaction`` is whether NetworkManager rolls back without a confirmation."""
+
+    links: Sequence[Link] = ()
+    unmanaged: Sequence[Selector] = ()
+    rollback_seconds: int = 60
+    transaction: bool = True
+
+
+def request(options: Mapping[str, Any]) -> LinkRequest:
     """What the options, read as SPEC says, ask for.
 
     :raises HostError: one of them is wrong.
     """
     if options["state"] == "absent":
-        return Request(transaction=False)
-    return Request(
+        return LinkRequest(transaction=False)
+    return LinkRequest(
         links=links_request.parse(options["links"]),
         unmanaged=links_request.parse_unmanaged(options["unmanaged"]),
         rollback_seconds=links_request.seconds("rollback_seconds", options["rollback_seconds"]),

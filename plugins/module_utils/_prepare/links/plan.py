@@ -17,9 +17,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledg
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, keyfile, request, resolve
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import adopt_rolled_back
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import Node, Plan, Sysctl
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkPlan, Node, Sysctl
 
 if TYPE_CHECKING:
     # Needed only where something has to change, and loading is what this module's steady state costs.
@@ -91,20 +92,15 @@ def _shared_subnets(links: Sequence[Link]) -> List[str]:
 
 
 def _owned(node: Node) -> Dict[str, str]:
-    """Path and text of every profile that this module wrote."""
-    found = {}
-    for name in node.ledger.files.names(keyfile.DIRECTORY):
-        if name.endswith(".nmconnection") and not name.startswith("."):
-            path = f"{keyfile.DIRECTORY}/{name}"
-            text = node.ledger.files.text(path) or ""
-            if keyfile.is_ours(text):
-                found[path] = text
-    return found
+    """Path and text of every profile that this module wrote; a copy of one is somebody else's."""
+    paths = [path for path in node.ledger.created if path.startswith(f"{keyfile.DIRECTORY}/")]
+    return {path: node.ledger.files.text(path) or "" for path in paths}
 
 
 def _files(
-    plan: Plan, node: Node, profiles: Sequence[Profile], sysctls: Dict[str, str], unmanaged: Sequence[Selector]
+    plan: LinkPlan, node: Node, profiles: Sequence[Profile], sysctls: Dict[str, str], unmanaged: Sequence[Selector]
 ) -> Dict[str, str]:
+    adopt_rolled_back(node.ledger)
     owned = _owned(node)
     wanted = []
     for profile in profiles:
@@ -119,13 +115,16 @@ def _files(
     ):
         if text is not None:
             wanted.append(File(path, text))
-    kept = {entry.path for entry in wanted}
-    # NetworkManager writes a profile anew when it rolls back, so the ledger may not know it as ours.
-    wanted += [File(path, None, release=True) for path in owned if path not in kept]
     plan.files = node.ledger.compare(wanted)
     plan.warnings += node.ledger.warnings
-    plan.foreign = [path for path in owned if path not in node.ledger.known]
     return owned
+
+
+def _edited(plan: LinkPlan, node: Node, owned: Dict[str, str], profiles: Sequence[Profile]) -> Dict[str, Any]:
+    """Notes of links that are no longer asked for, but whose profile stays because somebody edited it."""
+    staying = set(owned) - {entry.path for entry in plan.files} - {profile.path for profile in profiles}
+    notes = node.ledger.notes.get("links", {})
+    return {name: note for name, note in notes.items() if keyfile.path_of(name) in staying}
 
 
 def _live_sysctls(node: Node, wanted: Dict[str, str]) -> List[Sysctl]:
@@ -177,7 +176,7 @@ def _check_manager(node: Node, profile: Profile, device: Optional[Device]) -> No
         raise HostError(f"{where}: {name} was configured by hand or by another tool ({addresses}); undo that first")
 
 
-def _connections(plan: Plan, node: Node, groups: Sequence[List[Profile]]) -> None:
+def _connections(plan: LinkPlan, node: Node, groups: Sequence[List[Profile]]) -> None:
     plan.children = {profile.path for group in groups for profile in group if profile.parent}
     changed = {entry.path for entry in plan.files if entry.after is not None and entry.before != entry.after}
     pending = node.ledger.notes.get("pending", {})
@@ -197,7 +196,7 @@ def _connections(plan: Plan, node: Node, groups: Sequence[List[Profile]]) -> Non
                 plan.pending[profile.path] = profile.uuid
 
 
-def _leave(plan: Plan, node: Node, owned: Dict[str, str], kept: Sequence[Profile], handed: Sequence[str]) -> None:
+def _leave(plan: LinkPlan, node: Node, owned: Dict[str, str], kept: Sequence[Profile], handed: Sequence[str]) -> None:
     """What goes down with its file, and what was there before it."""
     paths = {entry.path for entry in plan.files if entry.after is None}
     gone = {path: keyfile.uuid_in(text) for path, text in owned.items() if path in paths}
@@ -205,7 +204,7 @@ def _leave(plan: Plan, node: Node, owned: Dict[str, str], kept: Sequence[Profile
     names = {profile.path for profile in kept}
     gone.update((path, uuid) for path, uuid in node.ledger.notes.get("pending", {}).items() if path not in names)
     plan.pending.update(gone)
-    stay = {profile.netdev for profile in kept} | set(handed)
+    stay = {profile.netdev for profile in kept} | set(handed) | {note["netdev"] for note in plan.edited.values()}
     prior = node.ledger.notes.get("prior", {})
     leaving = {name: entry for name, entry in prior.items() if name not in stay}
     plan.left = sorted(leaving)
@@ -237,7 +236,7 @@ def _netdevs(node: Node, selector: Selector) -> List[str]:
     return [target.interface.name] if target.interface else []
 
 
-def _hand(plan: Plan, node: Node, unmanaged: Sequence[Selector], targets: Sequence[Target]) -> List[str]:
+def _hand(plan: LinkPlan, node: Node, unmanaged: Sequence[Selector], targets: Sequence[Target]) -> List[str]:
     """Netdevs that NetworkManager shall leave alone."""
     taken = {target.interface.name for target in targets if target.interface}
     wanted: Dict[str, bool] = {}
@@ -285,12 +284,12 @@ def _report(link: Link, target: Target, group: Sequence[Profile], live: bool) ->
     }
 
 
-def build(node: Node, links: Sequence[Link], unmanaged: Sequence[Selector]) -> Plan:
+def build(node: Node, links: Sequence[Link], unmanaged: Sequence[Selector]) -> LinkPlan:
     """What has to change so that the node has these links and no others of ours.
 
     :raises HostError: a link is impossible, or would endanger the node; nothing was changed.
     """
-    plan = Plan(warnings=_shared_subnets(links))
+    plan = LinkPlan(warnings=_shared_subnets(links))
     targets = _targets(node, links)
     groups = [keyfile.profiles(link, target) if target.mac else [] for link, target in zip(links, targets)]
     profiles = [profile for group in groups for profile in group]
@@ -299,12 +298,13 @@ def build(node: Node, links: Sequence[Link], unmanaged: Sequence[Selector]) -> P
         for profile in group:
             sysctls.update(keyfile.sysctls(profile, link.rail_table))
     owned = _files(plan, node, profiles, sysctls, unmanaged)
+    plan.edited = _edited(plan, node, owned, profiles)
     if node.snapshot:
         handed = _hand(plan, node, unmanaged, targets)
         plan.sysctls, plan.wanted = _live_sysctls(node, sysctls), sysctls
         _connections(plan, node, [group for group in groups if group])
         _leave(plan, node, owned, profiles, handed)
-    plan.remembered = _remembered(links, targets)
+    plan.remembered = {**plan.edited, **_remembered(links, targets)}
     plan.unmanaged = sorted(map(str, unmanaged))
     plan.links = [
         _report(link, target, group, bool(node.snapshot)) for link, target, group in zip(links, targets, groups)

@@ -57,18 +57,19 @@ def _describe(device: Optional[Device]) -> str:
 
 
 @dataclass
-class Plan:
+class LinkPlan:
     """All that has to change, in the order in which it is done: files, sysctls, connections, devices.
 
     ``pending`` are path and uuid of the profiles that NetworkManager has to read or to forget, ``children`` those that
     need another one, ``wanted`` all sysctls. ``up`` are profiles to activate, ``down`` those that lose their file while
     active. ``mtus`` is what netdevs get back afterwards (netdev, now, before us), ``again`` what was active on them and
     is to be so again (device, uuid, id). ``handed`` are netdevs and whether NetworkManager shall manage them; ``left``
-    netdevs that are nothing of ours any more.
+    netdevs that are nothing of ours any more; ``edited`` notes of dropped links whose profile somebody edited, so
+    that it stays.
     """
 
     files: List[FileChange] = field(default_factory=list)
-    foreign: List[str] = field(default_factory=list)
+    edited: Dict[str, Any] = field(default_factory=dict)
     sysctls: List[Sysctl] = field(default_factory=list)
     wanted: Dict[str, str] = field(default_factory=dict)
     pending: Dict[str, Optional[str]] = field(default_factory=dict)

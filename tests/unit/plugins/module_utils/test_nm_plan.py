@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import interfaces as links_interfaces
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Active, Device, Snapshot
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import Node, Plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkPlan, Node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_node import NodeTree
 
@@ -57,7 +57,7 @@ def node(
     )
 
 
-def plan(on: Node, *links: Dict[str, Any], unmanaged: Any = ()) -> Plan:
+def plan(on: Node, *links: Dict[str, Any], unmanaged: Any = ()) -> LinkPlan:
     return links_plan.build(on, request.parse(links), request.parse_unmanaged(unmanaged))
 
 
@@ -229,15 +229,57 @@ def test_a_dropped_link_goes_and_what_was_before_comes_back(tree: NodeTree) -> N
     assert (found.load, found.left) == ([[FILE.format("rail0")]], ["ens1np0"])
 
 
+def rewritten(tree: NodeTree, name: str) -> Path:
+    """The profile as NetworkManager writes it: it leaves out comments and defaults."""
+    path = tree.root / FILE.format(name)[1:]
+    path.write_text(path.read_text().split("\n", 2)[2].replace("autoconnect=true\n", ""))
+    return path
+
+
+def uuid_of(path: Path) -> str:
+    return next(line[5:] for line in path.read_text().splitlines() if line.startswith("uuid="))
+
+
 def test_a_profile_that_a_rollback_brought_back_is_still_ours(tree: NodeTree) -> None:
     made(tree, RAIL)
-    path = tree.root / FILE.format("rail0")[1:]
-    # NetworkManager leaves out comments and defaults.
-    path.write_text(path.read_text().split("\n", 2)[2].replace("autoconnect=true\n", ""))
+    text = (tree.root / FILE.format("rail0")[1:]).read_bytes()
+    uuids = [uuid_of(tree.root / FILE.format("rail0")[1:])]
+    note = {"path": "/c", "devices": ["ens1np0"], "seconds": 60, "profiles": {FILE.format("rail0"): uuids}}
+    # A change that dropped the link was not confirmed.
+    made(tree, checkpoint=note)
+    (tree.root / FILE.format("rail0")[1:]).write_bytes(text)
+    rewritten(tree, "rail0")
     assert [change.after for change in plan(node(tree)).changes] == ["absent"]
-    (tree.root / "var/lib/zerocopy-rdma/nm_links/ledger.json").unlink()
-    assert [change.after for change in plan(node(tree)).changes] == ["absent"]
-    assert plan(node(tree), RAIL).foreign == [FILE.format("rail0")]
+    on = node(tree)
+    wanted = plan(on, RAIL)
+    assert [change.kind for change in wanted.changes] == ["file"]
+    on.ledger.apply(wanted.files)
+    gone = node(tree)
+    gone.ledger.apply(plan(gone).files)
+    assert not (tree.root / FILE.format("rail0")[1:]).exists()
+
+
+def test_a_profile_that_somebody_edited_stays_with_its_netdev(tree: NodeTree) -> None:
+    on = node(tree)
+    found = plan(on, RAIL)
+    on.ledger.apply(found.files)
+    on.ledger.notes.update(links=found.remembered, prior={"ens1np0": {"uuid": "old-uuid", "id": "old"}})
+    on.ledger.save()
+    rewritten(tree, "rail0")
+    kept = plan(node(tree, disconnected("ens1np0")))
+    assert (kept.changes, kept.left, kept.again) == ([], [], [])
+    assert kept.remembered == found.remembered
+    (warning,) = kept.warnings
+    assert warning == f"{FILE.format('rail0')} was edited since this collection wrote it, so it is kept"
+
+
+def test_a_copy_of_a_profile_is_somebody_elses(tree: NodeTree) -> None:
+    made(tree, RAIL)
+    copy = tree.root / FILE.format("copy")[1:]
+    copy.write_bytes((tree.root / FILE.format("rail0")[1:]).read_bytes())
+    assert [change.name for change in plan(node(tree)).changes] == [FILE.format("rail0")]
+    with pytest.raises(HostError, match=r"copy\.nmconnection is somebody else's profile"):
+        plan(node(tree), dict(RAIL, name="copy"))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply
 from ansible_collections.zerocopy.rdma.plugins.modules import nm_links
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_node import NodeTree
@@ -156,3 +157,30 @@ def test_a_failure_puts_the_files_back(run: Run, tmp_path: Path, monkeypatch: py
     result = run(links=[dict(LINKS[0], mtu=4000), LINKS[1]])
     assert result["msg"] == "links: rail1: ens2np0 did not come up; everything was put back"
     assert files(tmp_path) == before
+
+
+def test_what_cannot_be_put_back_is_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(links=LINKS[:1])
+    before = files(tmp_path)
+    real, written = Files.write, []
+
+    def full(self: Files, path: str, stored: Any) -> None:
+        if path.startswith("/etc/"):
+            written.append(path)
+            if len(written) > 1:
+                raise HostError(f"{path}: No space left on device")
+        real(self, path, stored)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Files, "write", full)
+        result = run(links=[dict(LINKS[0], mtu=4000), LINKS[1]])
+    first, second = written[:2]
+    assert result["msg"].startswith(f"{second}: No space left on device; not everything could be put back: {first}")
+    assert files(tmp_path) != before
+    run(links=LINKS[:1])
+    found = files(tmp_path)
+    assert {path: text for path, text in found.items() if "/etc/" in path} == {
+        path: text for path, text in before.items() if "/etc/" in path
+    }
+    run(state="absent")
+    assert not (tmp_path / "var/lib/zerocopy-rdma").exists()
