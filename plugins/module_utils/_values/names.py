@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 _LABEL = re.compile("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _MODULE = re.compile("[A-Za-z0-9_-]+")
 _PARAMETER = re.compile("[A-Za-z0-9_.-]+")
-_PARAMETER_VALUE = re.compile("[^\"'\\\\#\\n\\r\\0\x85\u2028\u2029]+")
+_PARAMETER_VALUE = re.compile("[^\"'\\\\#\\n\\r\\v\\f\\0\x85\u2028\u2029]+")
 _DEVICE = re.compile("[A-Za-z0-9_.-]+")
 _FILE = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
 
