@@ -19,6 +19,18 @@ walk() {
             --forks 50 -e "rdma_discover_root=$here/nodes/{{ inventory_hostname }}" "$@"
     }
 
+    # refused TEXT ARGUMENTS...: a run that fails with the text, before it has read or changed any node.
+    refused() {
+        local text=$1
+        shift
+        if play "$@" >../refused.log 2>&1 || ! tr '\n' ' ' <../refused.log | grep -qE "$text" ||
+            grep -q 'Gather RDMA facts' ../refused.log; then
+            cat ../refused.log
+            echo "not refused with \"$text\" at once: $*"
+            exit 1
+        fi
+    }
+
     "$venv/bin/ansible-playbook" --version
     rm -rf "$here"
     "$venv/bin/ansible-galaxy" collection install --offline --no-deps "$tarball"
@@ -26,6 +38,11 @@ walk() {
     mkdir "$here/user"
     files >"$here/before"
     cd "$here/user"
+
+    refused 'rdma_hosts' zerocopy.rdma.facts -e rdma_hosts=h10
+    refused 'No task has the tag link' zerocopy.rdma.prepare --tags link
+    refused 'no-such-file.*rdma_kubeconfig.*rdma_cluster=none' \
+        zerocopy.rdma.site -e rdma_cluster=kubernetes -e rdma_kubeconfig=no-such-file
 
     play zerocopy.rdma.site -e rdma_manifests=manifests
     play zerocopy.rdma.facts -e rdma_discover_csv=fleet.csv -e rdma_discover_json=fleet.json \

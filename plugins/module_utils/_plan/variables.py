@@ -29,6 +29,7 @@ ROLES = Path(__file__).resolve().parents[3] / "roles"
 PREFIX = "rdma_"
 # Set by one play of a run for a later one, and not by users. Some hold the whole fleet.
 RESULTS = (
+    "rdma_cluster_answer",
     "rdma_drift_result",
     "rdma_kernel_result",
     "rdma_links_result",
@@ -40,6 +41,7 @@ RESULTS = (
 # What playbooks themselves read, beside the roles' variables.
 PLAYBOOKS: Options = {
     "rdma_cluster": {"type": "str", "choices": ["kubernetes", "none"]},
+    "rdma_cluster_answer": {"type": "raw"},
     "rdma_context": {"type": "str"},
     "rdma_drift_result": {"type": "raw"},
     "rdma_hosts": {"type": "str"},
