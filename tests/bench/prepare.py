@@ -1,13 +1,15 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""What the second run of prepare costs, in pings of the same hosts and against community modules, all in one run.
+"""What a run costs in which nothing is left to change: in pings of the same hosts, against community modules, against
+an empty play with as many tasks, all in one run.
 
 The hosts are copies of recorded nodes on this machine, reached by the local connection, all with the same forks. The
 first run was on one node of each kind; the others are copies of these, so nothing is left to change. Ratios are of CPU
 time, that of the controller and of the nodes together, which other work on the machine disturbs least.
-``community.general`` works on ``/`` only, so its run has an ``/etc`` of its own (private.sh) and stand-ins for
-``nmcli`` and ``modprobe`` which cost less than the real ones.
+``community.general`` works on ``/`` only, so its run has system directories of its own (private.sh), with a real
+NetworkManager, ``nmcli`` and ``modprobe``. The time of the NetworkManager daemon is not counted.
+``site.yml`` runs without a cluster; what it is compared with are as many ``debug`` tasks on each host.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import os
 import re
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,6 +33,7 @@ import yaml
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 PREPARE = CHECKOUT / "playbooks/prepare.yml"
+SITE = CHECKOUT / "playbooks/site.yml"
 KINDS = {"v100": "v100-01", "a100": "a100-01", "h100": "h100-03"}
 RAILS = {"v100": 2, "a100": 1, "h100": 4}
 
@@ -93,7 +97,7 @@ def cpu() -> float:
 
 
 def playbook(arguments: list[str]) -> tuple[dict[str, float], int]:
-    """Seconds and changed tasks of one run. Ends the program when a host fails."""
+    """Seconds of one run with the ``tasks`` of most hosts, and changed tasks. Ends the program when a host fails."""
     environment = {**os.environ, "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
     begin, used = time.monotonic(), cpu()
     done = subprocess.run(
@@ -104,9 +108,11 @@ def playbook(arguments: list[str]) -> tuple[dict[str, float], int]:
         text=True,
         check=False,
     )
-    spent = {"wall": time.monotonic() - begin, "cpu": cpu() - used}
+    spent: dict[str, float] = {"wall": time.monotonic() - begin, "cpu": cpu() - used}
     if done.returncode:
         sys.exit(f"{done.stdout[-5000:]}\nansible-playbook {' '.join(arguments)} failed")
+    ran = [int(count) for count in re.findall(r" ok=(\d+) ", done.stdout)]
+    spent["tasks"] = statistics.mode(ran)
     return spent, sum(int(count) for count in re.findall(r" changed=(\d+) ", done.stdout))
 
 
@@ -139,8 +145,20 @@ def measure(count: int, scratch: Path, community: bool) -> dict[str, dict[str, f
         runs.append(("community", [*common, str(HERE / "community.yml")], private))
     spent = {}
     for name, arguments, run in runs:
-        spent[name] = run(arguments)
-        print(f"{count} nodes: {name} {spent[name]['cpu']:.1f} s CPU, {spent[name]['wall']:.1f} s", file=sys.stderr)
+        spent[name] = measured(count, name, run(arguments))
+    own = [*common, "-e", f"rdma_manifests={scratch}/manifests", "-e", "rdma_cluster=none"]
+    playbook([*own, str(SITE)])
+    spent["site"] = measured(count, "site", unchanged([*own, str(SITE)]))
+    empty = scratch / "empty.yml"
+    tasks = "    - ansible.builtin.debug:\n" * int(spent["site"]["tasks"])
+    empty.write_text(f"- hosts: all\n  gather_facts: false\n  tasks:\n{tasks}")
+    spent["empty"] = measured(count, "empty", unchanged([*common, str(empty)]))
+    return spent
+
+
+def measured(count: int, name: str, spent: dict[str, float]) -> dict[str, float]:
+    """The same, told as soon as it is known."""
+    print(f"{count} nodes: {name} {spent['cpu']:.1f} s CPU, {spent['wall']:.1f} s", file=sys.stderr)
     return spent
 
 
@@ -156,7 +174,7 @@ def main() -> None:
         print(json.dumps(unchanged(options.second_run)))
         return
     print("CPU seconds of one run, and per node")
-    print("nodes     ping  prepare  community   prepare in pings   community / prepare   prepare ms per node")
+    print("nodes    ping  prepare  community  prepare in pings  community / prepare  prepare ms per node  site / empty")
     figures = {}
     for count in options.nodes:
         scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=CHECKOUT / "build"))
@@ -167,8 +185,8 @@ def main() -> None:
         ping, prepare = spent["ping"]["cpu"], spent["prepare"]["cpu"]
         community = spent.get("community", {"cpu": math.nan})["cpu"]
         print(
-            f"{count:5} {ping:8.1f} {prepare:8.1f} {community:10.1f} {prepare / ping:18.2f}"
-            f" {community / prepare:21.2f} {prepare / count * 1000:21.0f}",
+            f"{count:5} {ping:7.1f} {prepare:8.1f} {community:10.1f} {prepare / ping:17.2f} {community / prepare:20.2f}"
+            f" {prepare / count * 1000:20.0f} {spent['site']['cpu'] / spent['empty']['cpu']:13.2f}",
             flush=True,
         )
     if options.json:
