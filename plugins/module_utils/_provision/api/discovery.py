@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional
+from urllib.parse import quote
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object
@@ -44,10 +45,11 @@ class Resource:
         """Path of the list in a namespace (in all of them without one), or of an object."""
         parts = ["apis" if self.group else "api", self.api_version]
         if self.namespaced and namespace:
-            parts += ["namespaces", namespace]
+            parts += ["namespaces", quote(namespace, safe="")]
         parts.append(self.plural)
         if name:
-            parts.append(name)
+            # Names of roles and the like may have any character but / and %.
+            parts.append(quote(name, safe=""))
         return "/" + "/".join(parts)
 
 

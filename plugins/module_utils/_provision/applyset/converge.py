@@ -49,9 +49,11 @@ def converge(client: Client, request: Request) -> Dict[str, Any]:
     A run that meets another one of the same set before its first change waits for that one and plans again. Raises
     ClusterError.
     """
+    identity = Parent(request.name, request.namespace)
+    identity.check()
     patient = True
     for _attempt in range(_ATTEMPTS):
-        parent = LiveParent(client, Parent(request.name, request.namespace))
+        parent = LiveParent(client, identity)
         try:
             planned, api = plan(client, request, parent)
             return _Run(client, request, planned, api, patient).result()
@@ -175,7 +177,7 @@ class _Run:
             self._kept = {member.key: "prune is off" for member in leftovers}
             return
         going: Set[Key] = {member.key for member in leftovers}
-        usage = Usage(self._client, self._api, going)
+        usage = Usage(self._client, self._api, going, self._request.field_manager)
         for number in sorted({rank(member.key.group_kind) for member in leftovers}, reverse=True):
             members = [member for member in leftovers if rank(member.key.group_kind) == number]
             for member in members:

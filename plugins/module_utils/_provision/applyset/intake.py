@@ -25,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS, REFERENCES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import SECRET_FIELDS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 
 DEFINITION = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 
@@ -83,6 +84,14 @@ def _shape(item: Mapping[str, Any]) -> str:
     meta = item.get("metadata")
     if not isinstance(meta, dict) or not isinstance(meta.get("name"), str) or not meta["name"]:
         return f"metadata.name of the {item['kind']} is missing; generateName is not enough, for each run would add one"
+    if not _is_segment(meta["name"]):
+        return (
+            f"metadata.name of the {item['kind']} is {meta['name']!r}, which the API server does not accept as a name"
+        )
+    namespace = meta.get("namespace")
+    if namespace is not None and not (isinstance(namespace, str) and (namespace == "" or names.is_label(namespace))):
+        right = "it must be a name of lower-case letters, digits and hyphens"
+        return f"metadata.namespace of {item['kind']} {meta['name']} is {namespace!r}, {right}"
     for field in ("labels", "annotations"):
         if not isinstance(meta.get(field) or {}, dict):
             return f"metadata.{field} of {item['kind']} {meta['name']} is no mapping"
@@ -92,6 +101,11 @@ def _shape(item: Mapping[str, Any]) -> str:
     if PART_OF in (meta.get("labels") or {}):
         return f"label {PART_OF} of {item['kind']} {meta['name']} is set by this module: leave it out"
     return _values(item) if (item["apiVersion"], item["kind"]) == ("v1", "Secret") else ""
+
+
+def _is_segment(name: str) -> bool:
+    """Whether a name can be in a path, the rule for all kinds (apimachinery, pkg/api/validation/path/name.go)."""
+    return name not in (".", "..") and not {"/", "%"} & set(name)
 
 
 def _values(secret: Mapping[str, Any]) -> str:
@@ -130,14 +144,21 @@ def _one(item: Object, parent: Parent, api: Api, dra: Optional[str], new_kinds: 
         item = dra_version.converted(item, dra)
         meta = item["metadata"]
     resource = api.must_find(kind, split_version(item["apiVersion"])[1])
+    # Null and "" are no namespace to the API server, as in a manifest whose template had no value.
+    namespace = meta.pop("namespace", None) or ""
     if resource.namespaced:
-        meta.setdefault("namespace", parent.namespace)
-    elif "namespace" in meta:
+        meta["namespace"] = namespace or parent.namespace
+    elif namespace:
         raise ClusterError(f"a {kind.kind} is cluster-scoped: leave metadata.namespace out")
     meta["labels"] = {**(meta.get("labels") or {}), PART_OF: parent.id, **({ALIAS: alias} if alias else {})}
     key = Key(group, kind.kind, meta.get("namespace", ""), meta["name"])
     if key == Key("", "Secret", parent.namespace, parent.name):
         raise ClusterError("the Secret of this name is the parent of the set, and cannot be one of its members")
+    if key == Key("", "Namespace", "", parent.namespace):
+        raise ClusterError(
+            "the Namespace of the set's parent cannot be one of its members, or removing the set would delete whatever "
+            "else is in it. Choose another namespace for the parent, such as kube-system"
+        )
     return Wanted(key, resource, item, alias, kind in new_kinds)
 
 
@@ -155,14 +176,16 @@ def _twice(found: Sequence[Wanted]) -> List[str]:
 
 def _referring(found: Sequence[Wanted]) -> List[Wanted]:
     """The same, with the names of claims and templates where others name them by alias."""
-    names: Dict[str, Dict[Tuple[str, str], str]] = {}
+    own_names: Dict[str, Dict[Tuple[str, str], str]] = {}
     for one in found:
         if one.alias:
             field = REFERENCES[one.key.group_kind]
-            names.setdefault(one.key.namespace, {})[field, one.alias] = one.key.name
+            own_names.setdefault(one.key.namespace, {})[field, one.alias] = one.key.name
     return [
         one
-        if one.alias or one.key.namespace not in names
-        else Wanted(one.key, one.resource, content_hash.renamed(one.body, names[one.key.namespace]), "", one.new_kind)
+        if one.alias or one.key.namespace not in own_names
+        else Wanted(
+            one.key, one.resource, content_hash.renamed(one.body, own_names[one.key.namespace]), "", one.new_kind
+        )
         for one in found
     ]

@@ -20,6 +20,7 @@ from typing import FrozenSet, Iterable, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 
 PART_OF = "applyset.kubernetes.io/part-of"
 _ID = "applyset.kubernetes.io/id"
@@ -50,6 +51,15 @@ class Parent:
 
     name: str
     namespace: str
+
+    def check(self) -> None:
+        """Raises ClusterError when no Secret can have the name, or no namespace has it."""
+        if not names.is_subdomain(self.name):
+            right = "it must be the name of a Secret: lower-case letters, digits, hyphens and dots"
+            raise ClusterError(f"name is {self.name!r}, {right}")
+        if not names.is_label(self.namespace):
+            right = "it must be the name of a namespace: lower-case letters, digits and hyphens"
+            raise ClusterError(f"namespace is {self.namespace!r}, {right}")
 
     @property
     def id(self) -> str:

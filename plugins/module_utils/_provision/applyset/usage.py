@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     Key,
     Object,
     key_of,
+    metadata,
     values_of,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
@@ -51,9 +52,13 @@ class Member(NamedTuple):
 class Usage:
     """Who needs what, asked for once for each namespace."""
 
-    def __init__(self, client: Client, api: Api, going: Collection[Key]) -> None:
-        """``going`` are objects that are to be deleted, or have just been: they need nothing any more."""
+    def __init__(self, client: Client, api: Api, going: Collection[Key], field_manager: str) -> None:
+        """``going`` are objects that are to be deleted, or have just been: they need nothing any more.
+
+        ``field_manager`` is the one that applies the set.
+        """
         self._client = client
+        self._field_manager = field_manager
         self._api = api
         self._going = going
         self._named: Dict[str, Dict[Tuple[str, str], str]] = {}
@@ -76,6 +81,11 @@ class Usage:
                 self._classes = self._search_classes()
             return self._classes.get(key.name, "")
         if key.group_kind == ("", "Namespace"):
+            # It was there before the set, or somebody has made it theirs: what else is in it is not ours to delete.
+            entries = metadata(member.live).get("managedFields") or []
+            others = {str(one.get("manager")) for one in entries if not one.get("subresource")} - {self._field_manager}
+            if others:
+                return f"managed by {', '.join(sorted(others))} too"
             pods = self._list(self._api.find(_POD), key.name, {**_UNFINISHED, "limit": "1"})
             return "has pods" if pods else ""
         if key.group_kind == DEFINITION:

@@ -75,6 +75,21 @@ def test_without_the_list_of_kinds_the_members_cannot_be_found() -> None:
         PARENT.read(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "namespace", "message"),
+    [
+        ("a/b", "test", "name is 'a/b', it must be the name of a Secret"),
+        ("", "test", "name is '', it must be the name of a Secret"),
+        ("my-set\n", "test", "it must be the name of a Secret"),
+        ("my-set", "..", "namespace is '..', it must be the name of a namespace"),
+        ("my-set", "", "namespace is '', it must be the name of a namespace"),
+    ],
+)
+def test_a_set_with_an_impossible_name_is_refused(name: str, namespace: str, message: str) -> None:
+    with pytest.raises(ClusterError, match=re.escape(message)):
+        Parent(name, namespace).check()
+
+
 def test_the_version_is_that_of_the_collection() -> None:
     galaxy = (Path(__file__).parents[4] / "galaxy.yml").read_text(encoding="utf-8")
     assert f"\nversion: {VERSION[1:]}\n" in galaxy

@@ -85,6 +85,39 @@ DEFINITION = item(
 )
 
 
+@pytest.mark.parametrize("namespace", [None, ""])
+def test_an_empty_namespace_is_none(namespace: Any) -> None:
+    pod, cluster_wide = take(
+        item("Pod", "a", metadata={"namespace": namespace}), item("Namespace", "b", metadata={"namespace": namespace})
+    )
+    assert pod.key.namespace == pod.body["metadata"]["namespace"] == "kube-system"
+    assert cluster_wide.key.namespace == ""
+    assert "namespace" not in cluster_wide.body["metadata"]
+
+
+@pytest.mark.parametrize("namespace", ["..", "a/b", "A", "a\n", 7, ["a"]])
+def test_a_namespace_that_cannot_be_is_refused(namespace: Any) -> None:
+    with pytest.raises(ClusterError, match=re.escape(f"metadata.namespace of Pod a is {namespace!r}, it must be")):
+        take(item("Pod", "a", metadata={"namespace": namespace}))
+
+
+@pytest.mark.parametrize("name", [".", "..", "a/b", "a%2fb"])
+def test_a_name_that_cannot_be_in_a_path_is_refused(name: str) -> None:
+    with pytest.raises(ClusterError, match=re.escape(f"metadata.name of the Pod is {name!r}, which the API server")):
+        take(item("Pod", name))
+
+
+def test_the_namespace_of_the_parent_is_refused() -> None:
+    with pytest.raises(ClusterError, match=r"Namespace of the set's parent cannot be one of its members"):
+        take(item("Namespace", "kube-system"))
+
+
+def test_names_are_quoted_in_paths() -> None:
+    (one,) = take(item("Pod", "system:x y?"))
+    path = one.resource.path(one.key.namespace, one.key.name)
+    assert path == "/api/v1/namespaces/kube-system/pods/system%3Ax%20y%3F"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
