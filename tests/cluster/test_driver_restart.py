@@ -162,7 +162,7 @@ def test_only_where_the_kernel_was_changed(kubelet: Kubelet, restart: Callable[.
     look = {"Find the nodes whose kernel was changed in this run": False, "Find the driver there": False}
 
     predicted = restart(changes, "--check")
-    assert predicted == {**look, "Restart it": True}
+    assert predicted == {**look, "Delete the driver's pods": True}
     assert kubelet.running == before
 
     done = restart(changes)

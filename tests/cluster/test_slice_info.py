@@ -226,7 +226,7 @@ def test_the_playbook_proves_claims_against_what_is_published(
     # The facts say that there are NICs, the driver does not.
     publish([device for name in nics for device in [*gpus[name], other[name]]])
     said = playbook.refused(**own).splitlines()
-    assert said[0] == "No claim was changed. To be put right first:"
+    assert said[0] == "No claim was changed. Fix first:"
     assert any(
         "rdma_claims_templates[1] (v100-1nic) can be satisfied on no node. v100-[01-02]: 0 NICs of this kind" in line
         for line in said
@@ -238,7 +238,7 @@ def test_the_playbook_proves_claims_against_what_is_published(
 
     # On one of them it does.
     publish([*gpus["v100-01"], *nics["v100-01"], *gpus["v100-02"], other["v100-02"]])
-    shown = playbook(**own)["Show what pods may claim"]["msg"].splitlines()
+    shown = playbook(**own)["Show what pods can claim"]["msg"].splitlines()
     assert "v100-1nic does not fit everywhere. v100-02: 0 NICs of this kind, 1 are asked for" in shown
     assert any(line.startswith("v100-02: 2 NICs are missing: DRANET runs there, and leaves it out") for line in shown)
     # Where nothing is published, what is expected counts.

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 # Name and namespace of the parent of each set of objects.
 _SETS = (
-    ("rdma_driver_set", "rdma_driver_namespace"),
+    ("rdma_driver_set", "rdma_driver_parent_namespace"),
     ("rdma_claims_set", "rdma_claims_parent_namespace"),
 )
 _GPU_DEPLOY = "rdma_driver_gpu_deploy"
@@ -32,6 +32,7 @@ NAMES = (
     "rdma_context",
     "rdma_driver_cluster",
     "rdma_driver_manifests",
+    "rdma_driver_namespace",
     "rdma_kubeconfig",
     "rdma_manifests",
     "rdma_verify_cluster",

@@ -76,6 +76,12 @@ def test_the_image_by_digest_and_by_tag() -> None:
     assert image(image="mirror.example/dranet", dranet_version="1.5.0", digest="") == "mirror.example/dranet:v1.5.0"
 
 
+def test_the_parent_of_the_set_is_in_another_namespace_than_the_driver() -> None:
+    own = {"rdma_driver_namespace": "rdma", "rdma_driver_parent_namespace": "rdma"}
+    (problem,) = plan([("v100-01", "v100", own)]).problems
+    assert "rdma_driver_parent_namespace is 'rdma', the same as rdma_driver_namespace, which is part of" in problem
+
+
 @pytest.mark.parametrize(
     ("variables", "said"),
     [
@@ -105,7 +111,6 @@ def test_the_image_by_digest_and_by_tag() -> None:
         ({"kubelet_root": "/var/lib/../etc"}, "it must be an absolute path below /"),
         ({"kubelet_root": "/var/lib/kubelet\n"}, "it must be an absolute path below /"),
         ({"kubelet_root": "var/lib/kubelet"}, "it must be an absolute path below /"),
-        ({"verbosity": 99}, "it must be 0 to 10"),
         ({"poll_max_interval": "60"}, "is '60', it must be a duration with its unit"),
         (
             {"poll_min_interval": "500ms"},
@@ -127,7 +132,7 @@ def test_what_cannot_be_is_refused(variables: Dict[str, Any], said: str) -> None
 def test_what_hosts_do_not_agree_on_is_refused() -> None:
     found = plan(
         [
-            ("v100-01", "v100", {"rdma_driver_verbosity": 4}),
+            ("v100-01", "v100", {"rdma_driver_max_unavailable": "4"}),
             ("v100-02", "v100", {}),
             ("a100-01", "A_100", {"rdma_driver_namespace": "rdma"}),
             ("a100-02", "a-100", {"rdma_driver_namespace": "rdma"}),
@@ -136,7 +141,7 @@ def test_what_hosts_do_not_agree_on_is_refused() -> None:
     )
     assert found.objects == []
     told = "\n".join(found.problems)
-    assert "v100-02: rdma_driver_verbosity is 2, but 4 on v100-01" in told
+    assert "v100-02: rdma_driver_max_unavailable is '1', but '4' on v100-01" in told
     assert "a100-02: rdma_group is 'a-100', which has the same name in Kubernetes as A_100" in told
     assert "rdma_driver_namespace is 'kube-system' on" in told
     assert "p: rdma_group is '___', of which no name for a DaemonSet can be made" in told

@@ -81,7 +81,7 @@ def test_one_set_for_two_steps_is_refused(
 
 
 def test_sets_of_one_name_in_two_namespaces_are_two() -> None:
-    own = {"rdma_driver_set": "one", "rdma_claims_set": "one", "rdma_driver_namespace": "rdma"}
+    own = {"rdma_driver_set": "one", "rdma_claims_set": "one", "rdma_driver_parent_namespace": "rdma"}
     assert preflight(everywhere(**own)) == []
 
 

@@ -38,7 +38,6 @@ class Driver:
     imported: bool = False
     move_ib_interfaces: bool = True
     kubelet_root: str = "/var/lib/kubelet"
-    verbosity: int = 2
     poll_min_interval: str = "2s"
     poll_max_interval: str = "1m"
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
@@ -46,10 +45,15 @@ class Driver:
     max_unavailable: str = "1"
 
 
+def is_member(namespace: str) -> bool:
+    """Whether the driver's namespace is one of its objects; those of Kubernetes itself are not."""
+    return not namespace.startswith("kube-")
+
+
 def objects(namespace: str, drivers: Sequence[Driver]) -> List[Dict[str, Any]]:
     """Everything in ``namespace`` and in the cluster that these drivers need, Kubernetes' own namespaces excepted."""
     found: List[Dict[str, Any]] = []
-    if not namespace.startswith("kube-"):
+    if is_member(namespace):
         # The driver is privileged, which clusters with Pod Security admission allow by this label only.
         labels = {"pod-security.kubernetes.io/enforce": "privileged"}
         found.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}})
@@ -92,7 +96,7 @@ def _rules() -> List[Dict[str, Any]]:
 
 def _arguments(driver: Driver) -> List[str]:
     found = [
-        f"--v={driver.verbosity}",
+        "--v=2",
         "--hostname-override=$(NODE_NAME)",
         # Unset, it asks for the metadata of clouds, which costs 20 s without one.
         "--cloud-provider-hint=NONE",

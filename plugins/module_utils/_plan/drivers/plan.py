@@ -34,6 +34,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 PREFIX = "rdma_driver_"
 ARCHIVE, IMAGE, EXCLUDE = "rdma_driver_archive", "rdma_driver_image", "rdma_driver_exclude"
 GATES, KUBELET_ROOT = "rdma_driver_feature_gates", "rdma_driver_kubelet_root"
+NAMESPACE, PARENT_NAMESPACE = "rdma_driver_namespace", "rdma_driver_parent_namespace"
 
 # Before it, pods lost their NIC when the driver was restarted (kubernetes-sigs/dranet issue 232).
 _OLDEST = (1, 4, 0)
@@ -120,8 +121,6 @@ def _driver(group: str, values: Values, known: plan_variables.Options) -> Driver
         if known_gates is not None and gate not in known_gates:
             right = f"which DRANET {version} does not know and exits with: it must be one of {', '.join(known_gates)}"
             raise PlanError(Problem(GATES, f"has the key {gate!r}, {right}"))
-    if not 0 <= values["rdma_driver_verbosity"] <= 10:
-        raise PlanError(wrong("rdma_driver_verbosity", values["rdma_driver_verbosity"], "it must be 0 to 10"))
     _poll_intervals(values)
     return Driver(
         group=group,
@@ -130,7 +129,6 @@ def _driver(group: str, values: Values, known: plan_variables.Options) -> Driver
         filter=keeps(exclude),
         move_ib_interfaces=values["rdma_driver_move_ib_interfaces"],
         kubelet_root=checked(KUBELET_ROOT, values[KUBELET_ROOT], directory.below_root),
-        verbosity=values["rdma_driver_verbosity"],
         poll_min_interval=values["rdma_driver_poll_min_interval"],
         poll_max_interval=values["rdma_driver_poll_max_interval"],
         feature_gates=values[GATES],
@@ -191,7 +189,7 @@ def plan(
     defaults = {name: option["default"] for name, option in known.items()}
     found: List[Tuple[str, Problem]] = []
     groups: Dict[str, Tuple[str, str, Values]] = {}
-    result = DriverPlan(namespace=defaults["rdma_driver_namespace"])
+    result = DriverPlan(namespace=defaults[NAMESPACE])
     every: List[Tuple[str, Values]] = []
     waits: List[bool] = []
     members: Dict[str, List[str]] = {}
@@ -223,7 +221,11 @@ def plan(
             found.append((host, wrong(different[0], values[different[0]], right)))
     found += fleet_wide.problems(every, defaults)
     if every:
-        result.namespace = every[0][1]["rdma_driver_namespace"]
+        first_host, first_values = every[0]
+        result.namespace = first_values[NAMESPACE]
+        if drivers_objects.is_member(result.namespace) and first_values[PARENT_NAMESPACE] == result.namespace:
+            right = f"the same as {NAMESPACE}, which is part of the set: choose another one, such as kube-system"
+            found.append((first_host, wrong(PARENT_NAMESPACE, result.namespace, right)))
     result.wait = any(waits)
     drivers = []
     for label, (host, _group, own_values) in sorted(groups.items()):
