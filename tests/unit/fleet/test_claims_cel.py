@@ -53,6 +53,14 @@ TRUE = [
     'device.attributes["example.com"].?x.orValue(7) == 7',
     '!("example.com" in device.attributes) && "dra.net" in device.attributes',
     "device.attributes.size() == 3",
+    "[1, 2].sum() == 3 && [1.5, 2.0].sum() == 3.5 && [].sum() == 0",
+    "[1, 2].isSorted() && ![2, 1].isSorted()",
+    '[3, 1].min() == 1 && ["a", "b"].max() == "b"',
+    'device.attributes["resource.kubernetes.io"].numaNode.max() == 1',
+    "sets.contains([1, 2], [1]) && !sets.contains([1], [1, 2])",
+    "sets.equivalent([1, 1], [1]) && sets.intersects([1, 2], [2, 3]) && !sets.intersects([1], [])",
+    'quantity("1").add(quantity("2")) == quantity("3") && quantity("5").sub(1).asInteger() == 4',
+    'quantity("-1").sign() == -1 && quantity("1").isInteger() && quantity("500m").asApproximateFloat() == 0.5',
     # Either side of || and && absorbs an error of the other.
     'device.attributes["dra.net"].ifName == "x" || true',
     '!(device.attributes["dra.net"].ifName == "x" && false)',
@@ -75,6 +83,8 @@ def test_true(expression: str) -> None:
         ('quantity("much").isGreaterThan(quantity("1"))', "'much' is no quantity"),
         ('semver("1.2").isGreaterThan(semver("1.0.0"))', "'1.2' is no semantic version"),
         ('device.driver == "x" &&', "Syntax error"),
+        ('quantity("500m").asInteger() == 1', "1/2 is no whole number"),
+        ('semver("1.0.0").add(1) == quantity("1")', "a version is no quantity"),
         ("size(device.driver)", "type INT"),
         ('device.driver + 1 == "x"', "no matching overload"),
     ],
@@ -85,9 +95,18 @@ def test_what_ends_the_attempt_of_the_scheduler(expression: str, why: str) -> No
     assert why in str(error.value)
 
 
-@pytest.mark.parametrize("expression", ["sets.contains([1], [1])", 'ip("10.0.0.1").family() == 4'])
-def test_what_kubernetes_knows_and_the_library_does_not(expression: str) -> None:
-    with pytest.raises(cel.NotEvaluatedError, match="undeclared reference"):
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ('ip("10.0.0.1").family() == 4', "undeclared reference"),
+        # The library has them for strings only.
+        ("[1, 2].indexOf(2) == 1", "no matching overload for 'indexOf'"),
+        ('device.attributes["resource.kubernetes.io"].numaNode.indexOf(1) == 1', "no matching overload for 'indexOf'"),
+        ("[1, 2].lastIndexOf(2) == 1", "no matching overload for 'lastIndexOf'"),
+    ],
+)
+def test_what_kubernetes_knows_and_the_library_does_not(expression: str, said: str) -> None:
+    with pytest.raises(cel.NotEvaluatedError, match=said):
         cel.matches(expression, DEVICE)
 
 

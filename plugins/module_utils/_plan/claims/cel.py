@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Callable, Dict, List, Mapping, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Scalar, Value, Version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
@@ -28,6 +28,12 @@ _SEMVER = re.compile(
 # The maps of domains themselves, not one domain in them.
 _WHOLE = re.compile(r"\bdevice\.(attributes|capacity)\b(?!\s*[\[.?])")
 _INDEX = re.compile(r"\[\s*\??\s*(?:\"([^\"\\]*)\"|'([^'\\]*)')\s*\]")
+
+
+# What the library says of functions that it does not have, and of those that it has for strings only.
+_UNKNOWN = re.compile(
+    r"undeclared reference|no matching overload for '(?:indexOf|lastIndexOf)' applied to '\((?:list|dyn)"
+)
 
 
 class LibraryMissingError(Exception):
@@ -94,6 +100,86 @@ def _part(place: int) -> Callable[[Mapping[str, Any]], int]:
     return lambda value: int(_key(value)[1][place])
 
 
+def _amount(value: Mapping[str, Any]) -> Fraction:
+    kind, found = _key(value)
+    if kind != "quantity":
+        raise ValueError("a version is no quantity")
+    return Fraction(found)
+
+
+def _sum_of(sign: int) -> Callable[[Mapping[str, Any], Any], Dict[str, str]]:
+    def call(left: Mapping[str, Any], right: Any) -> Dict[str, str]:
+        other = _amount(right) if isinstance(right, Mapping) else Fraction(right)
+        return {"quantity": str(_amount(left) + sign * other)}
+
+    return call
+
+
+def _integer(value: Mapping[str, Any]) -> int:
+    found = _amount(value)
+    if found.denominator != 1:
+        raise ValueError(f"{found} is no whole number")
+    return int(found)
+
+
+def _bare(value: Any) -> Any:
+    """What is in a list is the library's own."""
+    return value.value() if hasattr(value, "value") else value
+
+
+def _items(values: Sequence[Any]) -> List[Any]:
+    return [_bare(value) for value in values]
+
+
+def _is_sorted(values: Sequence[Any]) -> bool:
+    items = _items(values)
+    return items == sorted(items)
+
+
+def _within(values: Sequence[Any], others: Sequence[Any]) -> bool:
+    items = _items(values)
+    return all(one in items for one in _items(others))
+
+
+def _arithmetic(cel: Any, name: str, tagged: Any, call: Callable[..., Any]) -> Any:
+    """A function of a quantity and another one, or a number."""
+    others = (("quantity", tagged), ("int", cel.Type.INT))
+    overloads = [cel.Overload(f"{name}_of_{text}", tagged, [tagged, other], True, call) for text, other in others]
+    return cel.FunctionDecl(name, overloads)
+
+
+def _list_functions(cel: Any) -> List[Any]:
+    """Functions of lists and sets (k8s.io/apiserver, pkg/cel/library/lists.go, and the extension sets of cel-go)."""
+    kind = cel.Type
+    several = kind.List(kind.DYN)
+
+    def declared(name: str, result: Any, parameters: List[Any], member: bool, call: Callable[..., Any]) -> Any:
+        overload = cel.Overload(f"{name.replace('.', '_')}_of_lists", result, parameters, member, call)
+        return cel.FunctionDecl(name, [overload])
+
+    return [
+        declared("isSorted", kind.BOOL, [several], True, _is_sorted),
+        declared("sum", kind.DYN, [several], True, lambda values: sum(_items(values))),
+        declared("min", kind.DYN, [several], True, lambda values: min(_items(values))),
+        declared("max", kind.DYN, [several], True, lambda values: max(_items(values))),
+        declared("sets.contains", kind.BOOL, [several, several], False, _within),
+        declared(
+            "sets.equivalent",
+            kind.BOOL,
+            [several, several],
+            False,
+            lambda one, other: _within(one, other) and _within(other, one),
+        ),
+        declared(
+            "sets.intersects",
+            kind.BOOL,
+            [several, several],
+            False,
+            lambda one, other: any(_within(one, [item]) for item in other),
+        ),
+    ]
+
+
 @lru_cache(maxsize=1)
 def _environment() -> Any:
     try:
@@ -121,6 +207,12 @@ def _environment() -> Any:
         declared("major", kind.INT, [tagged], True, _part(0)),
         declared("minor", kind.INT, [tagged], True, _part(1)),
         declared("patch", kind.INT, [tagged], True, _part(2)),
+        declared("sign", kind.INT, [tagged], True, lambda value: (_amount(value) > 0) - (_amount(value) < 0)),
+        declared("isInteger", kind.BOOL, [tagged], True, lambda value: _amount(value).denominator == 1),
+        declared("asInteger", kind.INT, [tagged], True, _integer),
+        declared("asApproximateFloat", kind.DOUBLE, [tagged], True, lambda value: float(_amount(value))),
+        *(_arithmetic(cel, name, tagged, _sum_of(sign)) for name, sign in (("add", 1), ("sub", -1))),
+        *_list_functions(cel),
     ]
     return cel.NewEnv(
         variables={"device": kind.DYN, "whole": kind.DYN},
@@ -139,7 +231,7 @@ def _compiled(expression: str) -> Tuple[Any, Tuple[str, ...]]:
     except RuntimeError as error:
         first = str(error).splitlines()[0]
         text = re.sub(r"^INVALID_ARGUMENT: (?:ERROR: )?<input>:", "", first)
-        raise (NotEvaluatedError if "undeclared reference" in first else SelectorError)(text) from error
+        raise (NotEvaluatedError if _UNKNOWN.search(first) else SelectorError)(text) from error
     result = program.return_type().name()
     if result not in ("BOOL", "bool", "DYN", "dyn"):
         raise SelectorError(f"its result is of type {result}, it must be true or false")
