@@ -12,6 +12,7 @@ mistake (``yes`` for a text, ``1.5`` for a text, one text for a list) is refused
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import math
 import re
@@ -81,6 +82,10 @@ def _text(at: str, value: Any, option: Mapping[str, Any]) -> str:
         return str(value).lower()
     if isinstance(value, bool):
         raise PlanError(wrong(at, value, "it must be text: quote it, YAML reads yes, no, on, off as booleans"))
+    if isinstance(value, datetime.date):
+        raise PlanError(Problem(at, f"is the date {value}, it must be text: quote it, YAML reads it as a date"))
+    if isinstance(value, float):
+        raise PlanError(wrong(at, value, "it must be text or a whole number: quote it if it is text"))
     if not isinstance(value, (str, int)):
         raise PlanError(wrong(at, value, "it must be text"))
     return str(value)

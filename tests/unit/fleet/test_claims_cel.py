@@ -31,6 +31,7 @@ DEVICE = Device(
     capacity={"gpu.nvidia.com/memory": "40Gi"},
 )
 
+THIRTY = str(list(range(30)))
 TRUE = [
     'device.driver == "gpu.nvidia.com"',
     'device.attributes["dra.net"].rdma',
@@ -85,6 +86,7 @@ def test_true(expression: str) -> None:
         ('device.driver == "x" &&', "Syntax error"),
         ('quantity("500m").asInteger() == 1', "1/2 is no whole number"),
         ('semver("1.0.0").add(1) == quantity("1")', "a version is no quantity"),
+        (f"{THIRTY}.all(a, {THIRTY}.all(b, {THIRTY}.all(c, {THIRTY}.all(d, a + b + c + d >= 0))))", "budget exceeded"),
         ("size(device.driver)", "type INT"),
         ('device.driver + 1 == "x"', "no matching overload"),
     ],

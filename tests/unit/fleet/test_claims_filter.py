@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -58,6 +59,12 @@ def test_a_gpu_class_that_the_cluster_does_not_have(
     assert bool(found["objects"]) == (not refused)
     said = "v100-[01-02]: rdma_claims_gpu_class is 'gpu.nvidia.com', which is no DeviceClass of the cluster: "
     assert [problem[: len(said)] for problem in found["problems"]] == [said] * refused
+
+
+def test_a_key_that_yaml_reads_as_a_date_is_a_problem() -> None:
+    wanted = [{"name": "one", "nics": 1, "parameters": {datetime.date(2026, 1, 1): {}}}]
+    (problem,) = claims_filter({}, ["a"], {"a": {"rdma_claims_templates": wanted}})["problems"]
+    assert "a: rdma_claims_templates[0].parameters has the key datetime.date(2026, 1, 1)" in problem
 
 
 def test_what_is_expected_of_the_drivers(facts_of: Facts) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import time
 from pathlib import Path
@@ -93,7 +94,8 @@ def test_values_as_extra_variables_and_ini_inventories_write_them(name: str, val
         ("int", 1.0, "it must be a whole number"),
         ("float", float("inf"), "it must be a number"),
         ("bool", 2, "is 2, it must be true or false"),
-        ("text", 1.10, "is 1.1, it must be text"),
+        ("text", 1.10, "is 1.1, it must be text or a whole number: quote it if it is text"),
+        ("text", datetime.date(2026, 1, 1), "is the date 2026-01-01, it must be text: quote it"),
         ("text", ["a"], "it must be text"),
         ("choice", "b", "is 'b', it must be auto or true or a"),
         ("path", "", "it must be a path"),

@@ -280,7 +280,11 @@ def matches(expression: str, device: Device) -> bool:
         },
         "whole": {"attributes": attributes, "capacity": capacity},
     }
-    result = program.eval(data=data)
+    try:
+        result = program.eval(data=data)
+    except RuntimeError as error:
+        # Such as a budget of steps, which the API has too (CELSelectorExpressionMaxCost).
+        raise SelectorError(re.sub(r"^[A-Z_]+: | \[[A-Z_]+\]\Z", "", str(error))) from error
     value = result.value()
     if result.type().name() not in ("BOOL", "bool"):
         text = (

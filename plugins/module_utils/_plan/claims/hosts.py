@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
@@ -65,7 +64,8 @@ def members(hosts: Sequence[Host], known: plan_variables.Options) -> Tuple[List[
         wanted: Optional[Intent] = None
         if not ours:
             own = {**defaults, **{name: values[name] for name in intent.VARIABLES if name in values}}
-            key = json.dumps(own, sort_keys=True, default=str)
+            # Not as JSON: YAML has keys that JSON does not, such as dates.
+            key = repr(sorted(own.items()))
             if key not in intents:
                 intents[key] = intent.intent(own)
             wanted, ours = intents[key]
