@@ -229,6 +229,10 @@ changes:
       type: raw
   sample:
     - {kind: connection, name: rail0, before: disconnected, after: connected as configured}
+unfinished:
+  description: Whether an interrupted run has to be completed although nothing differs.
+  returned: success
+  type: bool
 links:
   description: The links, in the order of O(links).
   returned: success

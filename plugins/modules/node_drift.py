@@ -93,6 +93,11 @@ concerns:
           C(before) is V(absent), or V(unknown) on a node with neither apt nor rpm.
       type: list
       elements: dict
+    unfinished:
+      description:
+        - Whether an interrupted run has to be completed although nothing differs, such as links that were never
+          confirmed to NetworkManager and would be rolled back.
+      type: bool
     diff:
       description: The changed files with their text before and after.
       returned: with C(--diff)
@@ -117,6 +122,7 @@ concerns:
     links:
       changed: true
       changes: [{kind: connection, name: rdma-rail0, before: absent, after: connected as configured}]
+      unfinished: false
       warnings: []
       reboot_reasons: []
       error: null

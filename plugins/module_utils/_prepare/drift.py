@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import traceback
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import as_result
@@ -59,7 +59,14 @@ CONCERNS: Dict[str, Callable[[Options], Dict[str, Any]]] = {
     "runtime": _runtime,
     "image": _image,
 }
-_ALWAYS: Dict[str, Any] = {"changed": False, "changes": [], "warnings": [], "reboot_reasons": [], "error": None}
+_ALWAYS: Dict[str, Any] = {
+    "changed": False,
+    "changes": [],
+    "unfinished": False,
+    "warnings": [],
+    "reboot_reasons": [],
+    "error": None,
+}
 
 
 def _answer(concern: str, read: Callable[[], Options], diff: bool) -> Dict[str, Any]:
@@ -82,5 +89,5 @@ def compare(wanted: Mapping[str, Callable[[], Options]], diff: bool) -> Dict[str
     mode with ``error`` beside it, ``None`` unless the concern could not be compared.
     """
     concerns = {name: _answer(name, wanted[name], diff) for name in CONCERNS if name in wanted}
-    differing: List[str] = [name for name, answer in concerns.items() if answer["changed"] or answer["error"]]
-    return {"changed": False, "differs": bool(differing), "concerns": concerns}
+    differing = any(answer[key] for answer in concerns.values() for key in ("changed", "unfinished", "error"))
+    return {"changed": False, "differs": differing, "concerns": concerns}

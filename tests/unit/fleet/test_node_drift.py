@@ -11,7 +11,11 @@ from typing import Any, Callable, Dict, Mapping
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.filter.waves import waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import drift
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import NOTES
 from ansible_collections.zerocopy.rdma.plugins.modules import (
     container_runtime,
     kernel_modules,
@@ -71,6 +75,20 @@ def test_nothing_differs_after_the_modules_ran(run_module: Run, root: str) -> No
     assert [name for name, answer in changed["concerns"].items() if answer["changed"]] == ["links"]
     # Without --diff, no file's text leaves the node.
     assert "diff" not in changed["concerns"]["links"]
+
+
+def test_an_interrupted_run_is_completed_though_nothing_differs(run_module: Run, root: str) -> None:
+    run_module(nm_links, **options(root)["links"])
+    assert run_module(node_drift, links=options(root)["links"])["differs"] is False
+    ledger = Ledger(Files(root), "nm_links", NOTES)
+    assert ledger.notes.pop("links")
+    ledger.save()
+    found = run_module(node_drift, links=options(root)["links"])
+    answer = found["concerns"]["links"]
+    assert (found["differs"], answer["changed"], answer["unfinished"]) == (True, False, True)
+    assert waves(["h100-03"], {"h100-03": {"rdma_drift_result": found}}) == [["h100-03"]]
+    run_module(nm_links, **options(root)["links"])
+    assert run_module(node_drift, links=options(root)["links"])["differs"] is False
 
 
 def test_an_error_hides_nothing_else(run_module: Run, root: str, monkeypatch: pytest.MonkeyPatch) -> None:

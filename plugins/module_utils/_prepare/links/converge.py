@@ -102,7 +102,8 @@ def _converge(files: Files, wanted: LinkRequest, runner: Runner, check: bool) ->
         if check or not todo:
             if not check:
                 ledger.clear()
-            return _result(plan)
+            # An unconfirmed checkpoint rolls back whatever the node looks like now.
+            return {**_result(plan), "unfinished": unconfirmed or bool(todo and not plan.changes)}
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply
 
     with ledger.locked():
@@ -113,7 +114,7 @@ def _converge(files: Files, wanted: LinkRequest, runner: Runner, check: bool) ->
         plan = links_plan.build(node, wanted.links, wanted.unmanaged)
         seconds = wanted.rollback_seconds if wanted.transaction else None
         checkpoint = apply.Run(node, plan, runner, seconds).apply()
-    result = _result(plan)
+    result = {**_result(plan), "unfinished": False}
     if checkpoint:
         result.update(checkpoint=checkpoint, rollback_seconds=seconds)
     return result
@@ -126,4 +127,4 @@ def _confirm(files: Files, checkpoint: str, runner: Runner, check: bool) -> Dict
         from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply
 
         apply.confirm(Ledger(files, CONCERN, NOTES), runner, checkpoint)
-    return {"changed": False, "changes": [], "diff": [], "links": [], "in_pod": []}
+    return {"changed": False, "changes": [], "diff": [], "links": [], "in_pod": [], "unfinished": False}

@@ -101,6 +101,8 @@ def _links(node: Node, result: Map) -> Iterator[Check]:
     mtus = [port.netdev.name for _hca, port, _name in node.ports() if port.netdev] if wanted else []
     yield from _live(node, result, mtus)
     yield from _persistence(node, "links", result, "")
+    if result.get("unfinished"):
+        yield node.check("links", "warn", "", "an interrupted change of the links was never completed", _REMEDY)
 
 
 def _runtime(node: Node, result: Map) -> Iterator[Check]:

@@ -68,7 +68,11 @@ class Kind:
 def to_prepare(result: Map) -> bool:
     """Whether a node goes through the roles of prepare."""
     concerns = result.get("concerns") or {}
-    return any(concerns[name]["changed"] or concerns[name]["error"] for name in _PREPARED if name in concerns)
+    return any(_differs(concerns[name]) for name in _PREPARED if name in concerns)
+
+
+def _differs(concern: Map) -> bool:
+    return any(concern.get(key) for key in ("changed", "unfinished", "error"))
 
 
 def blocking(answers: Sequence[Answer]) -> Dict[str, List[str]]:
@@ -131,6 +135,8 @@ def described(concern: Map) -> str:
     files = [change for change in changes if change["kind"] == "file"]
     others = [change for change in changes if change["kind"] != "file"]
     parts = [", ".join(_files(files)), *_others(others)]
+    if concern.get("unfinished"):
+        parts.append("complete an interrupted run")
     return "; ".join(part for part in parts if part)
 
 
@@ -139,7 +145,7 @@ def kinds(answers: Sequence[Answer]) -> List[Kind]:
     found: Dict[Tuple[Any, ...], Kind] = {}
     for answer in answers:
         if answer.differs:
-            concerns = {name: described(one) for name, one in answer.concerns.items() if one["changed"] or one["error"]}
+            concerns = {name: described(one) for name, one in answer.concerns.items() if _differs(one)}
             kind = found.setdefault((answer.group, *concerns.items()), Kind(answer.group, concerns))
             kind.hosts.append(answer.host)
     return list(found.values())
