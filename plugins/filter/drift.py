@@ -63,7 +63,7 @@ _value:
       elements: dict
     hosts:
       description: By name of the host its C(group), whether it C(differs), and C(concerns) as in
-        M(zerocopy.rdma.node_drift#module).
+        M(zerocopy.rdma.node_drift).
       type: dict
 """
 
