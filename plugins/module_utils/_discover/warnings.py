@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.system import PROVIDERS
@@ -36,8 +36,13 @@ def _ports(hcas: Sequence[Hca], wanted: Sequence[Tuple[str, int]]) -> Iterator[T
                 yield hca, port, f"{hca.name}/{port.number}"
 
 
+def _obstacles(entry: Excluded) -> Set[str]:
+    # Where the PCI function is unknown, as in a recording, a port that is down is still worth a warning.
+    return {reason.code for reason in entry.reasons} - {reasons.PCI_UNKNOWN}
+
+
 def _of_ports(hcas: Sequence[Hca], usable: Sequence[Usable], excluded: Sequence[Excluded]) -> Iterator[Warn]:
-    down = [(e.hca, e.port) for e in excluded if [reason.code for reason in e.reasons] == [reasons.PORT_DOWN]]
+    down = [(e.hca, e.port) for e in excluded if _obstacles(e) == {reasons.PORT_DOWN}]
     up = [(entry.hca, entry.port) for entry in usable]
     for _hca, port, subject in _ports(hcas, down):
         if port.link_layer == "InfiniBand" and port.physical_state == "LinkUp":

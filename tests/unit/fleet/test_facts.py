@@ -300,6 +300,11 @@ def test_an_hca_without_a_place_in_pcie_is_unknown(root_of, tmp_path: Path) -> N
     facts = gather.gather(str(root))
     assert facts["hcas"][0]["software"] is False
     assert reasons(facts, "mlx5_0")[0] == "pci_unknown"
+    # As ibsim shows it; what keeps the port from being up is told all the same.
+    (link / "ports/1/state").write_text("1: DOWN\n")
+    down = gather.gather(str(root))
+    assert reasons(down, "mlx5_0") == ["pci_unknown", "port_down"]
+    assert "port_down" in codes(down)
 
 
 def test_a_bmc_with_the_vendor_of_a_gpu_is_no_gpu(facts_of, root_of, tmp_path: Path) -> None:
