@@ -85,7 +85,7 @@ def _one_set(hosts: Hosts, defaults: Mapping[str, Any]) -> Iterator[Tuple[str, P
         own = {**defaults, **values}
         driver, claims = (tuple(own.get(name) for name in both) for both in _SETS)
         if driver == claims:
-            (driver_set, _), (claims_set, _) = _SETS
+            driver_set, claims_set = (names[0] for names in _SETS)
             right = (
                 f"and so is {driver_set}, both in namespace {claims[1]}: each step would delete the objects of the "
                 f"other, so the names must differ"

@@ -101,7 +101,7 @@ def test_any_damage_is_read_or_refused(facts_of: Facts) -> None:
     """No value anywhere makes another exception than the one with a place."""
     chance = random.Random(1)  # a seed, not a secret
     places = []
-    for _ in range(400):
+    for _turn in range(400):
         facts = copy.deepcopy(facts_of(chance.choice(("a100-01", "case-vf", "case-soft-roce"))))
         inner: Any = facts
         while True:

@@ -31,7 +31,7 @@ def hostvars(facts_of: Facts, **variables: Any) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "inventory_hostname": name,
-            "group_names": [name.split("-")[0]],
+            "group_names": [name.partition("-")[0]],
             "ansible_facts": {"rdma": facts_of(name)},
             **variables,
         }
@@ -114,7 +114,7 @@ def test_a_check_of_the_site_has_a_verdict_on_each_host(facts_of: Facts) -> None
         check = found[f"{name} host.site.eight-gpus"]
         assert check["verdict"] == ("pass" if gpus[name] == 8 else "fail")
         assert check["remedy"] == ("" if gpus[name] == 8 else remedy)
-        assert (check["ring"], check["group"]) == ("host", name.split("-")[0])
+        assert (check["ring"], check["group"]) == ("host", name.partition("-")[0])
         assert found[f"{name} host.site.kernel"]["verdict"] == "warn"
         assert "system.kernel_is_ours is null" in found[f"{name} host.site.kernel"]["text"]
         assert found[f"{name} host.site.no-empty"]["verdict"] == "fail"

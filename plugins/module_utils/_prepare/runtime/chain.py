@@ -107,7 +107,7 @@ def _check(document: Document) -> None:
     if not isinstance(disabled, list) or not all(isinstance(entry, str) for entry in disabled):
         raise HostError(f"{document.name}: disabled_plugins must be a list of plugins, not {disabled!r}")
     version = document.data.get("version", 1)
-    if type(version) is not int:
+    if isinstance(version, bool) or not isinstance(version, int):
         raise HostError(f"{document.name}: version must be a number such as 2, not {version!r}")
 
 

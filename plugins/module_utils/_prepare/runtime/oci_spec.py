@@ -41,7 +41,8 @@ def parse(text: str, name: str) -> Dict[str, Any]:
 def _is_rlimit(entry: Any) -> bool:
     if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
         return False
-    return all(type(entry.get(side, 0)) is int and 0 <= entry.get(side, 0) < 2**64 for side in ("hard", "soft"))
+    limits = [entry.get(side, 0) for side in ("hard", "soft")]
+    return all(isinstance(limit, int) and not isinstance(limit, bool) and 0 <= limit < 2**64 for limit in limits)
 
 
 def without_default_security(spec: Dict[str, Any]) -> Dict[str, Any]:

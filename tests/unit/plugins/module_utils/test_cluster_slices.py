@@ -66,7 +66,7 @@ def wanted(devices: List[model.Device], **more: Any) -> Dict[str, Any]:
 
 
 def asked(server: Server) -> List[str]:
-    return [path.partition("?")[0] for _method, path, *_ in server.seen]
+    return [path.partition("?")[0] for _method, path, *_rest in server.seen]
 
 
 def test_nothing_is_compared_that_is_not_expected(cluster: Server, client: Client) -> None:
@@ -177,6 +177,6 @@ def test_a_watch_that_is_too_old_starts_anew(server: Server, client: Client, mon
         else:
             with pytest.raises(ApiError):
                 wait.until_published(client, PATH, {"a"}, 30)
-    assert [path.partition("?")[2].split("&")[0] for _method, path, *_ in server.seen] == [
+    assert [path.partition("?")[2].split("&")[0] for _method, path, *_rest in server.seen] == [
         "fieldSelector=spec.driver%3Ddra.net"
     ] * 5

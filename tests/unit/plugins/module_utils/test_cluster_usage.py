@@ -90,7 +90,7 @@ def test_what_nobody_names_may_go(server: Server, client: Client) -> None:
     other = {"spec": {"resourceClaims": [{"name": "nic", "resourceClaimTemplateName": "pair-9999999999"}]}}
     claim = {"spec": {"resourceClaims": [{"name": "nic", "resourceClaimName": "pair-0123456789"}]}}
     assert reason(server, client, TEMPLATE, {PODS: items(named("a", **other), named("b", **claim))}) == ""
-    asked = sorted(path.partition("?")[0] for _method, path, *_ in server.seen)
+    asked = sorted(path.partition("?")[0] for _method, path, *_rest in server.seen)
     assert asked == sorted([PODS, DEPLOYMENTS, SETS, JOBS])
 
 
@@ -104,7 +104,7 @@ def test_what_a_workload_of_any_kind_names_stays(server: Server, client: Client,
 
 def test_pods_that_have_ended_need_nothing(server: Server, client: Client) -> None:
     reason(server, client, TEMPLATE, {})
-    query = next(path for _method, path, *_ in server.seen if path.startswith(PODS))
+    query = next(path for _method, path, *_rest in server.seen if path.startswith(PODS))
     assert query == PODS + "?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
 
 

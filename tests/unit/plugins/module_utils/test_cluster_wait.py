@@ -204,7 +204,9 @@ def test_waiting_goes_on_while_there_is_progress(
 ) -> None:
     texts = ["0 of 6 pods", "0 of 6 pods", "2 of 6 pods", "2 of 6 pods", "5 of 6 pods", "5 of 6 pods", "ready"]
     assert wait_until(monkeypatch, server, client, 50, texts) >= 140
-    assert {query for _method, path, *_ in server.seen for query in path.partition("?")[2].split("&")[:2] if query} == {
+    assert {
+        query for _method, path, *_rest in server.seen for query in path.partition("?")[2].split("&")[:2] if query
+    } == {
         "fieldSelector=metadata.name%3Ddriver",
         "resourceVersion=7",
     }
