@@ -159,14 +159,14 @@ def test_only_where_the_kernel_was_changed(kubelet: Kubelet, restart: Callable[.
         "restart-b2": {"changed": False, "skipped": True},
     }
     before = dict(kubelet.running)
-    look = {"Find the nodes whose kernel was changed in this run": False, "Find the driver there": False}
+    look = {"Find the nodes whose kernel was changed in this run": False, "Find the driver's pods": False}
 
     predicted = restart(changes, "--check")
     assert predicted == {**look, "Delete the driver's pods": True}
     assert kubelet.running == before
 
     done = restart(changes)
-    assert done == {**predicted, "Wait until it runs again": False}
+    assert done == {**predicted, "Wait for the new pods": False}
     # The tasks have waited, so the successors are here without any waiting.
     replaced = {host for host in HOSTS if kubelet.running[host] != before[host]}
     assert replaced == {"restart-a1", "restart-b1"}
