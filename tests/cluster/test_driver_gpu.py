@@ -132,8 +132,8 @@ def test_refused_without_helm_and_beside_the_device_plugin(
     other.write_text("#!/bin/sh\necho v4.3.1+g0\n")
     other.chmod(0o755)
     for directory, said in (
-        ("/nowhere", "helm is missing: it must be"),
-        (str(other.parent), "helm is v4.3.1+g0: it must"),
+        ("/nowhere", "helm on the Ansible controller is missing: it must be"),
+        (str(other.parent), "helm on the Ansible controller is v4.3.1+g0: it must"),
     ):
         refused = play("gpu", helm=directory)
         assert refused.returncode != 0
