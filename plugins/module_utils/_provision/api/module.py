@@ -19,7 +19,8 @@ try:
 
     HAS_KUBERNETES_CORE = True
 except ImportError:
-    AUTH_ARG_SPEC = {}
+    # What the playbooks pass, so that what is missing is told and not that these are unknown.
+    AUTH_ARG_SPEC = {"kubeconfig": {"type": "raw"}, "context": {"type": "str"}}
     HAS_KUBERNETES_CORE = False
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.credentials import described
