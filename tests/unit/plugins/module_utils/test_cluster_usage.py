@@ -82,7 +82,7 @@ JOBS = "/apis/train.example.com/v1/namespaces/train/trainjobs"
 
 def reason(server: Server, client: Client, wanted: Member, paths: Dict[str, Reply], *going: Key) -> str:
     server.paths = paths
-    server.replies = [items() for _ in range(len(KINDS) * 2)]
+    server.replies = [items() for _each in range(len(KINDS) * 2)]
     return Usage(client, API, going, "zerocopy.rdma").reason(wanted)
 
 
