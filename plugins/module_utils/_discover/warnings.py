@@ -83,8 +83,9 @@ def _below_twins(hcas: Sequence[Hca], usable: Sequence[Usable]) -> Iterator[Warn
 
 
 def _of_counters(hcas: Sequence[Hca], usable: Sequence[Usable], seconds: Optional[float]) -> Iterator[Warn]:
-    for _hca, port, subject in _ports(hcas, [(entry.hca, entry.port) for entry in usable]):
-        for fault in counters.faults(port.error_counters, seconds):
+    for hca, port, subject in _ports(hcas, [(entry.hca, entry.port) for entry in usable]):
+        # The thresholds are for cables; Soft-RoCE counts each time that its netdev was down.
+        for fault in [] if hca.software else counters.faults(port.error_counters, seconds):
             yield warning(codes.LINK_ERRORS, subject, counter=fault.counter, count=fault.count, limit=fault.limit)
 
 

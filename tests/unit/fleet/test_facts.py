@@ -290,6 +290,19 @@ def test_vpd_is_slow_and_read_only_where_it_decides(root_of, monkeypatch: pytest
     gather.gather(str(root_of(name)))
 
 
+def test_soft_roce_has_no_cable_to_blame(root_of, tmp_path: Path) -> None:
+    root = tmp_path / "node"
+    shutil.copytree(root_of("case-soft-roce"), root, symlinks=True)
+    for port in root.glob("sys/class/infiniband/*/ports/1"):
+        (port / "hw_counters").mkdir(exist_ok=True)
+        (port / "counters").mkdir(exist_ok=True)
+        (port / "counters/link_downed").write_text("9\n")
+        (port / "hw_counters/link_downed").write_text("9\n")
+    facts = gather.gather(str(root), gather.Options(allow_software=True))
+    assert any(port["error_counters"].get("link_downed") for hca in facts["hcas"] for port in hca["ports"])
+    assert "link_errors" not in codes(facts)
+
+
 def test_an_hca_without_a_place_in_pcie_is_unknown(root_of, tmp_path: Path) -> None:
     root = tmp_path / "node"
     shutil.copytree(root_of("lab-01"), root, symlinks=True)

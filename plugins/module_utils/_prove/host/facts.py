@@ -41,6 +41,7 @@ _WARNINGS = {
     "pcie_degraded": ("pcie_link", "warn", "Reseat the card, look at its riser, and at the slot's width and speed."),
     "netdev_claimed_twice": ("devices", "warn", "Restart the node; if it stays, ask the driver's vendor."),
     "no_rdma_device": ("devices", "warn", "Load the module, or look which pod has the device."),
+    "link_errors": ("link_errors", "warn", "Check cable, transceiver and switch port if the counter keeps growing."),
     "acs_redirects": ("acs", "warn", "Switch off ACS on these bridges, in the firmware or by setpci."),
     "numa_unknown": ("numa", "warn", "Update the firmware, or enable its NUMA description of PCIe."),
     "unreadable": ("facts", "warn", "Run as root, and look at the kernel's log."),
