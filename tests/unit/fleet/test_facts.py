@@ -293,6 +293,7 @@ def test_vpd_is_slow_and_read_only_where_it_decides(root_of, monkeypatch: pytest
 def test_soft_roce_has_no_cable_to_blame(root_of, tmp_path: Path) -> None:
     root = tmp_path / "node"
     shutil.copytree(root_of("case-soft-roce"), root, symlinks=True)
+    (root / "proc/uptime").write_text("600.00 1000.00\n")
     for port in root.glob("sys/class/infiniband/*/ports/1"):
         (port / "hw_counters").mkdir(exist_ok=True)
         (port / "counters").mkdir(exist_ok=True)
