@@ -11,8 +11,9 @@ version_added: 0.1.0
 description:
   - Finds the HCAs, ports and GPUs of a node and their place in the PCIe tree, and decides which ports workloads can use
     for RDMA. For every other port it gives the reasons.
-  - Needs only Python on the node. If C(pyroute2) is installed, netdevs, addresses, MTU and the RDMA network namespace
-    mode are read over netlink, otherwise from sysfs and procfs. RV(ansible_facts.rdma.sources) has the source of each.
+  - Needs only Python on the node. Netdevs, addresses, MTU and the RDMA network namespace mode are read over netlink,
+    or from sysfs and procfs where netlink does not answer and on recorded nodes. RV(ansible_facts.rdma.sources) has the
+    source of each.
   - Works without root. Files that the user may not read are listed in RV(ansible_facts.rdma.unreadable). Only root can
     read the Vital Product Data that identifies the NVSwitch management functions of HGX B200 and B300 for certain.
   - Does not fail when a device disappears during a run or the kernel refuses to return an attribute.
@@ -255,7 +256,10 @@ ansible_facts:
         system:
           description:
             - C(kernel) release, RDMA network namespace mode (C(netns_mode)), C(rdma_cm) device, C(gpudirect) support,
-              C(numa_nodes), and the memory lock limit of the container runtime (C(memlock)).
+              C(numa_nodes), the memory lock limit of the container runtime (C(memlock)), and whether it listens on
+              NRI's socket (C(nri)).
+            - C(versions) of C(rdma-core) and of the kernel modules that have a version of their own, such as
+              C(mlx5_core) of OFED and C(nvidia). Modules of the kernel itself have none.
             - C(modules) has the state of each kernel module that the hardware needs, V(loaded), V(builtin),
               V(available), V(missing) or V(unknown).
             - C(iommu) is V(off), V(passthrough), V(translated) or V(mixed) for the GPUs and HCAs. C(acs) has, for each
@@ -312,7 +316,7 @@ def main() -> None:
     )
     params = module.params
     try:
-        options = gather.Options(
+        options = gather.GatherOptions(
             gpu_vendors=gpu.identifiers("gpu_vendors", params["gpu_vendors"]),
             gpu_classes=gpu.identifiers("gpu_classes", params["gpu_classes"]),
             drivers=params["drivers"],

@@ -56,6 +56,13 @@ def faults(counters: Mapping[str, int], seconds: Optional[float]) -> List[Fault]
     ]
 
 
+def grown_too_fast(grown: Mapping[str, int], seconds: float) -> List[Fault]:
+    """Counters that grew too fast between two readings, ``seconds`` apart."""
+    limits = {name: rate * seconds for name, rate in PER_SECOND.items()}
+    limits.update(dict.fromkeys((*NEVER, "link_downed"), 0.0))
+    return [Fault(name, grown[name], limit) for name, limit in sorted(limits.items()) if grown.get(name, 0) > limit]
+
+
 def uptime(tree: Tree) -> Optional[float]:
     """Seconds since boot (proc_uptime(5))."""
     word = (tree.text("proc/uptime") or "").split(" ")[0]

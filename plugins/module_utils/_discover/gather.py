@@ -9,14 +9,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
     counters,
+    ethtool,
     infiniband,
+    interfaces,
     nvswitch,
     port_netdev,
-    rtnl,
     selection,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu as discover_gpu
@@ -32,7 +33,7 @@ SUBSETS = ("hcas", "counters", "gpus", "affinity", "system")
 
 
 @dataclass
-class Options:
+class GatherOptions:
     """What counts as GPU, which HCAs may be used, and which parts are wanted."""
 
     gpu_vendors: Sequence[str] = discover_gpu.DEFAULT_VENDORS
@@ -78,11 +79,23 @@ def _netlink(live: bool, sources: Dict[str, str]) -> Optional[discover_nldev.Nld
         return None
     try:
         reading = discover_nldev.read()
-    except discover_nldev.NldevError as error:
+    except OSError as error:
         sources["netlink_unused"] = str(error)
         return None
     sources.update(port_netdevs="netlink", netns_mode="netlink")
     return reading
+
+
+def _interfaces(tree: Tree, sources: Dict[str, str]) -> Optional[Mapping[str, interfaces.Interface]]:
+    """Only of the running kernel: a recording has neither addresses nor the highest MTU there."""
+    if not tree.live:
+        return None
+    try:
+        found = interfaces.read(tree)
+    except OSError:
+        return None
+    sources.update(addresses="netlink", max_mtu="netlink")
+    return found
 
 
 def _bounded(value: Any) -> Any:
@@ -94,29 +107,26 @@ def _bounded(value: Any) -> Any:
     return {key: _bounded(entry) for key, entry in value.items()} if isinstance(value, dict) else value
 
 
-def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]:
+def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str, Any]:
     """RDMA facts of the node whose files are below ``root``; never raises for what it finds there.
 
     With another root than ``/`` nothing of the running machine is asked, so netlink is not used either.
     """
-    options = options or Options()
+    options = options or GatherOptions()
     tree = Tree(root)
     sources = dict.fromkeys(("hcas", "port_netdevs", "gpus", "affinity", "system", "netns_mode"), "sysfs")
     sources["addresses"] = "procfs"
     nldev = _netlink(tree.live, sources)
-    links = rtnl.read() if tree.live else None
-    if links:
-        sources.update(addresses="netlink", max_mtu="netlink")
-
+    netdevs = _interfaces(tree, sources)
     hcas = infiniband.hcas(tree, "counters" in options.subsets)
-    port_netdev.attach(tree, hcas, nldev, links)
+    port_netdev.attach(tree, hcas, nldev, netdevs)
     classes = discover_pci.classes(tree)
     functions = discover_pci.functions(tree, classes, {"02", "03", *(code[:2] for code in options.gpu_classes)})
     nics = [pci for pci in functions if pci.class_id[:2] == "02"]
     gpus = discover_gpu.gpus(tree, functions, options.gpu_vendors, options.gpu_classes)
     managing = nvswitch.managing(tree, classes, functions, hcas)
     usable, excluded = selection.select(tree, hcas, options.drivers, options.allow_software, managing)
-    if links:
+    if tree.live:
         _add_max_rates(hcas)
 
     numa_nodes = discover_system.numa_nodes(tree)
@@ -131,11 +141,13 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
         system.kernel = discover_system.kernel_release(tree)
         needed = discover_system.needed_modules(hcas, gpus, [nic.driver for nic in nics if nic.driver])
         system.modules = discover_system.module_states(tree, needed, system.kernel)
+        system.versions = discover_system.versions(tree)
         system.rdma_cm = discover_system.rdma_cm(tree)
         system.gpudirect = discover_system.gpudirect(tree, gpus, system.kernel, system.modules)
         places = [gpu.pci.address for gpu in gpus] + [hca.pci.address for hca in hcas if hca.pci]
         system.iommu = discover_system.iommu_mode(tree, places)
         system.memlock = discover_system.memlock(tree)
+        system.nri = discover_system.nri(tree)
 
     displays = [pci for pci in functions if pci.class_id[:2] == "03"]
     seconds = counters.uptime(tree) if "counters" in options.subsets else None
@@ -165,6 +177,6 @@ def gather(root: str = "/", options: Optional[Options] = None) -> Dict[str, Any]
 
 def _add_max_rates(hcas: Sequence[Hca]) -> None:
     ports = [port for hca in hcas for port in hca.ports if port.netdev and port.netdev.present]
-    rates = rtnl.max_rates(sorted({port.netdev.name for port in ports if port.netdev}))
+    rates = ethtool.max_rates(sorted({port.netdev.name for port in ports if port.netdev}))
     for port in ports:
         port.max_rate_gbps = rates.get(port.netdev.name) if port.netdev else None

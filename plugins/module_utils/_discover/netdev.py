@@ -16,6 +16,7 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import UNUSABLE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
 
@@ -137,7 +138,8 @@ def addresses(tree: Tree, hints: Mapping[str, str]) -> Dict[str, List[str]]:
         fields = line.split()
         try:
             address6 = ipaddress.IPv6Address(bytes.fromhex(fields[0]))
-            found.setdefault(fields[5], []).append(f"{address6}/{int(fields[2], 16)}")
+            if not int(fields[4], 16) & UNUSABLE:
+                found.setdefault(fields[5], []).append(f"{address6}/{int(fields[2], 16)}")
         except (IndexError, ValueError):
             continue
     return found
@@ -148,7 +150,7 @@ def _address_order(address: str) -> Tuple[bool, bool, str]:
     return ":" in address, address.startswith("fe80:"), address
 
 
-def describe(tree: Tree, name: str, source: str, addrs: Mapping[str, List[str]]) -> Netdev:
+def describe(tree: Tree, name: str, source: str, addrs: Mapping[str, Sequence[str]]) -> Netdev:
     """The netdev ``name`` as sysfs shows it; ``present`` is false when this namespace has none of that name."""
     directory = CLASS + "/" + name
     if not tree.exists(directory):

@@ -4,13 +4,14 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Asking the kernel by netlink: requests, answers and attributes. pyroute2 decodes, the socket is our own."""
+"""Asking the kernel by netlink: requests, answers and attributes (include/uapi/linux/netlink.h)."""
 
 from __future__ import annotations
 
 import socket
 import struct
-from typing import Any, Dict, Iterator, List, Tuple
+import sys
+from typing import Dict, Iterator, List, Optional, Tuple
 
 NLM_F_REQUEST = 0x1
 NLM_F_ACK = 0x4
@@ -63,14 +64,24 @@ def open_socket(protocol: int) -> socket.socket:
     return sock
 
 
-def decode(message_class: Any, raw: bytes) -> Dict[str, Any]:
-    """Fields and known attributes of one message, by name; unknown attributes are left out.
+def attributes(raw: bytes, offset: int = 0) -> Dict[int, bytes]:
+    """Attributes of one message by number. ``offset``: length of the message's own fields behind the netlink header."""
+    found = {}
+    offset += _HEADER.size
+    while offset + 4 <= len(raw):
+        length, kind = struct.unpack_from("=HH", raw, offset)
+        if length < 4:
+            break
+        # Above them are the flags NLA_F_NESTED and NLA_F_NET_BYTEORDER.
+        found[kind & 0x3FFF] = raw[offset + 4 : offset + length]
+        offset += (length + 3) & ~3
+    return found
 
-    ``message_class`` is a message table, a subclass of pyroute2's ``nlmsg`` with ``fields`` and ``nla_map``.
-    """
-    message = message_class(raw)
-    message.decode()
-    known = {entry[1] for entry in message_class.nla_map}
-    values = {name: message[name] for name, _format in message_class.fields}
-    values.update((name, value) for name, value in message["attrs"] if name in known)
-    return values
+
+def number(value: Optional[bytes]) -> Optional[int]:
+    """An unsigned integer of 8 to 64 bits in the byte order of this machine."""
+    return int.from_bytes(value, sys.byteorder) if value else None
+
+
+def text(value: Optional[bytes]) -> str:
+    return (value or b"").rstrip(b"\0").decode("utf-8", "replace")

@@ -12,17 +12,14 @@ matched by ``dev_port``. Names prove nothing: udev renames both sides.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev as discover_netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.nldev import Nldev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Netdev, Port
-
-if TYPE_CHECKING:
-    # Both load pyroute2, which costs more than everything here.
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.nldev import Nldev
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.rtnl import Links
 
 _ARPHRD_INFINIBAND = 32
 
@@ -103,10 +100,13 @@ def address_hints(hcas: List[Hca]) -> Dict[str, str]:
     return hints
 
 
-def attach(tree: Tree, hcas: List[Hca], nldev: Optional[Nldev], links: Optional[Links]) -> None:
+def attach(tree: Tree, hcas: List[Hca], nldev: Optional[Nldev], interfaces: Optional[Mapping[str, Interface]]) -> None:
     """Fill in every port's netdev and RoCE v2 GID index, and the place of software devices in PCIe."""
-    addresses: Mapping[str, List[str]]
-    addresses = links.addresses if links else discover_netdev.addresses(tree, address_hints(hcas))
+    addresses: Mapping[str, Sequence[str]]
+    if interfaces is None:
+        addresses = discover_netdev.addresses(tree, address_hints(hcas))
+    else:
+        addresses = {name: interface.addresses for name, interface in interfaces.items()}
     for hca in hcas:
         for port in hca.ports:
             found = _candidate(tree, hca, port, nldev)
@@ -114,7 +114,8 @@ def attach(tree: Tree, hcas: List[Hca], nldev: Optional[Nldev], links: Optional[
                 port.netdev = Netdev(name=found[0], source=found[1], present=False)
             elif found:
                 port.netdev = discover_netdev.describe(tree, found[0], found[1], addresses)
-                port.netdev.max_mtu = links.max_mtu.get(port.netdev.name) if links else None
+                known = (interfaces or {}).get(port.netdev.name)
+                port.netdev.max_mtu = known.max_mtu if known else None
             port.roce_v2_gid_index = infiniband.roce_v2_gid_index(port)
         if hca.software:
             _place_software(tree, hca)

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The parts of pyroute2 that the facts need, without the rest of it.
+"""The part of pyroute2 that the facts need, without the rest of it.
 
 ``import pyroute2`` loads every protocol it knows, about 160 modules, and takes longer than the whole of this
 collection's work on a node. Its subpackages stand on their own, so they are loaded below an empty parent package where
@@ -13,14 +13,15 @@ the installed version allows it, and the ordinary way where not.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import sys
 from types import ModuleType
-from typing import Any, Dict, List, Optional
+from typing import Any, List, Optional
 
 _PACKAGES = ("pyroute2", "pyroute2.ethtool")
-_PARTS = ("pyroute2.netlink", "pyroute2.ethtool.ioctl")
+_PART = "pyroute2.ethtool.ioctl"
 
 
 def _empty_package(name: str) -> Optional[ModuleType]:
@@ -38,49 +39,40 @@ def _empty_package(name: str) -> Optional[ModuleType]:
     return package
 
 
-def _load_alone() -> Dict[str, ModuleType]:
-    """Load the parts below empty packages; these are gone again afterwards, so a later import gets the real ones."""
+def _load_alone() -> Optional[ModuleType]:
+    """Load the part below empty packages; these are gone again afterwards, so a later import gets the real ones."""
     if "pyroute2" in sys.modules:
-        return {}
+        return None
     before = set(sys.modules)
     try:
         for name in _PACKAGES:
             package = _empty_package(name)
             if package is None:
-                return {}
+                return None
             sys.modules[name] = package
-        return {name: importlib.import_module(name) for name in _PARTS}
+        return importlib.import_module(_PART)
     except Exception:  # as in _load
         # This version's subpackages need their parents: leave nothing half-loaded behind.
         for name in set(sys.modules) - before:
             if name.startswith("pyroute2"):
                 del sys.modules[name]
-        return {}
+        return None
     finally:
         for name in _PACKAGES:
             if name not in before:
                 sys.modules.pop(name, None)
 
 
-def _load() -> Dict[str, ModuleType]:
-    loaded = _load_alone()
-    if loaded:
-        return loaded
+def _load() -> Optional[ModuleType]:
     try:
-        return {name: importlib.import_module(name) for name in _PARTS}
+        return _load_alone() or importlib.import_module(_PART)
     except Exception:
-        # Not only ImportError: 0.9.1 and 0.9.2 install on Python 3.8 and then raise TypeError. Facts from sysfs are
-        # better than none.
-        return {}
+        # Not only ImportError: 0.9.1 and 0.9.2 install on Python 3.8 and then raise TypeError. Facts without the
+        # highest rate are better than none.
+        return None
 
 
-_loaded = _load()
-
-HAS_PYROUTE2 = bool(_loaded)
-# Base class of netlink messages; without pyroute2 the message tables are still defined, but cannot decode.
-nlmsg: Any = _loaded["pyroute2.netlink"].nlmsg if _loaded else object
-
-
+@functools.lru_cache(maxsize=None)
 def ethtool() -> Any:
-    """pyroute2's module for ethtool's ioctl (``IoctlEthtool``, ``EthtoolError``); only where HAS_PYROUTE2."""
-    return _loaded["pyroute2.ethtool.ioctl"]
+    """pyroute2's module for ethtool's ioctl (``IoctlEthtool``, ``EthtoolError``), ``None`` where it is missing."""
+    return _load()

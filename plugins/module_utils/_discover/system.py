@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci
@@ -34,6 +35,10 @@ _RUNTIME_UNITS = ("containerd", "crio", "k3s", "k3s-agent", "rke2-server", "rke2
 _RUNTIME_COMMANDS = ("containerd", "crio")
 # Memory regions on dma-buf file descriptors exist since Linux 5.12 (ib_uverbs, UVERBS_METHOD_REG_DMABUF_MR).
 _DMABUF_SINCE = (5, 12)
+
+# Of Debian and Ubuntu for both architectures that have RDMA, and of Fedora, RHEL and SUSE.
+_LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64")
+_LIBIBVERBS = re.compile(r"libibverbs\.so\.1\.[0-9]+\.([0-9][0-9.]*)")
 
 # CONFIG_NODES_SHIFT is at most 10.
 _MAX_NUMNODES = 1024
@@ -63,6 +68,25 @@ def module_states(tree: Tree, names: Sequence[str], release: Optional[str]) -> D
         else:
             states[name] = "available" if in_path in available else "missing"
     return states
+
+
+def versions(tree: Tree) -> Dict[str, str]:
+    """Versions of drivers and of rdma-core.
+
+    Modules of the kernel itself have no version (``sys/module/*/version``, MODULE_VERSION), those of OFED and NVIDIA
+    have. The file name of libibverbs ends with that of rdma-core (CMakeLists.txt, ``1.14.${PACKAGE_VERSION}``).
+    """
+    found = {}
+    for name in sorted({"nvidia", *PROVIDERS, *PROVIDERS.values()}):
+        version = tree.text("sys/module/" + name + "/version")
+        if version:
+            found[name] = version
+    for directory in _LIBRARIES:
+        for name in tree.names(directory):
+            match = _LIBIBVERBS.fullmatch(name)
+            if match:
+                found["rdma-core"] = match.group(1)
+    return found
 
 
 def needed_modules(hcas: Sequence[Hca], gpus: Sequence[Gpu], nic_drivers: Sequence[str]) -> List[str]:
@@ -126,6 +150,12 @@ def gpudirect(tree: Tree, gpus: Sequence[Gpu], release: Optional[str], modules: 
     return result
 
 
+# One path: /var/run is a link to /run.
+_NRI_SOCKETS = ("/var/run/nri/nri.sock", "/run/nri/nri.sock")
+# Flags of a socket that listens, and has no others: the kernel's __SO_ACCEPTCON.
+_LISTENS = "00010000"
+
+
 def _limit(word: str) -> Limit:
     return int(word) if is_number(word) else word
 
@@ -148,6 +178,18 @@ def memlock(tree: Tree) -> Optional[Memlock]:
             if words[:3] == ["Max", "locked", "memory"] and len(words) >= 5:
                 return Memlock(runtime=unit, pid=pid, soft=_limit(words[3]), hard=_limit(words[4]))
     return None
+
+
+def nri(tree: Tree) -> Optional[bool]:
+    """Whether a container runtime listens on NRI's socket.
+
+    A socket that is left of a runtime without NRI is no listener, so the kernel is asked (``net/unix/af_unix.c``).
+    """
+    lines = (tree.text("proc/net/unix") or "").splitlines()
+    if not lines:
+        return None
+    rows = [line.split(None, 7) for line in lines[1:]]
+    return any(row[3] == _LISTENS for row in rows if len(row) == 8 and row[7] in _NRI_SOCKETS)
 
 
 def numa_nodes(tree: Tree) -> List[int]:

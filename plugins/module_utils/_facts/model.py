@@ -262,10 +262,13 @@ class System:
     """``modules`` values are ``loaded``, ``builtin``, ``available``, ``missing`` or ``unknown`` (unreadable).
 
     ``iommu`` is ``off``, ``passthrough``, ``translated`` or ``mixed`` for the GPUs and HCAs, ``acs`` tells for each
-    bridge between a GPU and an HCA whether Access Control Services redirect peer-to-peer traffic.
+    bridge between a GPU and an HCA whether Access Control Services redirect peer-to-peer traffic. ``versions`` are
+    those of modules that have one of their own (``mlx5_core`` of OFED, ``nvidia``) and of ``rdma-core``. ``nri`` is
+    whether a container runtime listens on NRI's socket, ``None`` when the kernel does not tell.
     """
 
     kernel: Optional[str] = None
+    versions: Dict[str, str] = field(default_factory=dict)
     netns_mode: Optional[str] = None
     modules: Dict[str, str] = field(default_factory=dict)
     rdma_cm: Optional[CharDevice] = None
@@ -274,6 +277,7 @@ class System:
     acs: Dict[str, Optional[bool]] = field(default_factory=dict)
     memlock: Optional[Memlock] = None
     numa_nodes: List[int] = field(default_factory=list)
+    nri: Optional[bool] = None
 
 
 @dataclass

@@ -147,7 +147,7 @@ def _few(value: Any) -> None:
         raise FactsError("", f"has {len(value)} entries, at most {MOST_ENTRIES} are allowed")
 
 
-def _list_of(one: Parse) -> Parse:
+def _list_of(parse_entry: Parse) -> Parse:
     def parse(value: Any) -> List[Any]:
         if not isinstance(value, list):
             raise _wrong(value, "a list")
@@ -155,7 +155,7 @@ def _list_of(one: Parse) -> Parse:
         found: List[Any] = []
         try:
             for entry in value:
-                found.append(one(entry))  # the length tells which entry is wrong
+                found.append(parse_entry(entry))  # the length tells which entry is wrong
         except FactsError as error:
             raise error.below(f"[{len(found)}]") from None
         return found
@@ -163,7 +163,7 @@ def _list_of(one: Parse) -> Parse:
     return parse
 
 
-def _map_of(one: Parse) -> Parse:
+def _map_of(parse_entry: Parse) -> Parse:
     def parse(value: Any) -> Dict[str, Any]:
         if not isinstance(value, dict):
             raise _wrong(value, "a map")
@@ -171,7 +171,7 @@ def _map_of(one: Parse) -> Parse:
         found = {}
         for key, entry in value.items():
             try:
-                found[_text(key)] = one(entry)
+                found[_text(key)] = parse_entry(entry)
             except FactsError as error:
                 raise error.below(str(key)[:_SHOWN]) from None
         return found
@@ -179,15 +179,15 @@ def _map_of(one: Parse) -> Parse:
     return parse
 
 
-def _optional(one: Parse) -> Parse:
-    return lambda value: None if value is None else one(value)
+def _optional(parse: Parse) -> Parse:
+    return lambda value: None if value is None else parse(value)
 
 
 def _one_of(every: List[Parse], right: str) -> Parse:
     def parse(value: Any) -> Any:
-        for one in every:
+        for alternative in every:
             try:
-                return one(value)
+                return alternative(value)
             except FactsError:
                 continue
         raise _wrong(value, right)
@@ -208,9 +208,9 @@ def _compiled(hint: Any) -> Tuple[Parse, str]:
     if origin is dict:
         return _map_of(_compiled(inner[1])[0]), "a map"
     if origin is Union:
-        kinds = [_compiled(one) for one in inner if one is not type(None)]
+        kinds = [_compiled(member) for member in inner if member is not type(None)]
         right = " or ".join(text for _parse, text in kinds)
-        parse = kinds[0][0] if len(kinds) == 1 else _one_of([one for one, _text in kinds], right)
+        parse = kinds[0][0] if len(kinds) == 1 else _one_of([parser for parser, _text in kinds], right)
         return (_optional(parse) if type(None) in inner else parse), right
     raise TypeError(f"facts have no values of type {hint}")
 
@@ -230,17 +230,17 @@ def _field(kind: type, name: str, hint: Any) -> Tuple[Parse, str]:
 def _as_is(kind: type, name: str, hint: Any) -> Tuple[Any, ...]:
     """Types whose values need no look, which is what makes reading a large fleet fast."""
     inner = getattr(hint, "__args__", (hint,))
-    return () if (kind, name) in _RIGHT else tuple(one for one in (bool, type(None)) if one in inner)
+    return () if (kind, name) in _RIGHT else tuple(plain for plain in (bool, type(None)) if plain in inner)
 
 
 def _object(kind: Type[Any]) -> Parse:
     hints = get_type_hints(kind)
     every = [
-        (one.name, _as_is(kind, one.name, hints[one.name]), *_field(kind, one.name, hints[one.name]))
-        for one in fields(kind)
-        if one.name != "sent"
+        (item.name, _as_is(kind, item.name, hints[item.name]), *_field(kind, item.name, hints[item.name]))
+        for item in fields(kind)
+        if item.name != "sent"
     ]
-    required = [one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING]
+    required = [item.name for item in fields(kind) if item.default is MISSING and item.default_factory is MISSING]
 
     def parse(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -248,10 +248,10 @@ def _object(kind: Type[Any]) -> Parse:
         found = {}
         name = ""
         try:
-            for name, as_is, one, right in every:
+            for name, as_is, parse_field, right in every:
                 if name in value:
                     given = value[name]
-                    found[name] = given if type(given) in as_is else one(given)
+                    found[name] = given if type(given) in as_is else parse_field(given)
                 elif name in required:
                     raise FactsError("", f"is missing, it must be {right}")
         except FactsError as error:
@@ -267,7 +267,9 @@ _FACTS = _object(Facts)
 def facts(value: Any) -> Facts:
     """The facts of one node from what it sent. Raises FactsError."""
     found: Facts = _FACTS(value)
-    texts = [one.text for entry in found.excluded for one in entry.reasons] + [one.text for one in found.warnings]
+    texts = [reason.text for entry in found.excluded for reason in entry.reasons] + [
+        warning.text for warning in found.warnings
+    ]
     size = sum(map(len, texts))
     if size > MOST_TEXT:
         raise FactsError("excluded and warnings", f"have {size} characters of text, at most {MOST_TEXT} are allowed")

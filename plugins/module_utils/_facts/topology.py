@@ -18,17 +18,17 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 PATH_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
 
-def bridges_between(one: PciFunction, other: PciFunction) -> Tuple[List[str], List[str], bool]:
+def bridges_between(function: PciFunction, other: PciFunction) -> Tuple[List[str], List[str], bool]:
     """Bridges strictly below the deepest shared bridge on either side, and whether there is a shared bridge."""
     shared = 0
-    for left, right in zip(one.pcie_path[:-1], other.pcie_path[:-1]):
+    for left, right in zip(function.pcie_path[:-1], other.pcie_path[:-1]):
         if left != right:
             break
         shared += 1
-    return one.pcie_path[shared:-1], other.pcie_path[shared:-1], shared > 0
+    return function.pcie_path[shared:-1], other.pcie_path[shared:-1], shared > 0
 
 
-def path_class(one: PciFunction, other: PciFunction, numa_nodes: int) -> str:
+def path_class(function: PciFunction, other: PciFunction, numa_nodes: int) -> str:
     """Path class between two PCI functions, with the meaning of ``nvidia-smi topo -m``.
 
     PIX: at most one PCIe switch; PXB: several switches but no host bridge; PHB: the same root complex; NODE: different
@@ -36,12 +36,12 @@ def path_class(one: PciFunction, other: PciFunction, numa_nodes: int) -> str:
     have one downstream port each, so more than one bridge on a side means a further switch. ``numa_nodes`` is the
     node's number of NUMA nodes: with a single one, functions without a NUMA node are on it; else they count as SYS.
     """
-    left, right, shared = bridges_between(one, other)
+    left, right, shared = bridges_between(function, other)
     if shared:
         return "PIX" if len(left) <= 1 and len(right) <= 1 else "PXB"
-    if one.pcie_root is not None and one.pcie_root == other.pcie_root:
+    if function.pcie_root is not None and function.pcie_root == other.pcie_root:
         return "PHB"
-    if numa_nodes == 1 or (one.numa_node is not None and one.numa_node == other.numa_node):
+    if numa_nodes == 1 or (function.numa_node is not None and function.numa_node == other.numa_node):
         return "NODE"
     return "SYS"
 

@@ -38,9 +38,9 @@ def address(text: str) -> Optional[Address]:
         return None
 
 
-def plain(one: Union[Address, Interface]) -> Address:
+def plain(address: Union[Address, Interface]) -> Address:
     """The address itself: without prefix length, and an IPv4-mapped IPv6 address as the IPv4 address that it means."""
-    found = one.ip if isinstance(one, (ipaddress.IPv4Interface, ipaddress.IPv6Interface)) else one
+    found = address.ip if isinstance(address, (ipaddress.IPv4Interface, ipaddress.IPv6Interface)) else address
     return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
 
 

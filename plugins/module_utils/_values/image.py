@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 _HOST = r"(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(?::[0-9]{1,5})?"
 _COMPONENT = "[a-z0-9]+(?:(?:[.]|_{1,2}|-+)[a-z0-9]+)*"
 _REPOSITORY = re.compile(f"(?:{_HOST}/)?{_COMPONENT}(?:/{_COMPONENT})*")
+_VERSION = re.compile(r"v?[0-9]{1,4}(?:\.[0-9]{1,4}){2}(?:-[0-9A-Za-z.-]{1,64})?")
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
 
@@ -23,6 +24,13 @@ def repository(text: str) -> str:
     if not _REPOSITORY.fullmatch(text):
         right = "it must be an image without scheme, tag or digest, in lower case, like registry.k8s.io/dranet"
         raise RefusedError(right)
+    return text
+
+
+def version(text: str) -> str:
+    """A version, which with a ``v`` is the tag of an image. Raises RefusedError."""
+    if not _VERSION.fullmatch(text):
+        raise RefusedError("it must be a version like 1.4.0")
     return text
 
 

@@ -17,6 +17,7 @@ _MODULE = re.compile("[A-Za-z0-9_-]+")
 _PARAMETER = re.compile("[A-Za-z0-9_.-]+")
 _PARAMETER_VALUE = re.compile("[^\"'\\\\#\\n\\r\\v\\f\\0\x85\u2028\u2029]+")
 _DEVICE = re.compile("[A-Za-z0-9_.-]+")
+_QUALIFIED = re.compile("[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _FILE = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 LONGEST_LABEL = 63
@@ -33,6 +34,16 @@ def is_label(text: str, longest: int = LONGEST_LABEL) -> bool:
 def is_subdomain(text: str) -> bool:
     """A DNS subdomain (RFC 1123), as most objects of Kubernetes are named."""
     return len(text) <= _LONGEST_SUBDOMAIN and all(is_label(part, _LONGEST_SUBDOMAIN) for part in text.split("."))
+
+
+def is_extended_resource(text: str) -> bool:
+    """An extended resource, like ``nvidia.com/hostdev``: IsExtendedResourceName of pkg/apis/core/v1/helper."""
+    domain, slash, name = text.partition("/")
+    # A quota of it is named requests.<domain>/<name>, which has to be valid as well.
+    if not slash or domain.startswith("requests.") or not is_subdomain(f"requests.{domain}"):
+        return False
+    # The test of IsNativeResource. It has no dot before it, so any domain that ends with this is native.
+    return "kubernetes.io/" not in text and len(name) <= LONGEST_LABEL and _QUALIFIED.fullmatch(name) is not None
 
 
 def is_module(text: str) -> bool:

@@ -299,7 +299,7 @@ def test_soft_roce_has_no_cable_to_blame(root_of, tmp_path: Path) -> None:
         (port / "counters").mkdir(exist_ok=True)
         (port / "counters/link_downed").write_text("9\n")
         (port / "hw_counters/link_downed").write_text("9\n")
-    facts = gather.gather(str(root), gather.Options(allow_software=True))
+    facts = gather.gather(str(root), gather.GatherOptions(allow_software=True))
     assert any(port["error_counters"].get("link_downed") for hca in facts["hcas"] for port in hca["ports"])
     assert "link_errors" not in codes(facts)
 

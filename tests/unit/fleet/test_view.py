@@ -21,30 +21,30 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet, 
 Facts = Callable[..., dict[str, Any]]
 
 
-def view(*nodes: fleet.Node, detail: str = "auto") -> str:
+def view(*nodes: fleet.FleetNode, detail: str = "auto") -> str:
     return fleet_text.text(fleet.fleet(nodes), detail)
 
 
-def findings(node: fleet.Node, kind: str = "intent") -> list[str]:
+def findings(node: fleet.FleetNode, kind: str = "intent") -> list[str]:
     return [finding.code for finding in fleet.fleet([node]).findings if finding.kind == kind]
 
 
-def large(facts_of: Facts) -> list[fleet.Node]:
+def large(facts_of: Facts) -> list[fleet.FleetNode]:
     """400 nodes of one shape, one of them with a port down and one unreachable."""
     facts = facts_of("h100-03")
-    nodes = [fleet.Node(f"gpu-{number:03}", "h100", read.facts(facts)) for number in range(1, 401)]
+    nodes = [fleet.FleetNode(f"gpu-{number:03}", "h100", read.facts(facts)) for number in range(1, 401)]
     broken = copy.deepcopy(facts)
     broken["hcas"][2]["ports"][0]["state"] = "DOWN"
     broken["usable"] = [entry for entry in broken["usable"] if entry["hca"] != "mlx5_2"]
     reason = {"code": "port_down", "text": "port state is DOWN"}
     broken["excluded"].append({"hca": "mlx5_2", "port": 1, "reasons": [reason]})
-    nodes[16] = fleet.Node("gpu-017", "h100", read.facts(broken))
-    nodes[99] = fleet.Node("gpu-100", "h100", None)
+    nodes[16] = fleet.FleetNode("gpu-017", "h100", read.facts(broken))
+    nodes[99] = fleet.FleetNode("gpu-100", "h100", None)
     return nodes
 
 
 def test_a_small_fleet_shows_every_port_of_every_host(facts_of: Facts) -> None:
-    text = view(*[fleet.Node(name, "a100", read.facts(facts_of(name))) for name in ("a100-01", "a100-02")])
+    text = view(*[fleet.FleetNode(name, "a100", read.facts(facts_of(name))) for name in ("a100-01", "a100-02")])
     lines = text.splitlines()
     assert lines[0].split() == [
         "HOST",
@@ -89,12 +89,12 @@ def test_rows_as_csv(facts_of: Facts) -> None:
 
 
 def test_host_without_rdma_has_a_row(facts_of: Facts) -> None:
-    assert fleet.rows_of(fleet.Node("x", "g", read.facts(facts_of("case-nothing"))))[0]["note"] == "no RDMA device"
+    assert fleet.rows_of(fleet.FleetNode("x", "g", read.facts(facts_of("case-nothing"))))[0]["note"] == "no RDMA device"
 
 
 def test_shapes_of_a_group_are_told_apart_and_explained(facts_of: Facts) -> None:
     names = ("h100-01", "h100-02", "h100-03")
-    group = fleet.fleet([fleet.Node(name, "h100", read.facts(facts_of(name))) for name in names]).groups[0]
+    group = fleet.fleet([fleet.FleetNode(name, "h100", read.facts(facts_of(name))) for name in names]).groups[0]
     assert [shape.hosts for shape in group.shapes] == [["h100-01", "h100-02"], ["h100-03"]]
     assert [line.split(" ")[0] for line in group.shapes[1].differences] == ["lacks", "lacks"]
     assert "lacks 2 x HCA" in group.shapes[1].differences[0]
@@ -109,23 +109,23 @@ def test_shape_that_differs_in_paths_only_is_explained(facts_of: Facts) -> None:
 @pytest.mark.parametrize(
     ("name", "intent", "expected"),
     [
-        ("a100-01", fleet.Intent(hcas=1, gpus=8, link_layer="InfiniBand", rate_gbps=200), []),
-        ("a100-01", fleet.Intent(hcas=2), ["ports_missing"]),
-        ("v100-01", fleet.Intent(hcas=1), ["ports_unexpected"]),
-        ("v100-01", fleet.Intent(rate_gbps=200), ["rate_below_intent", "rate_below_intent"]),
-        ("v100-01", fleet.Intent(rate_gbps=50), []),
-        ("v100-01", fleet.Intent(link_layer="Ethernet"), ["link_layer_differs", "link_layer_differs"]),
-        ("v100-01", fleet.Intent(gpus=8), ["gpus_missing"]),
-        ("case-in-pod", fleet.Intent(hcas=1), []),
-        ("case-nothing", fleet.Intent(hcas=1, gpus=1), ["ports_missing", "gpus_missing"]),
+        ("a100-01", fleet.NodeIntent(hcas=1, gpus=8, link_layer="InfiniBand", rate_gbps=200), []),
+        ("a100-01", fleet.NodeIntent(hcas=2), ["ports_missing"]),
+        ("v100-01", fleet.NodeIntent(hcas=1), ["ports_unexpected"]),
+        ("v100-01", fleet.NodeIntent(rate_gbps=200), ["rate_below_intent", "rate_below_intent"]),
+        ("v100-01", fleet.NodeIntent(rate_gbps=50), []),
+        ("v100-01", fleet.NodeIntent(link_layer="Ethernet"), ["link_layer_differs", "link_layer_differs"]),
+        ("v100-01", fleet.NodeIntent(gpus=8), ["gpus_missing"]),
+        ("case-in-pod", fleet.NodeIntent(hcas=1), []),
+        ("case-nothing", fleet.NodeIntent(hcas=1, gpus=1), ["ports_missing", "gpus_missing"]),
     ],
 )
-def test_intent(facts_of: Facts, name: str, intent: fleet.Intent, expected: list[str]) -> None:
-    assert findings(fleet.Node(name, "g", read.facts(facts_of(name)), intent)) == expected
+def test_intent(facts_of: Facts, name: str, intent: fleet.NodeIntent, expected: list[str]) -> None:
+    assert findings(fleet.FleetNode(name, "g", read.facts(facts_of(name)), intent)) == expected
 
 
 def test_a_warning_is_told_once_for_all_its_hosts(facts_of: Facts) -> None:
-    nodes = [fleet.Node(f"n{number}", "g", read.facts(facts_of("case-acs"))) for number in range(3)]
+    nodes = [fleet.FleetNode(f"n{number}", "g", read.facts(facts_of("case-acs"))) for number in range(3)]
     assert [finding.hosts for finding in fleet.fleet(nodes).findings] == [["n0", "n1", "n2"]]
 
 

@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import tarfile
 from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather, nldev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather, interfaces, netdev, nldev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink as discover_netlink
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
@@ -35,24 +38,19 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Any]:
     root = tmp_path_factory.mktemp("guest")
     with tarfile.open(FIXTURES / "guest-sysfs.tar.gz") as archive:
         archive.extractall(root)
-    return gather.gather(str(root), gather.Options(allow_software=True, gpu_vendors=["1234"]))
+    return gather.gather(str(root), gather.GatherOptions(allow_software=True, gpu_vendors=["1234"]))
 
 
 def reasons(facts: Dict[str, Any], hca: str) -> List[str]:
     return [reason["code"] for entry in facts["excluded"] if entry["hca"] == hca for reason in entry["reasons"]]
 
 
-def test_devices_are_decoded() -> None:
-    devices = [nldev.attributes(raw) for raw in messages("dev_get.bin")]
-    assert devices[0]["RDMA_NLDEV_ATTR_DEV_NAME"] == "rxe0"
-    assert {device["RDMA_NLDEV_ATTR_DEV_PROTOCOL"] for device in devices} == {"roce"}
-    assert [device["RDMA_NLDEV_ATTR_DEV_INDEX"] for device in devices] == list(range(len(devices)))
-
-
-def test_node_guid_is_the_one_of_sysfs(facts: Dict[str, Any]) -> None:
+def test_devices_are_those_of_sysfs(facts: Dict[str, Any]) -> None:
+    # RDMA_NLDEV_ATTR_DEV_INDEX, _DEV_NAME and _NODE_GUID
+    devices = [discover_netlink.attributes(raw) for raw in messages("dev_get.bin")]
+    assert [discover_netlink.number(device[1]) for device in devices] == list(range(len(devices)))
     guids = {hca["name"]: int(hca["node_guid"].replace(":", ""), 16) for hca in facts["hcas"]}
-    for device in map(nldev.attributes, messages("dev_get.bin")):
-        assert device["RDMA_NLDEV_ATTR_NODE_GUID"] == guids[device["RDMA_NLDEV_ATTR_DEV_NAME"]]
+    assert {discover_netlink.text(device[2]): discover_netlink.number(device[6]) for device in devices} == guids
 
 
 def test_sysfs_alone_finds_the_netdevs_that_netlink_tells(facts: Dict[str, Any], netlink: nldev.Nldev) -> None:
@@ -62,6 +60,23 @@ def test_sysfs_alone_finds_the_netdevs_that_netlink_tells(facts: Dict[str, Any],
 
 def test_netns_mode_is_the_same_from_both(facts: Dict[str, Any], netlink: nldev.Nldev) -> None:
     assert facts["system"]["netns_mode"] == netlink.netns_mode == "shared"
+
+
+def test_addresses_that_cannot_be_used_are_left_out(tmp_path: Path) -> None:
+    def entry(flags: int) -> bytes:
+        return struct.pack("=IHHIIBBBBI", 44, 20, 0, 1, 0, socket.AF_INET6, 64, flags, 0, 2) + struct.pack(
+            "=HH16s", 20, 1, socket.inet_pton(socket.AF_INET6, "fd00::1")
+        )
+
+    # IFA_F_PERMANENT; with IFA_F_DADFAILED; with IFA_F_TENTATIVE
+    found = [interfaces.interpret_address(entry(flags)) for flags in (0x80, 0x88, 0xC0)]
+    assert found == [(2, "fd00::1/64"), None, None]
+    # An address of another family than IP, as of MPLS
+    assert interfaces.interpret_address(struct.pack("=IHHIIBBBBI", 24, 20, 0, 1, 0, 28, 0, 0, 0, 2)) is None
+    (tmp_path / "proc/net").mkdir(parents=True)
+    lines = [f"fd00000000000000000000000000000{flags % 7} 02 40 00 {flags:02x} eth0\n" for flags in (0x80, 0x88, 0xC0)]
+    (tmp_path / "proc/net/if_inet6").write_text("".join(lines))
+    assert netdev.addresses(Tree(str(tmp_path)), {}) == {"eth0": ["fd00::2/64"]}
 
 
 def test_request_bytes_are_those_of_the_kernel_header() -> None:

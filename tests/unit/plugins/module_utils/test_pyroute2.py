@@ -27,27 +27,27 @@ def run(code: str, *first: Path) -> None:
 def test_only_the_needed_parts_are_loaded_and_the_rest_stays_usable() -> None:
     run(
         "import sys\n"
-        "assert pyroute2_parts.HAS_PYROUTE2\n"
+        "assert 'pyroute2.ethtool.ioctl' not in sys.modules\n"
+        "assert pyroute2_parts.ethtool().IoctlEthtool\n"
         "assert 'pyroute2' not in sys.modules and 'asyncio' not in sys.modules\n"
         "from pyroute2 import IPRoute\n"
-        "from pyroute2.netlink import nlmsg\n"
-        "assert nlmsg is pyroute2_parts.nlmsg and IPRoute().close() is None\n"
+        "from pyroute2.ethtool import ioctl\n"
+        "assert ioctl is pyroute2_parts.ethtool() and IPRoute().close() is None\n"
     )
 
 
 @pytest.mark.parametrize("error", ["ImportError", "TypeError", "AttributeError"])
 def test_a_broken_installation_counts_as_none(tmp_path: Path, error: str) -> None:
-    for package in ("pyroute2", "pyroute2/netlink"):
+    for package in ("pyroute2", "pyroute2/ethtool"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text(f"raise {error}('broken')\n")
-    run("assert not pyroute2_parts.HAS_PYROUTE2 and pyroute2_parts.nlmsg is object\n", tmp_path)
+    run("assert pyroute2_parts.ethtool() is None\n", tmp_path)
 
 
 def test_a_version_whose_parts_need_the_whole_is_loaded_as_a_whole(tmp_path: Path) -> None:
-    for package in ("pyroute2", "pyroute2/netlink", "pyroute2/ethtool"):
+    for package in ("pyroute2", "pyroute2/ethtool"):
         (tmp_path / package).mkdir()
     (tmp_path / "pyroute2/__init__.py").write_text("whole = True\n")
-    (tmp_path / "pyroute2/netlink/__init__.py").write_text("from pyroute2 import whole\nclass nlmsg: pass\n")
     (tmp_path / "pyroute2/ethtool/__init__.py").write_text("")
-    (tmp_path / "pyroute2/ethtool/ioctl.py").write_text("")
-    run("import pyroute2\nassert pyroute2_parts.HAS_PYROUTE2 and pyroute2.whole\n", tmp_path)
+    (tmp_path / "pyroute2/ethtool/ioctl.py").write_text("from pyroute2 import whole\n")
+    run("import pyroute2\nassert pyroute2_parts.ethtool().whole and pyroute2.whole\n", tmp_path)

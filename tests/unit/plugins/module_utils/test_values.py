@@ -134,6 +134,7 @@ def test_what_a_rule_refuses(rule: Callable[[Any], Any], value: Any, why: str) -
     [
         (names.is_label, "a-1"),
         (names.is_subdomain, "gpu.nvidia.com"),
+        (names.is_extended_resource, "nvidia.com/hostdev"),
         (names.is_module, "ib_core"),
         (names.is_parameter, "netns_mode"),
         (names.is_parameter_value, "1,2"),
