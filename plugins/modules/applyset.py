@@ -183,14 +183,14 @@ names:
 from typing import Any, Dict
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.converge import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import Request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import ApplysetRequest
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
     params = module.params
-    request = Request(
+    request = ApplysetRequest(
         name=params["name"],
         namespace=params["namespace"],
         objects=params["objects"],
@@ -212,7 +212,7 @@ def main() -> None:
             "name": {"type": "str", "required": True},
             "namespace": {"type": "str", "required": True},
             "objects": {"type": "list", "elements": "dict", "default": []},
-            "field_manager": {"type": "str", "default": "zerocopy.rdma"},
+            "field_manager": {"type": "str", "default": FIELD_MANAGER},
             "force_conflicts": {"type": "bool", "default": False},
             "prune": {"type": "bool", "default": True},
             "wait": {"type": "bool", "default": False},

@@ -89,10 +89,13 @@ concerns:
       type: bool
     changes:
       description:
-        - What would be changed, with C(kind), C(name), C(before) and C(after). For packages C(kind) is V(package), and
-          C(before) is V(absent), or V(unknown) on a node with neither apt nor rpm.
+        - What would be changed, with C(kind), C(name), C(before) and C(after). For packages C(kind) is V(package).
       type: list
       elements: dict
+    unknown:
+      description: Whether this cannot be told, as on a node with neither dpkg nor rpm. Nothing differs then.
+      returned: for packages
+      type: bool
     unfinished:
       description:
         - Whether an interrupted run has to be completed although nothing differs, such as links that were never
@@ -133,7 +136,7 @@ from typing import Any, Callable, Dict, Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import drift, images
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import drift, image_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import options as kernel_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import options as links_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer, read
@@ -143,7 +146,7 @@ _SPECS: Mapping[str, Mapping[str, Any]] = {
     "kernel": kernel_options.SPEC,
     "links": links_options.SPEC,
     "runtime": runtime_options.ARGUMENTS,
-    "image": images.ARGUMENTS,
+    "image": image_options.ARGUMENTS,
 }
 
 

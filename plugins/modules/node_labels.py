@@ -6,10 +6,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_labels
-short_description: Labels of many Kubernetes nodes in one call
+short_description: Set labels of many Kubernetes nodes in one call
 version_added: 0.1.0
 description:
-  - Sets and removes labels of nodes. It lists the nodes once and writes to those that differ.
+  - Sets and removes labels of nodes. Lists the nodes once and writes only to those that differ.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -20,18 +20,14 @@ extends_documentation_fragment:
 options:
   nodes:
     description:
-      - By name of the node its labels. A null removes it.
-      - A node that is not in the cluster is an error, unless it is only to lose labels.
+      - Labels of each node, by node name. A null removes the label.
+      - A node that is not in the cluster is an error, unless labels are only removed from it.
     type: dict
     required: true
-  field_manager:
-    description: Name under which the API server remembers which labels are ours.
-    type: str
-    default: zerocopy.rdma
 """
 
 EXAMPLES = r"""
-- name: Tell the nodes their groups
+- name: Label nodes with their groups
   zerocopy.rdma.node_labels:
     nodes:
       h100-01: {zerocopy.rdma/group: h100}
@@ -40,7 +36,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: Names of the nodes whose labels were changed, or would be in check mode.
+  description: Nodes whose labels were changed, or would be changed in check mode.
   returned: success
   type: list
   elements: str
@@ -61,7 +57,7 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
         wrong = [labels] if not isinstance(labels, dict) else [v for v in labels.values() if not _is_label(v)]
         if wrong:
             raise ClusterError(f"nodes: {name} has {wrong[0]!r}, it must be a dictionary of labels with text or null")
-    return converge(client, params["nodes"], params["field_manager"], module.check_mode)
+    return converge(client, params["nodes"], module.check_mode)
 
 
 def _is_label(value: Any) -> bool:
@@ -72,7 +68,6 @@ def main() -> None:
     run(
         {
             "nodes": {"type": "dict", "required": True},
-            "field_manager": {"type": "str", "default": "zerocopy.rdma"},
         },
         _call,
     )

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: resource_slice_info
-short_description: What DRA drivers publish, and how it differs from the facts
+short_description: Read what DRA drivers publish and compare it with the facts
 version_added: 0.1.0
 description:
-  - Reads the ResourceSlices of a cluster in whatever version of C(resource.k8s.io) it serves. If it serves none, the
-    message says what has to be switched on.
-  - Compares them with what the facts of M(zerocopy.rdma.rdma_facts) say that the drivers should publish, and says for
-    each difference why.
-  - No difference are attributes that the facts do not tell, those of the netdev of a NIC that is in a pod, and what
-    changes with a cable or by configuration (C(state), C(mtu), C(ipv4), C(ipv6)).
+  - Reads the ResourceSlices of a cluster, in the newest version of C(resource.k8s.io) that it serves. If it serves
+    none, the message says what to enable.
+  - Compares them with what the drivers should publish according to the facts of M(zerocopy.rdma.rdma_facts), and gives
+    the reason for each difference.
+  - Not compared are attributes that the facts do not contain, those of a netdev whose NIC is in a pod, and those that
+    change with a cable or by configuration (C(state), C(mtu), C(ipv4), C(ipv6)).
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -25,25 +25,26 @@ extends_documentation_fragment:
 options:
   expected:
     description:
-      - By name of the node what its drivers should publish, as P(zerocopy.rdma.expected_devices#filter) returns it.
+      - What the drivers of each node should publish, by node name, as P(zerocopy.rdma.expected_devices#filter) returns
+        it.
     type: dict
     default: {}
   gather_subset:
     description:
-      - Which of RV(slices) and RV(devices) to return. Both are as large as the cluster.
+      - Which of RV(slices), RV(devices) and RV(networks) to return. The first two are as large as the cluster.
     type: list
     elements: str
-    choices: [slices, devices]
+    choices: [slices, devices, networks]
     default: [slices, devices]
   wait:
     description:
-      - Whether to wait until DRANET has published something for each node in O(expected) that should have NICs, is in
-        the cluster, and has V(true) in C(rdma_driver_wait). Its pod is ready some time before.
-      - Not in check mode.
+      - Whether to wait until DRANET has published devices for each node in O(expected) that should have NICs, is in the
+        cluster and has C(rdma_driver_wait) set to V(true). A pod of DRANET is ready some time before it publishes.
+      - There is no wait in check mode.
     type: bool
     default: false
   wait_timeout:
-    description: Seconds without another node. As long as there is progress, there is no limit.
+    description: Seconds without progress after which the wait ends. Each further node with devices is progress.
     type: int
     default: 120
 seealso:
@@ -61,12 +62,12 @@ EXAMPLES = r"""
   run_once: true
   delegate_to: localhost
 
-- name: Show what is different
+- name: Show the differences
   ansible.builtin.debug:
     msg: "{{ cluster.differences }}"
   run_once: true
 
-- name: Keep the slices of a cluster
+- name: Read the slices of a cluster
   zerocopy.rdma.resource_slice_info:
     gather_subset: [slices]
   register: cluster
@@ -79,7 +80,7 @@ kubernetes:
   type: str
   sample: v1.36.3
 api_version:
-  description: Group and version in which the slices were read, the newest that is served.
+  description: Group and version in which the slices were read, the newest one served.
   returned: success
   type: str
   sample: resource.k8s.io/v1
@@ -89,13 +90,21 @@ device_classes:
   type: list
   elements: str
   sample: [gpu.nvidia.com, zerocopy-rdma-nic]
+networks:
+  description:
+    - Networks of C(pods) (C(spec.podCIDRs) of the nodes) and C(services) (ServiceCIDRs, Kubernetes 1.33), as few as
+      hold them all. A network plugin that has ranges of its own does not tell the API server.
+    - The module fails where the kubelet of a node is of a version in which DRA does not work (1.34.0, 1.34.1).
+  returned: when O(gather_subset) has V(networks)
+  type: dict
+  sample: {pods: [10.42.0.0/22], services: [10.43.0.0/16]}
 slices:
-  description: The ResourceSlices as they are, without C(managedFields).
+  description: ResourceSlices of the cluster, without C(managedFields).
   returned: when O(gather_subset) has V(slices)
   type: list
   elements: dict
 devices:
-  description: Their devices, only those of the newest generation of each pool.
+  description: Devices of the newest generation of each pool.
   returned: when O(gather_subset) has V(devices)
   type: list
   elements: dict
@@ -113,7 +122,7 @@ devices:
       description: Name of the node, null for a device that nodes share.
       type: str
     pci:
-      description: PCI address, null where the driver does not tell it.
+      description: PCI address, null if the driver does not publish it.
       type: str
     attributes:
       description: Attributes by qualified name, without their types.
@@ -138,26 +147,27 @@ nodes:
       description: Whether the cluster has a node of this name.
       type: bool
     labels:
-      description: Those of its labels that bring drivers to a node.
+      description: Labels of the node that select drivers for it.
       type: dict
     drivers:
-      description: Drivers that publish something for it.
+      description: Drivers that publish devices for the node.
       type: list
       elements: str
     missing:
       description:
-        - Devices that are not published, with C(driver), C(name), C(pci) and the C(reason).
+        - Devices that are not published, with C(driver), C(name), C(pci), and the reason as C(code) and in words
+          (C(reason)).
         - C(intended) is V(true) for a NIC with the default route, and for one in C(rdma_driver_exclude).
       type: list
       elements: dict
     extra:
-      description: Devices that are published and should not be, with the same.
+      description: Devices that are published but should not be, with the same keys.
       type: list
       elements: dict
     differing:
       description:
-        - Attributes with another value, with C(driver), C(name), C(pci), C(attribute), the values C(expected) and
-          C(published) (null if it is not), and the C(reason) if it is known.
+        - Attributes with a different value, with C(driver), C(name), C(pci), C(attribute), the values C(expected) and
+          C(published) (null if not published), and the C(reason) if known.
       type: list
       elements: dict
   sample:
@@ -168,14 +178,15 @@ nodes:
       extra: []
       labels: {zerocopy.rdma/group: h100}
       missing:
-        - driver: dra.net
+        - code: excluded
+          driver: dra.net
           intended: true
           name: ""
           pci: "0000:1a:00.0"
           reason: it carries the default route
 differences:
   description:
-    - RV(nodes) as text, one line for each difference with the nodes that have it. What is intended is left out.
+    - RV(nodes) as text, one line for each difference with its nodes. Intended differences are left out.
   returned: success
   type: list
   elements: str
@@ -187,7 +198,7 @@ from typing import Any, Dict
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.info import SUBSETS, Request, info
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.info import SUBSETS, SliceRequest, info
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
@@ -195,7 +206,7 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
     wait = params["wait"] and not module.check_mode
     return info(
         client,
-        Request(params["expected"], params["gather_subset"], params["wait_timeout"] if wait else None),
+        SliceRequest(params["expected"], params["gather_subset"], params["wait_timeout"] if wait else None),
     )
 
 
@@ -207,7 +218,7 @@ def main() -> None:
                 "type": "list",
                 "elements": "str",
                 "choices": list(SUBSETS),
-                "default": list(SUBSETS),
+                "default": ["slices", "devices"],
             },
             "wait": {"type": "bool", "default": False},
             "wait_timeout": {"type": "int", "default": 120},

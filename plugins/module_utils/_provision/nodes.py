@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 _NODES = "/api/v1/nodes"
@@ -20,7 +20,7 @@ _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 Labels = Mapping[str, Optional[str]]
 
 
-def converge(client: Client, wanted: Mapping[str, Labels], manager: str, check: bool) -> Dict[str, Any]:
+def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[str, Any]:
     """Give each node its labels, ``None`` meaning none; ``changed``, ``nodes`` (names) and ``diff``.
 
     A node that is only to lose labels may be missing. Raises ClusterError.
@@ -39,7 +39,7 @@ def converge(client: Client, wanted: Mapping[str, Labels], manager: str, check: 
     def write(name: str) -> None:
         # With the uid it fails if another node has this name by now.
         meta = {"uid": present[name]["uid"], "labels": wanted[name]}
-        client.merge(f"{_NODES}/{name}", {"metadata": meta}, {"fieldManager": manager})
+        client.merge(f"{_NODES}/{name}", {"metadata": meta}, {"fieldManager": FIELD_MANAGER})
 
     if not check:
         client.all(write, list(before))

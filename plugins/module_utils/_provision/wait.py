@@ -15,8 +15,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.disco
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     GroupKind,
-    Key,
     Object,
+    ObjectKey,
     listed,
     metadata,
 )
@@ -25,7 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 _AGAIN_SECONDS = 0.5
 
 
-class State(NamedTuple):
+class Readiness(NamedTuple):
     """How far an object is: ``text`` is for people, and changes as long as there is progress."""
 
     ready: bool
@@ -34,89 +34,62 @@ class State(NamedTuple):
     failed: bool = False
 
 
-_READY = State(True, "ready")
+_READY = Readiness(True, "ready")
 
 
-def state(kind: GroupKind, live: Object) -> State:
+def state(kind: GroupKind, live: Object) -> Readiness:
     """How far an object is. What has no notion of being ready is."""
     status = live.get("status") or {}
     # Only controllers that set observedGeneration say which generation their status is about.
     seen = status.get("observedGeneration")
     expected = kind in _WORKLOADS
     if (seen is None and expected) or (seen is not None and seen < metadata(live).get("generation", 0)):
-        return State(False, "its controller has not seen the change yet")
-    judge = _JUDGES.get(kind, _conditions("Ready", "Available"))
+        return Readiness(False, "its controller has not seen the change yet")
+    judge = _JUDGES.get(kind, _conditions)
     return judge(live.get("spec") or {}, status)
 
 
-def _rollout(spec: Mapping[str, Any], status: Mapping[str, Any], wanted: int, updated: str, ready: str) -> State:
+def _rollout(spec: Mapping[str, Any], status: Mapping[str, Any], wanted: int, updated: str, ready: str) -> Readiness:
     """Pods of the new template, then those that are available, out of those wanted."""
     if (spec.get("strategy") or spec.get("updateStrategy") or {}).get("type") == "OnDelete":
         return _READY
     for field, text in ((updated, "updated"), (ready, "available")):
         count = status.get(field) or 0
         if count < wanted:
-            return State(False, f"{count} of {wanted} pods {text}")
+            return Readiness(False, f"{count} of {wanted} pods {text}")
     return _READY
 
 
-def _deployment(spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
+def _deployment(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readiness:
     progressing = _condition(status, "Progressing")
     if progressing.get("reason") == "ProgressDeadlineExceeded":
-        return State(False, str(progressing.get("message")), failed=True)
+        return Readiness(False, str(progressing.get("message")), failed=True)
     return _rollout(spec, status, spec.get("replicas", 1), "updatedReplicas", "availableReplicas")
 
 
-def _daemon_set(spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
+def _daemon_set(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readiness:
     wanted = status.get("desiredNumberScheduled") or 0
     return _rollout(spec, status, wanted, "updatedNumberScheduled", "numberAvailable")
 
 
-def _stateful_set(spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
-    return _rollout(spec, status, spec.get("replicas", 1), "updatedReplicas", "availableReplicas")
+def _namespace(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readiness:
+    return Readiness(status.get("phase") == "Active", str(status.get("phase")))
 
 
-def _job(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
-    failed = _condition(status, "Failed")
-    if failed.get("status") == "True":
-        return State(False, str(failed.get("message")), failed=True)
-    if _condition(status, "Complete").get("status") == "True":
-        return _READY
-    return State(False, f"{status.get('succeeded') or 0} pods succeeded, {status.get('failed') or 0} failed")
-
-
-def _pod(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
-    phase = status.get("phase")
-    if phase == "Failed":
-        return State(False, str(status.get("message") or "failed"), failed=True)
-    if phase == "Succeeded" or _condition(status, "Ready").get("status") == "True":
-        return _READY
-    waiting = _condition(status, "PodScheduled")
-    return State(False, str(waiting.get("message") or phase))
-
-
-def _namespace(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
-    return State(status.get("phase") == "Active", str(status.get("phase")))
-
-
-def _definition(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
+def _definition(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readiness:
     accepted = _condition(status, "NamesAccepted")
     if accepted.get("status") == "False":
-        return State(False, str(accepted.get("message")), failed=True)
-    return State(_condition(status, "Established").get("status") == "True", "not established yet")
+        return Readiness(False, str(accepted.get("message")), failed=True)
+    return Readiness(_condition(status, "Established").get("status") == "True", "not established yet")
 
 
-def _conditions(*names: str) -> Callable[[Mapping[str, Any], Mapping[str, Any]], State]:
-    """Of these conditions, those that the object has must be true."""
-
-    def judge(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> State:
-        for name in names:
-            found = _condition(status, name)
-            if found and found.get("status") != "True":
-                return State(False, str(found.get("message") or found.get("reason") or f"not {name}"))
-        return _READY
-
-    return judge
+def _conditions(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readiness:
+    """Of any other kind, such as an operator's: the conditions Ready and Available, where the object has them."""
+    for name in ("Ready", "Available"):
+        found = _condition(status, name)
+        if found and found.get("status") != "True":
+            return Readiness(False, str(found.get("message") or found.get("reason") or f"not {name}"))
+    return _READY
 
 
 def _condition(status: Mapping[str, Any], name: str) -> Dict[str, Any]:
@@ -129,51 +102,47 @@ def _condition(status: Mapping[str, Any], name: str) -> Dict[str, Any]:
 _WORKLOADS = {
     GroupKind("apps", "Deployment"): _deployment,
     GroupKind("apps", "DaemonSet"): _daemon_set,
-    GroupKind("apps", "StatefulSet"): _stateful_set,
 }
 _JUDGES = {
     **_WORKLOADS,
-    GroupKind("batch", "Job"): _job,
-    GroupKind("", "Pod"): _pod,
     GroupKind("", "Namespace"): _namespace,
     GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
-    GroupKind("apiregistration.k8s.io", "APIService"): _conditions("Available"),
 }
 
 
 def until(
     client: Client,
-    objects: Sequence[Tuple[Key, Resource]],
+    objects: Sequence[Tuple[ObjectKey, Resource]],
     seconds: float,
-    judge: Callable[[Key, Optional[Object]], State],
+    judge: Callable[[ObjectKey, Optional[Object]], Readiness],
 ) -> None:
     """Wait until ``judge`` finds all objects ready; it is given None for one that is absent.
 
     ``seconds`` is how long an object may make no progress. Raises ClusterError that says how far each object is.
     """
 
-    def one(item: Tuple[Key, Resource]) -> str:
+    def lateness(item: Tuple[ObjectKey, Resource]) -> str:
         found = _until(client, *item, seconds, judge)
         return "" if found.ready else f"{item[0]}: {found.text}{_cause(client, *item)}"
 
-    late = [text for text in client.all(one, objects) if text]
+    late = [text for text in client.all(lateness, objects) if text]
     if late:
         raise ClusterError(f"without progress for {seconds:.0f} s, or failed:\n{listed(late)}")
 
 
-def ready(key: Key, live: Optional[Object]) -> State:
+def ready(key: ObjectKey, live: Optional[Object]) -> Readiness:
     """Judge for objects that shall do their work."""
-    return State(False, "absent") if live is None else state(key.group_kind, live)
+    return Readiness(False, "absent") if live is None else state(key.group_kind, live)
 
 
-def gone(_key: Key, live: Optional[Object]) -> State:
+def gone(_key: ObjectKey, live: Optional[Object]) -> Readiness:
     """Judge for objects that shall be gone."""
     held: List[str] = metadata(live or {}).get("finalizers") or []
     text = f"still there, held by {', '.join(held)}" if held else "still there"
-    return State(live is None, text)
+    return Readiness(live is None, text)
 
 
-def _cause(client: Client, key: Key, resource: Resource) -> str:
+def _cause(client: Client, key: ObjectKey, resource: Resource) -> str:
     """What a pod of a workload suffers from, to be added to how far the workload is."""
     live = client.find(resource.path(key.namespace, key.name)) if key.group_kind in _WORKLOADS else None
     labels = (live or {}).get("spec", {}).get("selector", {}).get("matchLabels") or {}
@@ -201,11 +170,11 @@ def pod_trouble(pod: Object) -> str:
 
 def _until(
     client: Client,
-    key: Key,
+    key: ObjectKey,
     resource: Resource,
     seconds: float,
-    judge: Callable[[Key, Optional[Object]], State],
-) -> State:
+    judge: Callable[[ObjectKey, Optional[Object]], Readiness],
+) -> Readiness:
     deadline = time.monotonic() + seconds
     last = None
     while True:

@@ -46,7 +46,7 @@ def _user(kubeconfig: Any, context: Any) -> str:
     try:
         config = KubeConfigMerger(kubeconfig).config.value if isinstance(kubeconfig, str) else kubeconfig
         chosen = context or config["current-context"]
-        users = {one["name"]: one["context"]["user"] for one in config["contexts"]}
+        users = {context["name"]: context["context"]["user"] for context in config["contexts"]}
         return f"user {users[chosen]} (context {chosen}) of "
     except (AttributeError, ConfigException, KeyError, OSError, TypeError, YAMLError):
         return ""

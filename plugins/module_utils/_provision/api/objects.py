@@ -24,7 +24,7 @@ class GroupKind(NamedTuple):
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
 
-class Key(NamedTuple):
+class ObjectKey(NamedTuple):
     """What identifies an object in a cluster. ``namespace`` is ``""`` when the kind has none."""
 
     group: str
@@ -53,10 +53,10 @@ def metadata(item: Mapping[str, Any]) -> Dict[str, Any]:
     return found
 
 
-def key_of(item: Mapping[str, Any], group_kind: GroupKind) -> Key:
+def key_of(item: Mapping[str, Any], group_kind: GroupKind) -> ObjectKey:
     """What identifies an object that the API server gave. The items of its lists do not repeat their kind."""
     meta = metadata(item)
-    return Key(group_kind.group, group_kind.kind, meta.get("namespace", ""), meta["name"])
+    return ObjectKey(group_kind.group, group_kind.kind, meta.get("namespace", ""), meta["name"])
 
 
 def values_of(tree: Any, names: Tuple[str, ...]) -> Iterator[Tuple[str, str]]:

@@ -41,13 +41,15 @@ JSON = "application/json"
 # Answers without spec and status, which spares the API server and us most of the work with them.
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+# Under which the API server remembers which fields of an object are ours.
+FIELD_MANAGER = "zerocopy.rdma"
 
 Query = Mapping[str, Union[str, int]]
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """HTTP status and JSON body."""
 
     status: int
@@ -90,16 +92,16 @@ class Client:
                 return None
             raise
 
-    def create(self, path: str, item: Object, query: Query) -> Answer:
+    def create(self, path: str, item: Object, query: Query) -> Response:
         """Create an object; ``path`` is that of the list. Raises ApiError, ClusterError."""
         return self._request("POST", path, query, {"Accept": JSON, "Content-Type": JSON}, item)
 
-    def apply(self, path: str, item: Object, query: Query, accept: str = JSON) -> Answer:
+    def apply(self, path: str, item: Object, query: Query, accept: str = JSON) -> Response:
         """Server-side apply. The status is 201 if there was no such object. Raises ApiError, ClusterError."""
         headers = {"Accept": accept, "Content-Type": "application/apply-patch+yaml"}
         return self._request("PATCH", path, query, headers, item)
 
-    def merge(self, path: str, item: Object, query: Query) -> Answer:
+    def merge(self, path: str, item: Object, query: Query) -> Response:
         """Change the fields of an object that are given, ``None`` meaning none. Raises ApiError, ClusterError.
 
         With ``metadata.resourceVersion`` the status of the error is 409 if the object has changed since.
@@ -148,10 +150,10 @@ class Client:
     def all(self, call: Callable[[_In], _Out], items: Sequence[_In]) -> List[_Out]:
         """The same, but raises the first of the errors, when all are done."""
         done = []
-        for one in self.map(call, items):
-            if isinstance(one, ClusterError):
-                raise one
-            done.append(one)
+        for answer in self.map(call, items):
+            if isinstance(answer, ClusterError):
+                raise answer
+            done.append(answer)
         return done
 
     def _request(
@@ -162,7 +164,7 @@ class Client:
         headers: Mapping[str, str],
         body: Optional[Object] = None,
         parse: Optional[Callable[[bytes], Object]] = None,
-    ) -> Answer:
+    ) -> Response:
         deadline = time.monotonic() + PATIENCE
         delay = _FIRST_DELAY
         conditional = "resourceVersion" in metadata(body or {})
@@ -173,7 +175,7 @@ class Client:
                 response = self._send(method, path, query, headers, data)
                 self._reached = True
                 if response.status < 400:
-                    return Answer(response.status, (parse or _json)(response.data))
+                    return Response(response.status, (parse or _json)(response.data))
                 content = _json(response.data)
                 if response.status == 401:
                     content["message"] = refused(self._host, self._credentials)

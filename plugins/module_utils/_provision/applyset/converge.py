@@ -18,7 +18,12 @@ from typing import Any, Callable, Dict, Iterable, List, NoReturn, Optional, Set
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Key, Object, listed, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
+    Object,
+    ObjectKey,
+    listed,
+    metadata,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS, CLAIM
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import difference
@@ -30,20 +35,20 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.order import rank
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent, Scope
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import (
-    Plan,
-    Request,
-    Step,
+    ApplysetPlan,
+    ApplysetRequest,
+    ApplyStep,
     plan,
     refused,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import Member, Usage
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, Usage
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.write import write
 
 # Of runs that begin at the same moment one gets through at each attempt.
 _ATTEMPTS = 10
 
 
-def converge(client: Client, request: Request) -> Dict[str, Any]:
+def converge(client: Client, request: ApplysetRequest) -> Dict[str, Any]:
     """Do what is asked for and return the module's result. In check mode only say what would be done.
 
     A run that meets another one of the same set before its first change waits for that one and plans again. Raises
@@ -56,7 +61,7 @@ def converge(client: Client, request: Request) -> Dict[str, Any]:
         parent = LiveParent(client, identity)
         try:
             planned, api = plan(client, request, parent)
-            return _Run(client, request, planned, api, patient).result()
+            return _ApplysetRun(client, request, planned, api, patient).result()
         except OvertakenError:
             patient = parent.wait_until_idle()
     raise ClusterError(
@@ -65,8 +70,10 @@ def converge(client: Client, request: Request) -> Dict[str, Any]:
     )
 
 
-class _Run:
-    def __init__(self, client: Client, request: Request, planned: Plan, api: Api, patient: bool) -> None:
+class _ApplysetRun:
+    def __init__(
+        self, client: Client, request: ApplysetRequest, planned: ApplysetPlan, api: Api, patient: bool
+    ) -> None:
         """``patient``: a run of the same set that seems to be under way is waited for (see OvertakenError)."""
         self._client = client
         self._request = request
@@ -78,8 +85,8 @@ class _Run:
         # What the parent says, in check mode what it would say.
         self._stated = planned.stated
         self._begun = False
-        self._pruned: List[Member] = []
-        self._kept: Dict[Key, str] = {}
+        self._pruned: List[SetMember] = []
+        self._kept: Dict[ObjectKey, str] = {}
         self._parent_action = "unchanged"
 
     def result(self) -> Dict[str, Any]:
@@ -136,7 +143,7 @@ class _Run:
             if self._request.wait:
                 self._wait(self._plan.steps)
 
-    def _make(self, steps: List[Step]) -> None:
+    def _make(self, steps: List[ApplyStep]) -> None:
         """Make all of these objects, which nobody knows yet, or none of them."""
         problems = write(self._client, self._request, steps)
         if not problems:
@@ -144,7 +151,7 @@ class _Run:
         outcome = "nothing was applied"
         try:
             made = [step for step in steps if step.action == "created"]
-            self._delete([Member(step.wanted.key, step.wanted.resource, step.after or {}) for step in made])
+            self._delete([SetMember(step.wanted.key, step.wanted.resource, step.after or {}) for step in made])
             if self._plan.stated is None:
                 self._parent.remove(check=False)
             else:
@@ -153,7 +160,7 @@ class _Run:
             outcome = f"and the next run prunes what was made, since that failed now ({error})"
         raise refused(self._request, problems, outcome)
 
-    def _write(self, steps: List[Step]) -> None:
+    def _write(self, steps: List[ApplyStep]) -> None:
         problems = write(self._client, self._request, steps)
         if problems:
             raise ClusterError(
@@ -162,7 +169,7 @@ class _Run:
             )
         self._wait([step for step in steps if step.wanted.key.group_kind == DEFINITION])
 
-    def _wait(self, steps: List[Step]) -> None:
+    def _wait(self, steps: List[ApplyStep]) -> None:
         pending = [
             (step.wanted.key, step.wanted.resource)
             for step in steps
@@ -176,7 +183,7 @@ class _Run:
         if self._request.present and not self._request.prune:
             self._kept = {member.key: "prune is off" for member in leftovers}
             return
-        going: Set[Key] = {member.key for member in leftovers}
+        going: Set[ObjectKey] = {member.key for member in leftovers}
         usage = Usage(self._client, self._api, going, self._request.field_manager)
         for number in sorted({rank(member.key.group_kind) for member in leftovers}, reverse=True):
             members = [member for member in leftovers if rank(member.key.group_kind) == number]
@@ -188,12 +195,12 @@ class _Run:
             self._delete([member for member in members if member.key not in self._kept])
         self._await_end(self._plan.ending)
 
-    def _delete(self, members: List[Member]) -> None:
+    def _delete(self, members: List[SetMember]) -> None:
         if members:
             self._begin()
         policy = "Foreground" if self._request.wait else "Background"
 
-        def one(member: Member) -> Optional[str]:
+        def delete(member: SetMember) -> Optional[str]:
             meta = metadata(member.live)
             preconditions = {"uid": meta["uid"]}
             if member.key.group_kind == CLAIM:
@@ -215,14 +222,14 @@ class _Run:
                 raise ClusterError(f"{member.key} could not be pruned: {error}") from error
             return None
 
-        for member, reason in zip(members, self._client.all(one, members)):
+        for member, reason in zip(members, self._client.all(delete, members)):
             if reason:
                 self._kept[member.key] = reason
             else:
                 self._pruned.append(member)
         self._await_end([member for member in members if member.key not in self._kept])
 
-    def _await_end(self, members: List[Member]) -> None:
+    def _await_end(self, members: List[SetMember]) -> None:
         if self._request.wait and not self._request.check:
             ending = [(member.key, member.resource) for member in members]
             wait.until(self._client, ending, self._request.wait_timeout, wait.gone)
@@ -237,7 +244,7 @@ class _Run:
             self._parent.remove(self._request.check)
             self._parent_action = "pruned"
 
-    def _scope(self, keys: Iterable[Key]) -> Scope:
+    def _scope(self, keys: Iterable[ObjectKey]) -> Scope:
         known = list(keys)
         return self._set.scope((key.group_kind for key in known), (key.namespace for key in known))
 
@@ -259,14 +266,14 @@ class _Run:
             reason = self._kept.get(member.key)
             told = _told(member.key, member.resource.api_version, "kept" if reason else "pruned", alias)
             objects.append({**told, "reason": reason} if reason else told)
-        key = Key("", "Secret", self._set.namespace, self._set.name)
+        key = ObjectKey("", "Secret", self._set.namespace, self._set.name)
         if self._plan.stated is not None or self._parent_action != "unchanged":
             objects.append(_told(key, "v1", self._parent_action, ""))
         names: Dict[str, Dict[str, Dict[str, str]]] = {}
         for step in self._plan.steps:
             if step.wanted.alias:
-                one = step.wanted.key
-                names.setdefault(one.kind, {}).setdefault(one.namespace, {})[step.wanted.alias] = one.name
+                key = step.wanted.key
+                names.setdefault(key.kind, {}).setdefault(key.namespace, {})[step.wanted.alias] = key.name
         changed = any(told["action"] not in ("unchanged", "kept") for told in objects)
         result = {"changed": changed, "objects": objects, "names": names}
         return {**result, "diff": self._diff()} if self._request.diff else result
@@ -280,7 +287,7 @@ class _Run:
         return changed + [difference(member.key, member.live, None) for member in self._pruned]
 
 
-def _told(key: Key, api_version: str, action: str, alias: str) -> Dict[str, Any]:
+def _told(key: ObjectKey, api_version: str, action: str, alias: str) -> Dict[str, Any]:
     """What the user is told about an object."""
     told = {
         "api_version": api_version,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Key, Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, ObjectKey, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.managed import applied_by
 
 # Where a Secret has its values.
@@ -40,7 +40,7 @@ def _compared(item: Mapping[str, Any], manager: str) -> Tuple[Object, Any]:
     return content, (applied_by(manager, item) or {}).get("fieldsV1")
 
 
-def difference(key: Key, before: Optional[Object], after: Optional[Object]) -> Dict[str, Any]:
+def difference(key: ObjectKey, before: Optional[Object], after: Optional[Object]) -> Dict[str, Any]:
     """An entry of Ansible's ``diff``, the contents of Secrets masked."""
     first, second = (visible(item) if item else {} for item in (before, after))
     if key.group_kind == ("", "Secret"):

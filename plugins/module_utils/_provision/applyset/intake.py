@@ -16,8 +16,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.disco
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     GroupKind,
-    Key,
     Object,
+    ObjectKey,
     listed,
     split_version,
 )
@@ -34,7 +34,7 @@ DEFINITION = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 class Wanted:
     """An object of the set as it is sent."""
 
-    key: Key
+    key: ObjectKey
     resource: Resource
     body: Object
     # The user's name of an object whose name is made from its content, otherwise "".
@@ -151,10 +151,10 @@ def _one(item: Object, parent: Parent, api: Api, dra: Optional[str], new_kinds: 
     elif namespace:
         raise ClusterError(f"a {kind.kind} is cluster-scoped: leave metadata.namespace out")
     meta["labels"] = {**(meta.get("labels") or {}), PART_OF: parent.id, **({ALIAS: alias} if alias else {})}
-    key = Key(group, kind.kind, meta.get("namespace", ""), meta["name"])
-    if key == Key("", "Secret", parent.namespace, parent.name):
+    key = ObjectKey(group, kind.kind, meta.get("namespace", ""), meta["name"])
+    if key == ObjectKey("", "Secret", parent.namespace, parent.name):
         raise ClusterError("the Secret of this name is the parent of the set, and cannot be one of its members")
-    if key == Key("", "Namespace", "", parent.namespace):
+    if key == ObjectKey("", "Namespace", "", parent.namespace):
         raise ClusterError(
             "the Namespace of the set's parent cannot be one of its members, or removing the set would delete whatever "
             "else is in it. Choose another namespace for the parent, such as kube-system"
@@ -164,10 +164,10 @@ def _one(item: Object, parent: Parent, api: Api, dra: Optional[str], new_kinds: 
 
 def _twice(found: Sequence[Wanted]) -> List[str]:
     """Objects that are there more than once. Of those with an alias, the alias counts."""
-    seen: Set[Key] = set()
+    seen: Set[ObjectKey] = set()
     problems = []
-    for one in found:
-        key = one.key._replace(name=one.alias or one.key.name)
+    for wanted in found:
+        key = wanted.key._replace(name=wanted.alias or wanted.key.name)
         if key in seen:
             problems.append(f"{key} is in the set twice")
         seen.add(key)
@@ -177,15 +177,19 @@ def _twice(found: Sequence[Wanted]) -> List[str]:
 def _referring(found: Sequence[Wanted]) -> List[Wanted]:
     """The same, with the names of claims and templates where others name them by alias."""
     own_names: Dict[str, Dict[Tuple[str, str], str]] = {}
-    for one in found:
-        if one.alias:
-            field = REFERENCES[one.key.group_kind]
-            own_names.setdefault(one.key.namespace, {})[field, one.alias] = one.key.name
+    for wanted in found:
+        if wanted.alias:
+            field = REFERENCES[wanted.key.group_kind]
+            own_names.setdefault(wanted.key.namespace, {})[field, wanted.alias] = wanted.key.name
     return [
-        one
-        if one.alias or one.key.namespace not in own_names
+        wanted
+        if wanted.alias or wanted.key.namespace not in own_names
         else Wanted(
-            one.key, one.resource, content_hash.renamed(one.body, own_names[one.key.namespace]), "", one.new_kind
+            wanted.key,
+            wanted.resource,
+            content_hash.renamed(wanted.body, own_names[wanted.key.namespace]),
+            "",
+            wanted.new_kind,
         )
-        for one in found
+        for wanted in found
     ]

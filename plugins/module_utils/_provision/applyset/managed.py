@@ -78,7 +78,7 @@ def _same(wanted: Any, live: Any, owned: _Fields, field: str = "") -> bool:
             return _same_items(wanted, live, {name[2:]: below for name, below in owned.items() if name != "."})
         if kinds == {"v:"}:
             values = [json.loads(name[2:]) for name in owned if name != "."]
-            return len(values) == len(wanted) and all(one in values for one in wanted) and _in_order(wanted, live)
+            return len(values) == len(wanted) and all(value in values for value in wanted) and _in_order(wanted, live)
     return False
 
 
@@ -87,13 +87,13 @@ def _same_items(wanted: List[Any], live: List[Any], owned: Mapping[str, _Fields]
     if len(owned) != len(wanted):
         return False
     order = []
-    for one in wanted:
+    for item in wanted:
         # A key that is not given has a default, which only the API server knows.
-        keys = [text for text in owned if _fits(one, json.loads(text), True)]
+        keys = [text for text in owned if _fits(item, json.loads(text), True)]
         if len(keys) != 1:
             return False
         places = [place for place, other in enumerate(live) if _fits(other, json.loads(keys[0]), False)]
-        if len(places) != 1 or not _same(one, live[places[0]], owned[keys[0]]):
+        if len(places) != 1 or not _same(item, live[places[0]], owned[keys[0]]):
             return False
         order.append(places[0])
     return order == sorted(order)
@@ -106,7 +106,7 @@ def _fits(item: Any, keys: Mapping[str, Any], defaulted: bool) -> bool:
 
 
 def _in_order(wanted: List[Any], live: List[Any]) -> bool:
-    return [one for one in live if one in wanted] == wanted
+    return [item for item in live if item in wanted] == wanted
 
 
 def _equal(wanted: Any, live: Any, field: str) -> bool:
@@ -118,6 +118,6 @@ def _equal(wanted: Any, live: Any, field: str) -> bool:
             for name, value in live.items()
         ) and all(name in live for name in wanted)
     if isinstance(wanted, list) and isinstance(live, list):
-        return len(wanted) == len(live) and all(_equal(one, other, field) for one, other in zip(wanted, live))
+        return len(wanted) == len(live) and all(_equal(item, other, field) for item, other in zip(wanted, live))
     # In Python True is 1, in JSON it is not.
     return isinstance(wanted, bool) == isinstance(live, bool) and bool(wanted == live)

@@ -19,11 +19,11 @@ def ordered(objects: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
     """Copies of the objects in the order in which they are applied."""
     found = []
     for item in objects:
-        one: Dict[str, Any] = copy.deepcopy(dict(item))
-        kind = GroupKind(split_version(one["apiVersion"])[0], one["kind"])
+        manifest: Dict[str, Any] = copy.deepcopy(dict(item))
+        kind = GroupKind(split_version(manifest["apiVersion"])[0], manifest["kind"])
         if kind in content_hash.REFERENCES:
-            meta = one["metadata"]
+            meta = manifest["metadata"]
             meta["labels"] = {**(meta.get("labels") or {}), content_hash.ALIAS: meta["name"]}
-            meta["name"] = content_hash.hashed(meta["name"], one.get("spec"))
-        found.append((order.rank(kind), one))
-    return [one for _rank, one in sorted(found, key=lambda entry: entry[0])]
+            meta["name"] = content_hash.hashed(meta["name"], manifest.get("spec"))
+        found.append((order.rank(kind), manifest))
+    return [manifest for _rank, manifest in sorted(found, key=lambda entry: entry[0])]

@@ -16,35 +16,36 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.disco
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     GroupKind,
-    Key,
     Object,
+    ObjectKey,
     key_of,
     listed,
     metadata,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
+    FIELD_MANAGER,
     JSON,
     METADATA,
     METADATA_LIST,
-    Answer,
     Client,
+    Response,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import Wanted, intake
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.live_parent import LiveParent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.managed import unchanged
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent, Scope
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import Member
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember
 
 
 @dataclass(frozen=True)
-class Request:
+class ApplysetRequest:
     """What the user asks for."""
 
     name: str
     namespace: str
     objects: List[Object] = field(default_factory=list)
-    field_manager: str = "zerocopy.rdma"
+    field_manager: str = FIELD_MANAGER
     force_conflicts: bool = False
     prune: bool = True
     wait: bool = False
@@ -56,7 +57,7 @@ class Request:
 
 
 @dataclass
-class Step:
+class ApplyStep:
     """One object of the set and what happens to it. ``action`` is ``""`` where only the write itself will tell."""
 
     wanted: Wanted
@@ -69,18 +70,18 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ApplysetPlan:
     """Steps in the user's order, members of the set that are no longer wanted, and those that are being deleted."""
 
     parent: LiveParent
     # What the parent said before this run, None if there was none.
     stated: Optional[Scope]
-    steps: List[Step]
-    leftovers: List[Member]
-    ending: List[Member]
+    steps: List[ApplyStep]
+    leftovers: List[SetMember]
+    ending: List[SetMember]
 
 
-def apply_query(request: Request, dry: bool = False) -> Dict[str, str]:
+def apply_query(request: ApplysetRequest, dry: bool = False) -> Dict[str, str]:
     """The query of server-side apply for the members of the set."""
     query = {
         "fieldManager": request.field_manager,
@@ -90,7 +91,7 @@ def apply_query(request: Request, dry: bool = False) -> Dict[str, str]:
     return {**query, "dryRun": "All"} if dry else query
 
 
-def plan(client: Client, request: Request, live_parent: LiveParent) -> Tuple[Plan, Api]:
+def plan(client: Client, request: ApplysetRequest, live_parent: LiveParent) -> Tuple[ApplysetPlan, Api]:
     """What has to be done; the parent was read before, since other runs write it before and after their changes.
 
     Raises ClusterError when something is wrong, for all objects at once, and OvertakenError.
@@ -102,8 +103,8 @@ def plan(client: Client, request: Request, live_parent: LiveParent) -> Tuple[Pla
     objects = request.objects if request.present else []
     wanted = intake(objects, parent, api, lambda: client.get("/version"))
     members = _members(client, api, parent, stated, wanted)
-    steps = [_step(one, members, request.field_manager) for one in wanted]
-    keys = {one.key for one in wanted}
+    steps = [_step(item, members, request.field_manager) for item in wanted]
+    keys = {item.key for item in wanted}
     namespaces = {key.name for key in keys if key.group_kind == ("", "Namespace")}
     unwanted = [member for key, member in members.items() if key not in keys]
     ending = [member for member in unwanted if "deletionTimestamp" in metadata(member.live)]
@@ -117,29 +118,29 @@ def plan(client: Client, request: Request, live_parent: LiveParent) -> Tuple[Pla
         free = step.wanted.key.namespace not in namespaces and not request.check
         step.unknown = bool(step.wanted.alias) and step.before is None and free
     _try(client, request, [step for step in todo if not step.unknown], namespaces)
-    return Plan(live_parent, stated, steps, leftovers, ending), api
+    return ApplysetPlan(live_parent, stated, steps, leftovers, ending), api
 
 
 def _members(
     client: Client, api: Api, parent: Parent, stated: Optional[Scope], wanted: List[Wanted]
-) -> Dict[Key, Member]:
+) -> Dict[ObjectKey, SetMember]:
     """All members of the set: a list call for each kind and namespace."""
-    scope = parent.scope((), (one.key.namespace for one in wanted)) | (stated or parent.scope())
+    scope = parent.scope((), (item.key.namespace for item in wanted)) | (stated or parent.scope())
     resources: Dict[GroupKind, Resource] = {}
     for kind in sorted(scope.kinds):
         found = api.find(kind)
         # A kind that is gone took its objects with it.
         if found is not None:
             resources[kind] = found
-    for one in wanted:
-        if not one.new_kind:
-            resources[one.key.group_kind] = one.resource
+    for item in wanted:
+        if not item.new_kind:
+            resources[item.key.group_kind] = item.resource
     query = {"labelSelector": f"{PART_OF}={parent.id}"}
-    found_members: Dict[Key, Member] = {}
+    found_members: Dict[ObjectKey, SetMember] = {}
     for resource, items in _lists(client, _places(resources.values(), scope.namespaces), query):
-        for item in items:
-            key = key_of(item, resource.group_kind)
-            found_members[key] = Member(key, resource, item)
+        for live in items:
+            key = key_of(live, resource.group_kind)
+            found_members[key] = SetMember(key, resource, live)
     return found_members
 
 
@@ -154,7 +155,7 @@ def _places(resources: Iterable[Resource], namespaces: Iterable[str]) -> List[Tu
 def _lists(
     client: Client, places: List[Tuple[Resource, str]], query: Dict[str, str], accept: str = JSON
 ) -> List[Tuple[Resource, List[Object]]]:
-    def one(place: Tuple[Resource, str]) -> Tuple[Resource, List[Object]]:
+    def listing(place: Tuple[Resource, str]) -> Tuple[Resource, List[Object]]:
         resource, namespace = place
         try:
             return resource, client.get(resource.path(namespace), query, accept).get("items") or []
@@ -164,18 +165,18 @@ def _lists(
                 return resource, []
             raise
 
-    return client.all(one, places)
+    return client.all(listing, places)
 
 
-def _step(wanted: Wanted, members: Dict[Key, Member], manager: str) -> Step:
+def _step(wanted: Wanted, members: Dict[ObjectKey, SetMember], manager: str) -> ApplyStep:
     member = members.get(wanted.key)
     if member is None:
-        return Step(wanted, "")
+        return ApplyStep(wanted, "")
     is_same = unchanged(member.live, wanted.body, manager, fixed=bool(wanted.alias))
-    return Step(wanted, "unchanged" if is_same else "", before=member.live)
+    return ApplyStep(wanted, "unchanged" if is_same else "", before=member.live)
 
 
-def _refuse_terminating(steps: List[Step]) -> None:
+def _refuse_terminating(steps: List[ApplyStep]) -> None:
     """What is being deleted will be gone whatever is applied to it. Raises ClusterError."""
     held = [str(step.wanted.key) for step in steps if "deletionTimestamp" in metadata(step.before or {})]
     if held:
@@ -184,8 +185,8 @@ def _refuse_terminating(steps: List[Step]) -> None:
 
 def _refuse_foreign(client: Client, parent: Parent, new: List[Wanted]) -> None:
     """An object can be in one set only: that of another one is not taken over. Raises ClusterError."""
-    keys = {one.key for one in new if not one.new_kind}
-    resources = {one.resource.group_kind: one.resource for one in new if not one.new_kind}
+    keys = {item.key for item in new if not item.new_kind}
+    resources = {item.resource.group_kind: item.resource for item in new if not item.new_kind}
     places = [
         (resource, namespace)
         for resource, namespace in _places(resources.values(), {key.namespace for key in keys} - {""})
@@ -205,11 +206,11 @@ def _refuse_foreign(client: Client, parent: Parent, new: List[Wanted]) -> None:
         )
 
 
-def _try(client: Client, request: Request, todo: List[Step], namespaces: Set[str]) -> None:
+def _try(client: Client, request: ApplysetRequest, todo: List[ApplyStep], namespaces: Set[str]) -> None:
     """Dry-run everything that may have to be written, and note what would happen. Raises ClusterError."""
     query = apply_query(request, dry=True)
 
-    def one(step: Step) -> Optional[Answer]:
+    def tried(step: ApplyStep) -> Optional[Response]:
         wanted = step.wanted
         if wanted.new_kind:
             return None
@@ -223,7 +224,7 @@ def _try(client: Client, request: Request, todo: List[Step], namespaces: Set[str
             raise
 
     problems = []
-    for step, answer in zip(todo, client.map(one, todo)):
+    for step, answer in zip(todo, client.map(tried, todo)):
         if isinstance(answer, ClusterError):
             problems.append(explained(step.wanted, answer))
         elif answer is None:
@@ -238,7 +239,7 @@ def _try(client: Client, request: Request, todo: List[Step], namespaces: Set[str
         raise refused(request, problems, "nothing was applied")
 
 
-def refused(request: Request, problems: List[str], outcome: str) -> ClusterError:
+def refused(request: ApplysetRequest, problems: List[str], outcome: str) -> ClusterError:
     """The error for objects that the API server does not accept."""
     return ClusterError(
         f"{len(problems)} of {len(request.objects)} objects are refused, {outcome}:\n{listed(problems)}"

@@ -19,8 +19,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.disco
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     GroupKind,
-    Key,
     Object,
+    ObjectKey,
     key_of,
     metadata,
     values_of,
@@ -41,10 +41,10 @@ _CORE_KINDS = ("Pod", "PodTemplate", "ReplicationController")
 _UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
 
-class Member(NamedTuple):
+class SetMember(NamedTuple):
     """An object of the set as it is in the cluster."""
 
-    key: Key
+    key: ObjectKey
     resource: Resource
     live: Object
 
@@ -52,7 +52,7 @@ class Member(NamedTuple):
 class Usage:
     """Who needs what, asked for once for each namespace."""
 
-    def __init__(self, client: Client, api: Api, going: Collection[Key], field_manager: str) -> None:
+    def __init__(self, client: Client, api: Api, going: Collection[ObjectKey], field_manager: str) -> None:
         """``going`` are objects that are to be deleted, or have just been: they need nothing any more.
 
         ``field_manager`` is the one that applies the set.
@@ -65,13 +65,13 @@ class Usage:
         self._unseen: Dict[str, str] = {}
         self._classes: Optional[Dict[str, str]] = None
 
-    def reason(self, member: Member) -> str:
+    def reason(self, member: SetMember) -> str:
         """Why the object has to stay, ``""`` if nothing needs it. Raises ApiError, ClusterError."""
         key = member.key
         if key.group_kind in REFERENCES:
             reserved = (member.live.get("status") or {}).get("reservedFor") or []
             if reserved:
-                return "reserved for " + ", ".join(f"{one.get('resource')} {one.get('name')}" for one in reserved)
+                return "reserved for " + ", ".join(f"{user.get('resource')} {user.get('name')}" for user in reserved)
             if key.namespace not in self._named:
                 self._search(key.namespace)
             user = self._named[key.namespace].get((REFERENCES[key.group_kind], key.name), "")
@@ -83,7 +83,9 @@ class Usage:
         if key.group_kind == ("", "Namespace"):
             # It was there before the set, or somebody has made it theirs: what else is in it is not ours to delete.
             entries = metadata(member.live).get("managedFields") or []
-            others = {str(one.get("manager")) for one in entries if not one.get("subresource")} - {self._field_manager}
+            others = {str(entry.get("manager")) for entry in entries if not entry.get("subresource")} - {
+                self._field_manager
+            }
             if others:
                 return f"managed by {', '.join(sorted(others))} too"
             pods = self._list(self._api.find(_POD), key.name, {**_UNFINISHED, "limit": "1"})
@@ -91,7 +93,7 @@ class Usage:
         if key.group_kind == DEFINITION:
             spec = member.live["spec"]
             kind = GroupKind(spec["group"], spec["names"]["kind"])
-            users = [one for one in self._keys(self._api.find(kind)) if one not in self._going]
+            users = [user for user in self._keys(self._api.find(kind)) if user not in self._going]
             return f"has objects: {users[0]}" if users else ""
         return ""
 
@@ -143,7 +145,7 @@ class Usage:
                         found.setdefault(name, f"asked for by {key}")
         return found
 
-    def _keys(self, resource: Optional[Resource]) -> List[Key]:
+    def _keys(self, resource: Optional[Resource]) -> List[ObjectKey]:
         return [key_of(item, resource.group_kind) for item in self._list(resource)] if resource else []
 
     def _list(self, resource: Optional[Resource], namespace: str = "", query: Any = None) -> List[Object]:

@@ -15,13 +15,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
     JSON,
     METADATA,
-    Answer,
     Client,
     Query,
+    Response,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import (
-    Request,
-    Step,
+    ApplysetRequest,
+    ApplyStep,
     apply_query,
     explained,
 )
@@ -31,7 +31,7 @@ _NEW_KIND_SECONDS = 30.0
 _NEW_KIND_PAUSE = 0.1
 
 
-def write(client: Client, request: Request, steps: List[Step]) -> List[str]:
+def write(client: Client, request: ApplysetRequest, steps: List[ApplyStep]) -> List[str]:
     """Apply the objects, several at a time, note what became of them, and return what is wrong."""
     query = apply_query(request)
     accept = JSON if request.wait or request.diff else METADATA
@@ -45,7 +45,7 @@ def write(client: Client, request: Request, steps: List[Step]) -> List[str]:
     return problems
 
 
-def _apply(client: Client, step: Step, query: Query, accept: str) -> Answer:
+def _apply(client: Client, step: ApplyStep, query: Query, accept: str) -> Response:
     wanted = step.wanted
     path = wanted.resource.path(wanted.key.namespace, wanted.key.name)
     deadline = time.monotonic() + _NEW_KIND_SECONDS

@@ -46,7 +46,7 @@ def _node(pod: Object) -> str:
 def state(pod: Object) -> str:
     """What its pod does, to follow a colon. Names of pods are left out, so that nodes can be told together."""
     status = pod.get("status") or {}
-    conditions = {one["type"]: one for one in status.get("conditions") or []}
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or []}
     if conditions.get("Ready", {}).get("status") == "True":
         return "its pod is ready, but has published nothing yet"
     scheduled = conditions.get("PodScheduled", {})

@@ -14,8 +14,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare, model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import Compared, Seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import NodeDifferences, NodeSeen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
@@ -31,53 +32,62 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wa
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
-SUBSETS = ("slices", "devices")
+SUBSETS = ("slices", "devices", "networks")
+_OF_SLICES = ("slices", "devices")
 
 
 @dataclass(frozen=True)
-class Request:
+class SliceRequest:
     """What the user asks for. ``wait_timeout`` is in seconds without progress, ``None`` not to wait."""
 
     expected: Mapping[str, Any] = field(default_factory=dict)
-    subsets: Sequence[str] = SUBSETS
+    subsets: Sequence[str] = _OF_SLICES
     wait_timeout: Optional[float] = None
 
 
-def info(client: Client, request: Request) -> Dict[str, Any]:
+def info(client: Client, request: SliceRequest) -> Dict[str, Any]:
     """The module's result. Raises ClusterError, also when DRA is off or the wait was in vain."""
     return _Info(client, request).result()
 
 
 class _Info:
-    def __init__(self, client: Client, request: Request) -> None:
+    def __init__(self, client: Client, request: SliceRequest) -> None:
         self._client = client
         self._request = request
         self._release = client.get("/version")
+        cluster.refuse_broken(self._release)
         self._api = Api([client.get("/apis", accept=ACCEPT)])
         self._version = negotiate(self._api.versions(GROUP), lambda: self._release)
-        self._expected = {name: _read(name, one) for name, one in request.expected.items()}
+        self._expected = {name: _read(name, expected) for name, expected in request.expected.items()}
 
     def result(self) -> Dict[str, Any]:
         labels = self._labels()
-        awaited = {name for name, one in self._expected.items() if one.wait and name in labels}
+        awaited = {name for name, expected in self._expected.items() if expected.wait and name in labels}
         if self._request.wait_timeout is not None and awaited:
             self._wait(awaited, self._request.wait_timeout)
-        slices = self._list("ResourceSlice") if self._expected or self._request.subsets else []
+        slices = self._list("ResourceSlice") if self._expected or self._asks_for(*_OF_SLICES) else []
         devices = model.devices(slices)
         compared, seen = self._compare(labels, slices, devices)
         found: Dict[str, Any] = {
             "changed": False,
             "kubernetes": self._release["gitVersion"],
             "api_version": f"{GROUP}/{self._version}",
-            "device_classes": [metadata(one)["name"] for one in self._list("DeviceClass", METADATA_LIST)],
-            "nodes": {name: _node(seen[name], one) for name, one in compared.items()},
+            "device_classes": [
+                metadata(device_class)["name"] for device_class in self._list("DeviceClass", METADATA_LIST)
+            ],
+            "nodes": {name: _node(seen[name], differences) for name, differences in compared.items()},
             "differences": compare.lines(compared),
         }
-        if "slices" in self._request.subsets:
-            found["slices"] = [self._whole(one) for one in slices]
-        if "devices" in self._request.subsets:
-            found["devices"] = [model.plain(one) for one in devices]
+        if self._asks_for("networks"):
+            found["networks"] = cluster.networks(self._client, self._api)
+        if self._asks_for("slices"):
+            found["slices"] = [self._whole(piece) for piece in slices]
+        if self._asks_for("devices"):
+            found["devices"] = [model.plain(device) for device in devices]
         return found
+
+    def _asks_for(self, *subsets: str) -> bool:
+        return any(subset in self._request.subsets for subset in subsets)
 
     def _path(self, kind: str) -> str:
         return self._api.must_find(GroupKind(GROUP, kind), self._version).path()
@@ -98,23 +108,25 @@ class _Info:
         return {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes}
 
     def _compare(
-        self, labels: Mapping[str, Mapping[str, str]], slices: Sequence[Object], devices: Sequence[model.Device]
-    ) -> Tuple[Dict[str, Compared], Dict[str, Seen]]:
+        self, labels: Mapping[str, Mapping[str, str]], slices: Sequence[Object], devices: Sequence[model.SliceDevice]
+    ) -> Tuple[Dict[str, NodeDifferences], Dict[str, NodeSeen]]:
         publishing = model.publishing(slices)
-        by_node: Dict[str, List[model.Device]] = {}
+        by_node: Dict[str, List[model.SliceDevice]] = {}
         for device in devices:
             by_node.setdefault(str(device.node), []).append(device)
-        silent = any(model.DRANET in one.drivers - publishing.get(name, set()) for name, one in self._expected.items())
+        silent = any(
+            model.DRANET in expected.drivers - publishing.get(name, set()) for name, expected in self._expected.items()
+        )
         pods: Optional[Dict[str, str]] = driver_pods(self._client) if silent else {}
         compared, seen = {}, {}
-        for name, one in self._expected.items():
-            seen[name] = Seen(
+        for name, expected in self._expected.items():
+            seen[name] = NodeSeen(
                 exists=name in labels,
                 labels=labels.get(name, {}),
                 drivers=publishing.get(name, set()),
                 pod=None if pods is None else pods.get(name, ""),
             )
-            compared[name] = compare.compare(one, by_node.get(name, []), seen[name])
+            compared[name] = compare.compare(expected, by_node.get(name, []), seen[name])
         return compared, seen
 
     def _wait(self, names: Set[str], seconds: float) -> None:
@@ -124,21 +136,21 @@ class _Info:
         pods = driver_pods(self._client)
         reasons: Dict[str, List[str]] = {}
         for name in sorted(late, key=natural_key):
-            why = compare.silent(model.DRANET, Seen(pod=None if pods is None else pods.get(name, "")))
+            _code, why = compare.silent(model.DRANET, NodeSeen(pod=None if pods is None else pods.get(name, "")))
             reasons.setdefault(why, []).append(name)
         texts = [f"{fold(of_reason)}: {reason}" for reason, of_reason in reasons.items()]
         said = f"{len(late)} of {len(names)} nodes have no NIC published, without progress for {seconds:.0f} s"
         raise ClusterError(f"{said}:\n{listed(texts)}")
 
 
-def _read(name: str, one: Any) -> Expected:
+def _read(name: str, entry: Any) -> Expected:
     try:
-        return slices_expected.read(name, one)
+        return slices_expected.read(name, entry)
     except ValueError as error:
         raise ClusterError(f"expected: {name} {error}, take what the filter expected_devices returns") from error
 
 
-def _node(seen: Seen, compared: Compared) -> Dict[str, Any]:
+def _node(seen: NodeSeen, compared: NodeDifferences) -> Dict[str, Any]:
     """A node as JSON has it."""
     labels = {name: value for name, value in seen.labels.items() if name in (GROUP_LABEL, *compare.GPU_LABELS)}
     return {"exists": seen.exists, "labels": labels, "drivers": sorted(seen.drivers), **asdict(compared)}

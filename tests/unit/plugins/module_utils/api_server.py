@@ -9,7 +9,7 @@ import json
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 import urllib3
@@ -29,6 +29,8 @@ class Server(ThreadingHTTPServer):
         # What a path (without its query) always answers, and the answers of all others in turn.
         self.paths: Dict[str, Reply] = {}
         self.replies: List[Reply] = []
+        # Where it is set, it answers all others: from method, path with query, and body.
+        self.decide: Optional[Callable[[str, str, bytes], Reply]] = None
         self.seen: List[Tuple[str, str, Dict[str, str], bytes]] = []
 
     @property
@@ -44,7 +46,10 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.server.seen.append((self.command, self.path, dict(self.headers.items()), body))
         replies, path = self.server.replies, self.path.partition("?")[0]
-        reply = self.server.paths[path] if path in self.server.paths else replies.pop(0) if replies else OK
+        if self.server.decide is not None and path not in self.server.paths:
+            reply = self.server.decide(self.command, self.path, body)
+        else:
+            reply = self.server.paths[path] if path in self.server.paths else replies.pop(0) if replies else OK
         if reply is None:
             self.connection.shutdown(socket.SHUT_RDWR)
             self.close_connection = True

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Dict
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import ObjectKey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import difference, same
 
 FIELDS: Dict[str, Any] = {"f:data": {"f:a": {}}}
@@ -19,18 +19,21 @@ def live(**data: str) -> Dict[str, Any]:
 
 
 def test_only_what_people_care_for_is_shown() -> None:
-    shown = difference(Key("", "ConfigMap", "ns", "c"), live(a="1"), live(a="2"))
+    shown = difference(ObjectKey("", "ConfigMap", "ns", "c"), live(a="1"), live(a="2"))
     assert shown == {
         "before_header": "ConfigMap ns/c",
         "after_header": "ConfigMap ns/c",
         "before": {"metadata": {"name": "c"}, "data": {"a": "1"}},
         "after": {"metadata": {"name": "c"}, "data": {"a": "2"}},
     }
-    assert difference(Key("", "ConfigMap", "ns", "c"), None, live(a="2"))["before_header"] == "ConfigMap ns/c (absent)"
+    assert (
+        difference(ObjectKey("", "ConfigMap", "ns", "c"), None, live(a="2"))["before_header"]
+        == "ConfigMap ns/c (absent)"
+    )
 
 
 def test_of_a_secret_only_what_differs_is_told() -> None:
-    key = Key("", "Secret", "ns", "s")
+    key = ObjectKey("", "Secret", "ns", "s")
     shown = difference(key, live(kept="x", gone="password", other="old"), live(kept="x", other="new"))
     assert shown["before"]["data"] == {"kept": "***", "gone": "*** (before)", "other": "*** (before)"}
     assert shown["after"]["data"] == {"kept": "***", "other": "*** (after)"}
@@ -42,7 +45,7 @@ def test_what_kubectl_remembers_of_a_secret_is_not_shown() -> None:
     last_applied = "kubectl.kubernetes.io/last-applied-configuration"
     before, after = live(a="MQ=="), live(a="Mg==")
     before["metadata"]["annotations"] = {last_applied: '{"stringData": {"a": "password"}}', "kept": "yes"}
-    shown = difference(Key("", "Secret", "ns", "s"), before, after)
+    shown = difference(ObjectKey("", "Secret", "ns", "s"), before, after)
     assert "password" not in str(shown)
     assert shown["before"]["metadata"]["annotations"] == {last_applied: "***", "kept": "yes"}
     assert before["metadata"]["annotations"][last_applied] != "***"

@@ -43,11 +43,11 @@ WANTED: Dict[str, Dict[str, Optional[str]]] = {
 
 
 def test_only_nodes_that_differ_are_written(fleet: Server, client: Client) -> None:
-    result = nodes.converge(client, WANTED, "us", check=False)
+    result = nodes.converge(client, WANTED, check=False)
     assert (result["changed"], result["nodes"]) == (True, ["n1", "n3"])
     assert written(fleet) == [
-        ("/api/v1/nodes/n1?fieldManager=us", {"uid": "uid-n1", "labels": {LABEL: "h100"}}),
-        ("/api/v1/nodes/n3?fieldManager=us", {"uid": "uid-n3", "labels": {LABEL: "h100", OLD: None}}),
+        ("/api/v1/nodes/n1?fieldManager=zerocopy.rdma", {"uid": "uid-n1", "labels": {LABEL: "h100"}}),
+        ("/api/v1/nodes/n3?fieldManager=zerocopy.rdma", {"uid": "uid-n3", "labels": {LABEL: "h100", OLD: None}}),
     ]
     header = "labels of nodes"
     assert result["diff"] == [
@@ -61,12 +61,12 @@ def test_only_nodes_that_differ_are_written(fleet: Server, client: Client) -> No
 
 
 def test_check_mode_writes_nothing(fleet: Server, client: Client) -> None:
-    assert nodes.converge(client, WANTED, "us", check=True)["changed"] is True
+    assert nodes.converge(client, WANTED, check=True)["changed"] is True
     assert written(fleet) == []
 
 
 def test_nothing_to_do_is_no_change(fleet: Server, client: Client) -> None:
-    assert nodes.converge(client, {"n2": {LABEL: "h100", OLD: None}}, "us", check=False) == {
+    assert nodes.converge(client, {"n2": {LABEL: "h100", OLD: None}}, check=False) == {
         "changed": False,
         "nodes": [],
         "diff": [],
@@ -75,7 +75,7 @@ def test_nothing_to_do_is_no_change(fleet: Server, client: Client) -> None:
 
 
 def test_a_node_that_is_gone_may_lose_labels_but_get_none(fleet: Server, client: Client) -> None:
-    assert nodes.converge(client, {"n9": {LABEL: None}}, "us", check=False)["changed"] is False
+    assert nodes.converge(client, {"n9": {LABEL: None}}, check=False)["changed"] is False
     with pytest.raises(ClusterError, match=r"no such node in the cluster: n\[8-9\]"):
-        nodes.converge(client, {"n8": {LABEL: "a"}, "n9": {LABEL: "a"}, "n1": {LABEL: "a"}}, "us", check=False)
+        nodes.converge(client, {"n8": {LABEL: "a"}, "n9": {LABEL: "a"}, "n1": {LABEL: "a"}}, check=False)
     assert written(fleet) == []

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expecte
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices import info, wait
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.info import Request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.info import SliceRequest
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Reply, Server, status
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/resourceslices"
@@ -60,7 +60,7 @@ def cluster(server: Server) -> Server:
     return server
 
 
-def wanted(devices: List[model.Device], **more: Any) -> Dict[str, Any]:
+def wanted(devices: List[model.SliceDevice], **more: Any) -> Dict[str, Any]:
     drivers = {"dra.net", "gpu.nvidia.com"}
     return slices_expected.written(Expected(**{"drivers": drivers, "devices": devices, **more}))
 
@@ -70,7 +70,7 @@ def asked(server: Server) -> List[str]:
 
 
 def test_nothing_is_compared_that_is_not_expected(cluster: Server, client: Client) -> None:
-    found = info.info(client, Request(wait_timeout=30))
+    found = info.info(client, SliceRequest(wait_timeout=30))
     assert (found["kubernetes"], found["api_version"], found["changed"]) == ("v1.36.3", "resource.k8s.io/v1", False)
     assert found["device_classes"] == ["efa", "gpu"]
     assert (found["nodes"], found["differences"]) == ({}, [])
@@ -80,13 +80,13 @@ def test_nothing_is_compared_that_is_not_expected(cluster: Server, client: Clien
 
 
 def test_subsets_leave_parts_out(cluster: Server, client: Client) -> None:
-    assert not {"slices", "devices"} & set(info.info(client, Request(subsets=())))
+    assert not {"slices", "devices"} & set(info.info(client, SliceRequest(subsets=())))
     assert PATH not in asked(cluster)
-    assert "slices" not in info.info(client, Request(subsets=("devices",)))
+    assert "slices" not in info.info(client, SliceRequest(subsets=("devices",)))
 
 
 def test_a_node_that_publishes_what_is_expected(cluster: Server, client: Client) -> None:
-    found = info.info(client, Request({NODE: wanted(PUBLISHED, wait=True)}, wait_timeout=30))
+    found = info.info(client, SliceRequest({NODE: wanted(PUBLISHED, wait=True)}, wait_timeout=30))
     assert found["nodes"][NODE] == {
         "exists": True,
         "labels": {"nvidia.com/gpu.present": "true"},
@@ -100,10 +100,10 @@ def test_a_node_that_publishes_what_is_expected(cluster: Server, client: Client)
 
 
 def test_a_device_too_few_and_one_too_many(cluster: Server, client: Client) -> None:
-    more = model.Device(
+    more = model.SliceDevice(
         "dra.net", NODE, "pci-0000-ff-00-0", NODE, {**PUBLISHED[0].attributes, model.PCI_ADDRESS: "0000:ff:00.0"}
     )
-    found = info.info(client, Request({NODE: wanted([*PUBLISHED[1:], more])}))["nodes"][NODE]
+    found = info.info(client, SliceRequest({NODE: wanted([*PUBLISHED[1:], more])}))["nodes"][NODE]
     assert [one["name"] for one in found["missing"]] == ["pci-0000-ff-00-0"]
     assert [one["name"] for one in found["extra"]] == [PUBLISHED[0].name]
 
@@ -113,7 +113,7 @@ def test_a_device_too_few_and_one_too_many(cluster: Server, client: Client) -> N
 )
 def test_a_node_that_publishes_nothing(cluster: Server, client: Client, pods: Reply, reason: str) -> None:
     cluster.paths.update({PATH: items(), PODS: pods})
-    found = info.info(client, Request({NODE: wanted(PUBLISHED), "gone": wanted([])}))
+    found = info.info(client, SliceRequest({NODE: wanted(PUBLISHED), "gone": wanted([])}))
     assert (found["nodes"][NODE]["drivers"], len(found["nodes"][NODE]["missing"])) == ([], len(PUBLISHED))
     assert [found["nodes"][name]["exists"] for name in (NODE, "gone")] == [True, False]
     assert PODS in asked(cluster)
@@ -127,13 +127,13 @@ def test_waiting_in_vain_says_for_whom_and_why(
     cluster.paths[PATH] = items()
     with pytest.raises(ClusterError, match=r"^1 of 1 nodes have no NIC published, without progress for 30 s:\nip-192"):
         # A node that the cluster does not have is not waited for.
-        info.info(client, Request({name: wanted([], wait=True) for name in (NODE, "gone")}, wait_timeout=30))
+        info.info(client, SliceRequest({name: wanted([], wait=True) for name in (NODE, "gone")}, wait_timeout=30))
 
 
 @pytest.mark.parametrize(("one", "message"), [({}, "has no 'drivers'"), ({"drivers": 7}, "of another form")])
 def test_what_is_expected_has_a_form(cluster: Server, client: Client, one: Dict[str, Any], message: str) -> None:
     with pytest.raises(ClusterError, match=f"^expected: {NODE} .*{message}"):
-        info.info(client, Request({NODE: one}))
+        info.info(client, SliceRequest({NODE: one}))
 
 
 def of(node: str) -> Dict[str, Any]:

@@ -11,9 +11,9 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api, Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, ObjectKey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import Member, Usage
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, Usage
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
 
 KINDS = [
@@ -25,8 +25,15 @@ KINDS = [
     ("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"),
     ("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates"),
     ("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
+    # None of these has pods of its own, may be listed, or is in a namespace.
+    ("", "v1", "Service", "services"),
+    ("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"),
+    ("networking.k8s.io", "v1", "Ingress", "ingresses"),
+    ("metrics.example.com", "v1", "PodUsage", "podusages"),
+    ("fleet.example.com", "v1", "Fleet", "fleets"),
 ]
-CLUSTER_WIDE = ("Namespace", "DeviceClass")
+CLUSTER_WIDE = ("Namespace", "DeviceClass", "Fleet")
+UNLISTED = ("PodUsage",)
 
 
 def discovery() -> Dict[str, Any]:
@@ -43,7 +50,7 @@ def discovery() -> Dict[str, Any]:
                                 "resource": plural,
                                 "responseKind": {"kind": kind},
                                 "scope": "Cluster" if kind in CLUSTER_WIDE else "Namespaced",
-                                "verbs": ["get", "list"],
+                                "verbs": ["get"] if kind in UNLISTED else ["get", "list"],
                             }
                         ],
                     }
@@ -65,11 +72,11 @@ def named(name: str, **fields: Any) -> Dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "train"}, **fields}
 
 
-def member(kind: str, name: str, **live: Any) -> Member:
+def member(kind: str, name: str, **live: Any) -> SetMember:
     resource = API.find(GroupKind("" if kind == "Namespace" else "resource.k8s.io", kind))
     assert isinstance(resource, Resource)
     namespace = "train" if resource.namespaced else ""
-    return Member(Key(resource.group, kind, namespace, name), resource, live)
+    return SetMember(ObjectKey(resource.group, kind, namespace, name), resource, live)
 
 
 TEMPLATE = member("ResourceClaimTemplate", "pair-0123456789")
@@ -80,7 +87,7 @@ SETS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/train/leaderworkersets"
 JOBS = "/apis/train.example.com/v1/namespaces/train/trainjobs"
 
 
-def reason(server: Server, client: Client, wanted: Member, paths: Dict[str, Reply], *going: Key) -> str:
+def reason(server: Server, client: Client, wanted: SetMember, paths: Dict[str, Reply], *going: ObjectKey) -> str:
     server.paths = paths
     server.replies = [items() for _each in range(len(KINDS) * 2)]
     return Usage(client, API, going, "zerocopy.rdma").reason(wanted)
@@ -102,6 +109,11 @@ def test_what_a_workload_of_any_kind_names_stays(server: Server, client: Client,
     assert reason(server, client, TEMPLATE, {path: items(named("user", **USER))}) == expected
 
 
+def test_the_first_of_several_users_is_named(server: Server, client: Client) -> None:
+    found = items(named("user", **USER))
+    assert reason(server, client, TEMPLATE, {PODS: found, DEPLOYMENTS: found, JOBS: found}) == "named by Pod user"
+
+
 def test_pods_that_have_ended_need_nothing(server: Server, client: Client) -> None:
     reason(server, client, TEMPLATE, {})
     query = next(path for _method, path, *_rest in server.seen if path.startswith(PODS))
@@ -109,7 +121,7 @@ def test_pods_that_have_ended_need_nothing(server: Server, client: Client) -> No
 
 
 def test_what_goes_as_well_needs_nothing(server: Server, client: Client) -> None:
-    user = Key("apps", "Deployment", "train", "user")
+    user = ObjectKey("apps", "Deployment", "train", "user")
     assert reason(server, client, TEMPLATE, {DEPLOYMENTS: items(named("user", **USER))}, user) == ""
 
 
@@ -146,8 +158,10 @@ def test_a_class_that_a_claim_asks_for_stays(server: Server, client: Client, kin
         f"asked for by {what} train/one"
     )
     assert reason(server, client, member("DeviceClass", "other"), {path: items(named("one", **asking))}) == ""
-    going = Key("resource.k8s.io", what, "train", "one")
+    going = ObjectKey("resource.k8s.io", what, "train", "one")
     assert reason(server, client, member("DeviceClass", "rdma"), {path: items(named("one", **asking))}, going) == ""
+    twice = {path: items(named("one", **asking), named("two", **asking))}
+    assert reason(server, client, member("DeviceClass", "rdma"), twice) == f"asked for by {what} train/one"
 
 
 def test_a_class_stays_where_claims_may_not_be_listed(server: Server, client: Client) -> None:

@@ -13,12 +13,12 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, ObjectKey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import State, pod_trouble, state, until
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import Readiness, pod_trouble, state, until
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Server, status
 
-READY = State(True, "ready")
+READY = Readiness(True, "ready")
 
 
 def live(status: Dict[str, Any], generation: int = 2, **spec: Any) -> Dict[str, Any]:
@@ -31,14 +31,11 @@ def true(name: str) -> Dict[str, Any]:
 
 DAEMON_SET = GroupKind("apps", "DaemonSet")
 DEPLOYMENT = GroupKind("apps", "Deployment")
-STATEFUL_SET = GroupKind("apps", "StatefulSet")
-JOB = GroupKind("batch", "Job")
-POD = GroupKind("", "Pod")
 NAMESPACE = GroupKind("", "Namespace")
 DEFINITION = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 SERVICE = GroupKind("apiregistration.k8s.io", "APIService")
 POLICY = GroupKind("mellanox.com", "NicClusterPolicy")
-UNSEEN = State(False, "its controller has not seen the change yet")
+UNSEEN = Readiness(False, "its controller has not seen the change yet")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +54,7 @@ UNSEEN = State(False, "its controller has not seen the change yet")
                     "numberAvailable": 6,
                 }
             ),
-            State(False, "4 of 6 pods updated"),
+            Readiness(False, "4 of 6 pods updated"),
         ),
         (
             DAEMON_SET,
@@ -69,7 +66,7 @@ UNSEEN = State(False, "its controller has not seen the change yet")
                     "numberAvailable": 5,
                 }
             ),
-            State(False, "5 of 6 pods available"),
+            Readiness(False, "5 of 6 pods available"),
         ),
         (
             DAEMON_SET,
@@ -81,7 +78,7 @@ UNSEEN = State(False, "its controller has not seen the change yet")
         (
             DEPLOYMENT,
             live({"observedGeneration": 2, "updatedReplicas": 2}, replicas=2),
-            State(False, "0 of 2 pods available"),
+            Readiness(False, "0 of 2 pods available"),
         ),
         (
             DEPLOYMENT,
@@ -93,57 +90,37 @@ UNSEEN = State(False, "its controller has not seen the change yet")
                     ],
                 }
             ),
-            State(False, "timed out", failed=True),
+            Readiness(False, "timed out", failed=True),
         ),
-        (
-            STATEFUL_SET,
-            live({"observedGeneration": 2, "updatedReplicas": 1}, replicas=3),
-            State(False, "1 of 3 pods updated"),
-        ),
-        (JOB, live({"succeeded": 1}), State(False, "1 pods succeeded, 0 failed")),
-        (JOB, live({"conditions": [true("Complete")]}), READY),
-        (
-            JOB,
-            live({"conditions": [{**true("Failed"), "message": "backoff"}]}),
-            State(False, "backoff", failed=True),
-        ),
-        (POD, live({"phase": "Running", "conditions": [true("Ready")]}), READY),
-        (POD, live({"phase": "Succeeded"}), READY),
-        (POD, live({"phase": "Failed", "message": "evicted"}), State(False, "evicted", failed=True)),
-        (
-            POD,
-            live({"phase": "Pending", "conditions": [{"type": "PodScheduled", "message": "0/3 nodes are available"}]}),
-            State(False, "0/3 nodes are available"),
-        ),
-        (NAMESPACE, live({"phase": "Active"}), State(True, "Active")),
-        (NAMESPACE, live({"phase": "Terminating"}), State(False, "Terminating")),
-        (DEFINITION, live({}), State(False, "not established yet")),
+        (NAMESPACE, live({"phase": "Active"}), Readiness(True, "Active")),
+        (NAMESPACE, live({"phase": "Terminating"}), Readiness(False, "Terminating")),
+        (DEFINITION, live({}), Readiness(False, "not established yet")),
         (
             DEFINITION,
             live({"conditions": [true("NamesAccepted"), true("Established")]}),
-            State(True, "not established yet"),
+            Readiness(True, "not established yet"),
         ),
         (
             DEFINITION,
             live({"conditions": [{"type": "NamesAccepted", "status": "False", "message": "taken"}]}),
-            State(False, "taken", failed=True),
+            Readiness(False, "taken", failed=True),
         ),
         (
             SERVICE,
             live({"conditions": [{"type": "Available", "status": "False", "message": "no endpoints"}]}),
-            State(False, "no endpoints"),
+            Readiness(False, "no endpoints"),
         ),
         (POLICY, live({}), READY),
         (POLICY, live({"observedGeneration": 1}), UNSEEN),
         (
             POLICY,
             live({"conditions": [{"type": "Ready", "status": "False", "reason": "Rolling"}]}),
-            State(False, "Rolling"),
+            Readiness(False, "Rolling"),
         ),
         (GroupKind("", "ConfigMap"), {"metadata": {}}, READY),
     ],
 )
-def test_state(kind: GroupKind, item: Dict[str, Any], expected: State) -> None:
+def test_state(kind: GroupKind, item: Dict[str, Any], expected: Readiness) -> None:
     assert state(kind, item) == expected
 
 
@@ -173,7 +150,7 @@ def test_what_a_pod_suffers_from(status: Dict[str, Any], expected: str) -> None:
     assert pod_trouble({"spec": {"nodeName": "h100-3"}, "status": status}) == expected
 
 
-KEY = Key("apps", "DaemonSet", "dra", "driver")
+KEY = ObjectKey("apps", "DaemonSet", "dra", "driver")
 RESOURCE = Resource("apps", "v1", "DaemonSet", "daemonsets", True, frozenset({"watch"}))
 PATH = RESOURCE.path("dra", "driver")
 
@@ -191,9 +168,9 @@ def wait_until(
     clock = Clock()
     monkeypatch.setattr(wait, "time", clock)
 
-    def judge(_key: Key, _live: Optional[Dict[str, Any]]) -> State:
+    def judge(_key: ObjectKey, _live: Optional[Dict[str, Any]]) -> Readiness:
         clock.sleep(20)
-        return State(texts[0] == "ready", texts.pop(0))
+        return Readiness(texts[0] == "ready", texts.pop(0))
 
     until(client, [(KEY, RESOURCE)], seconds, judge)
     return clock.now
@@ -225,8 +202,36 @@ def test_waiting_ends_without_progress(
 def test_waiting_ends_when_an_object_failed(monkeypatch: pytest.MonkeyPatch, server: Server, client: Client) -> None:
     server.paths = {PATH: (200, {}, {"metadata": {"name": "driver", "resourceVersion": "7"}})}
     with pytest.raises(ClusterError, match=r"DaemonSet dra/driver: evicted$"):
-        until(client, [(KEY, RESOURCE)], 3600, lambda _key, _live: State(False, "evicted", failed=True))
+        until(client, [(KEY, RESOURCE)], 3600, lambda _key, _live: Readiness(False, "evicted", failed=True))
     assert wait_until(monkeypatch, server, client, 50, ["ready"]) == 20
+
+
+def test_events_are_judged_and_errors_among_them_are_not(
+    monkeypatch: pytest.MonkeyPatch, server: Server, client: Client
+) -> None:
+    monkeypatch.setattr(wait, "time", Clock())
+    seen: List[Optional[str]] = []
+
+    def judge(_key: ObjectKey, live: Optional[Dict[str, Any]]) -> Readiness:
+        seen.append(live["metadata"].get("resourceVersion") if live else None)
+        return Readiness(seen[-1] == "9", "rolling out")
+
+    events = [
+        {"type": "MODIFIED", "object": {"metadata": {"name": "driver", "resourceVersion": "8"}}},
+        {"type": "ERROR", "object": {"kind": "Status", "metadata": {}, "code": 410}},
+        {"type": "MODIFIED", "object": {"metadata": {"name": "driver", "resourceVersion": "9"}}},
+    ]
+    text = "\n".join(json.dumps(event) for event in events)
+    item = {"metadata": {"name": "driver", "resourceVersion": "7"}}
+    server.paths = {PATH: (200, {}, item), RESOURCE.path("dra"): (200, {}, text.encode() + b"\n")}
+    with pytest.raises(ClusterError, match="rolling out"):
+        until(client, [(KEY, RESOURCE)], 1, judge)
+    # What comes after the error belongs to a watch that has ended; the object is read again.
+    assert set(seen) == {"7", "8"}
+    assert seen[:3] == ["7", "8", "7"]
+    server.paths[RESOURCE.path("dra")] = (200, {}, json.dumps(events[2]).encode() + b"\n")
+    until(client, [(KEY, RESOURCE)], 1, judge)
+    assert seen[-2:] == ["7", "9"]
 
 
 def test_a_watch_that_is_too_old_starts_anew(monkeypatch: pytest.MonkeyPatch, server: Server, client: Client) -> None:
@@ -234,13 +239,13 @@ def test_a_watch_that_is_too_old_starts_anew(monkeypatch: pytest.MonkeyPatch, se
     monkeypatch.setattr(wait, "time", clock)
     found: List[Optional[Dict[str, Any]]] = []
 
-    def judge(_key: Key, live: Optional[Dict[str, Any]]) -> State:
+    def judge(_key: ObjectKey, live: Optional[Dict[str, Any]]) -> Readiness:
         found.append(live)
-        return State(len(found) == 3, "still there")
+        return Readiness(len(found) == 3, "still there")
 
     server.paths = {PATH: status(404), RESOURCE.path("dra"): status(410, "too old resource version")}
     until(client, [(KEY, RESOURCE)], 30, judge)
     assert found == [None] * 3
     server.paths[RESOURCE.path("dra")] = status(403, "daemonsets may not be watched")
     with pytest.raises(ApiError, match="may not be watched"):
-        until(client, [(KEY, RESOURCE)], 30, lambda _key, _live: State(False, "absent"))
+        until(client, [(KEY, RESOURCE)], 30, lambda _key, _live: Readiness(False, "absent"))

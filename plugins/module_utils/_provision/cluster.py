@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the API server says of the cluster as a whole that RDMA has to go with: its networks, and its kubelets."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Any, Dict, Iterable, List, Mapping, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+
+# Their kubelets lose the registration of DRA drivers (kubernetes#133920).
+_BROKEN = re.compile(r"v?1\.34\.[01](?![0-9]).*")
+
+
+def refuse_broken(release: Mapping[str, Any]) -> None:
+    """:raises ClusterError: DRA does not work with this release; ``release`` is the answer of ``/version``."""
+    version = str(release.get("gitVersion", ""))
+    if _BROKEN.fullmatch(version):
+        raise ClusterError(f"the API server is Kubernetes {version}, {_why()}")
+
+
+def _why() -> str:
+    return "in which DRA drivers do not stay registered (kubernetes#133920): it must be 1.34.2 or newer"
+
+
+def _refuse_kubelets(nodes: Iterable[Object]) -> None:
+    versions: Dict[str, List[str]] = {}
+    for node in nodes:
+        version = str(((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion", ""))
+        if _BROKEN.fullmatch(version):
+            versions.setdefault(version, []).append(metadata(node)["name"])
+    if versions:
+        told = "; ".join(f"{version} on {fold(names)}" for version, names in versions.items())
+        raise ClusterError(f"the kubelet is Kubernetes {told}, {_why()}")
+
+
+def _optional(client: Client, path: str) -> List[Object]:
+    """A list, empty where it may not be read."""
+    try:
+        return client.get(path).get("items") or []
+    except ApiError as error:
+        if error.status == 403:
+            return []
+        raise
+
+
+def _networks(texts: Iterable[Optional[str]]) -> List[str]:
+    """As few networks as hold all of these."""
+    found: List[str] = []
+    every = [ipaddress.ip_network(text) for text in dict.fromkeys(texts) if text]
+    for version in (4, 6):
+        found += map(str, ipaddress.collapse_addresses([network for network in every if network.version == version]))  # type: ignore[type-var]
+    return found
+
+
+def networks(client: Client, api: Api) -> Dict[str, List[str]]:
+    """Networks of ``pods`` and ``services``, as far as the API server knows them.
+
+    A network plugin with ranges of its own does not write them into nodes; before Kubernetes 1.33 those of services are
+    not told. Raises ClusterError, also for nodes whose kubelet does not work with DRA.
+    """
+    nodes = _optional(client, "/api/v1/nodes")
+    _refuse_kubelets(nodes)
+    kind = api.find(GroupKind("networking.k8s.io", "ServiceCIDR"), "v1")
+    services = _optional(client, kind.path()) if kind else []
+    specs = [node.get("spec") or {} for node in nodes]
+    return {
+        "pods": _networks(text for spec in specs for text in spec.get("podCIDRs") or [spec.get("podCIDR")]),
+        "services": _networks(text for item in services for text in (item.get("spec") or {}).get("cidrs") or []),
+    }

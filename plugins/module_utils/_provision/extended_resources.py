@@ -1,0 +1,160 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Extended resources that a device plugin has left behind in the status of nodes.
+
+When a plugin goes, the kubelet sets what is allocatable of its resources to 0, and the capacity stays as it was
+(``setNodeStatusMachineInfo`` of pkg/kubelet/nodestatus). Nobody removes either.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
+
+_NODES = "/api/v1/nodes"
+_LISTS = ("capacity", "allocatable")
+_CONFLICT = 409
+
+
+class Leftover(NamedTuple):
+    """A resource in the status of a node, with its quantities as they stand there, empty where there is none."""
+
+    node: str
+    resource: str
+    capacity: str
+    allocatable: str
+
+    @property
+    def advertised(self) -> bool:
+        """Whether a device plugin still has devices to give; what is no quantity counts as such."""
+        return self.allocatable != "" and quantity(self.allocatable) != 0
+
+
+def found(nodes: Sequence[Object], names: Sequence[str], resources: Sequence[str]) -> List[Leftover]:
+    """These resources where they are in the status of these nodes."""
+    leftovers = []
+    for node in nodes:
+        name = metadata(node)["name"]
+        status = node.get("status") or {}
+        for resource in resources if name in names else ():
+            capacity, allocatable = (str((status.get(key) or {}).get(resource, "")) for key in _LISTS)
+            if capacity or allocatable:
+                leftovers.append(Leftover(name, resource, capacity, allocatable))
+    return leftovers
+
+
+def holders(pods: Sequence[Object], leftovers: Sequence[Leftover]) -> List[str]:
+    """Pods that hold such a resource on its node, as ``namespace/name``."""
+    wanted: Set[Tuple[str, str]] = {(entry.node, entry.resource) for entry in leftovers}
+    return [
+        f"{metadata(pod)['namespace']}/{metadata(pod)['name']}"
+        for pod in pods
+        if any(((pod.get("spec") or {}).get("nodeName"), resource) in wanted for resource in _requested(pod))
+    ]
+
+
+def _requested(pod: Mapping[str, Any]) -> Iterator[str]:
+    spec = pod.get("spec") or {}
+    for container in [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]:
+        # The API server sets requests of extended resources to their limits.
+        yield from ((container.get("resources") or {}).get("limits") or {})
+
+
+def remove(
+    client: Client, names: Sequence[str], resources: Sequence[str], timeout: float, check: bool
+) -> Dict[str, Any]:
+    """Remove the resources from capacity and allocatable; ``changed``, ``nodes``, ``warnings`` and ``diff``.
+
+    Waits up to ``timeout`` seconds for device plugins that are on their way out. Nodes that are not in the cluster, and
+    resources that are not on a node, are as they should be. Raises ClusterError, before anything is changed where a
+    plugin still has devices to give or a pod holds one; in check mode that is a warning.
+    """
+    leftovers = _gone(client, names, resources, 0 if check else timeout)
+    problems = _problems(client, leftovers)
+    if problems and not check:
+        raise ClusterError("; ".join(problems))
+    by_node: Dict[str, List[Leftover]] = {}
+    for entry in leftovers:
+        by_node.setdefault(entry.node, []).append(entry)
+    if not check:
+        client.all(lambda name: _write(client, by_node[name]), list(by_node))
+    removed = {name: [entry.resource for entry in entries] for name, entries in by_node.items()}
+    return {"changed": bool(removed), "nodes": removed, "warnings": problems, "diff": _diff(leftovers)}
+
+
+def _problems(client: Client, leftovers: Sequence[Leftover]) -> List[str]:
+    problems = []
+    for resource in dict.fromkeys(entry.resource for entry in leftovers if entry.advertised):
+        nodes = fold(entry.node for entry in leftovers if entry.advertised and entry.resource == resource)
+        problems.append(f"{resource} is still advertised on {nodes}: remove its device plugin first")
+    if leftovers:
+        active = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+        pods = holders(client.get("/api/v1/pods", active)["items"], leftovers)
+        if pods:
+            problems.append(f"pods that hold such a resource have to end first: {', '.join(sorted(pods))}")
+    return problems
+
+
+def _gone(client: Client, names: Sequence[str], resources: Sequence[str], timeout: float) -> List[Leftover]:
+    """What is left when no plugin advertises it any more, or when the time is over."""
+    deadline = time.monotonic() + timeout
+    while True:
+        nodes = client.get(_NODES)
+        leftovers = found(nodes["items"], names, resources)
+        left = deadline - time.monotonic()
+        if left <= 0 or not any(entry.advertised for entry in leftovers):
+            return leftovers
+        version = metadata(nodes).get("resourceVersion", "")
+        for event in client.watch(_NODES, {"resourceVersion": version}, left):
+            if metadata(event.get("object") or {}).get("name") in names:
+                break
+
+
+def _write(client: Client, entries: Sequence[Leftover]) -> None:
+    """Remove these resources of one node, unless a plugin has come back."""
+    name = entries[0].node
+    path = f"{_NODES}/{name}"
+    while True:
+        node = client.find(path)
+        now = found([node] if node else [], [name], [entry.resource for entry in entries])
+        back = [entry.resource for entry in now if entry.advertised]
+        if back:
+            raise ClusterError(f"{', '.join(back)} of {name} is advertised again: its device plugin has come back")
+        if not node or not now:
+            return
+        status = {
+            key: {entry.resource: None for entry in now if getattr(entry, key)}
+            for key in _LISTS
+            if any(getattr(entry, key) for entry in now)
+        }
+        # With the version, what the kubelet writes at the same moment is not lost on us.
+        meta = {"uid": metadata(node)["uid"], "resourceVersion": metadata(node)["resourceVersion"]}
+        try:
+            client.merge(f"{path}/status", {"metadata": meta, "status": status}, {})
+            return
+        except ApiError as error:
+            if error.status != _CONFLICT:
+                raise
+
+
+def _diff(leftovers: Sequence[Leftover]) -> List[Dict[str, str]]:
+    if not leftovers:
+        return []
+    lines = [
+        f"{entry.node} {key} {entry.resource}: {getattr(entry, key)}\n"
+        for entry in leftovers
+        for key in _LISTS
+        if getattr(entry, key)
+    ]
+    header = "extended resources of nodes"
+    return [{"before_header": header, "after_header": header, "before": "".join(lines), "after": ""}]

@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What device plugins left in the status of nodes. There is no kubelet, so the status stays as the tests set it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any, Callable, Dict, Iterator
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.modules import node_extended_resources
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
+
+HOSTDEV, SHARED = "nvidia.com/hostdev", "rdma/rdma_v100"
+NODES = ("left-1", "left-2", "left-3")
+
+
+class Nodes:
+    """Nodes with extended resources, and the module that removes them."""
+
+    def __init__(self, cluster_set: ClusterSet, run: Callable[..., Object], kubeconfig: str) -> None:
+        self.kubectl = cluster_set.kubectl
+        self._run, self._kubeconfig = run, kubeconfig
+
+    def have(self, name: str, resource: str, capacity: int, allocatable: int) -> None:
+        status = {"capacity": {resource: str(capacity)}, "allocatable": {resource: str(allocatable)}}
+        self.kubectl("patch", "node", name, "--subresource=status", "-p", json.dumps({"status": status}))
+
+    def status(self) -> Dict[str, Object]:
+        items = json.loads(self.kubectl("get", "nodes", *NODES, "-o", "json"))["items"]
+        return {
+            item["metadata"]["name"]: {key: item["status"][key] for key in ("capacity", "allocatable")}
+            for item in items
+        }
+
+    def remove(self, *resources: str, **options: Any) -> Object:
+        names = [*NODES, "no-such-node"]
+        options = {"nodes": names, "resources": list(resources), "wait_timeout": 0, **options}
+        return self._run(node_extended_resources, kubeconfig=self._kubeconfig, **options)
+
+
+@pytest.fixture(name="nodes")
+def make_nodes_with_leftovers(
+    cluster_set: ClusterSet, run_module: Callable[..., Object], control_plane: Any
+) -> Iterator[Nodes]:
+    nodes = Nodes(cluster_set, run_module, str(control_plane.kubeconfig))
+    for name in NODES:
+        nodes.kubectl("create", "-f", "-", stdin=node(name))
+    yield nodes
+    nodes.kubectl("delete", "node", *NODES)
+
+
+def test_both_lists_lose_it_and_nothing_else(nodes: Nodes) -> None:
+    before = nodes.status()
+    for name, capacity in (("left-1", 2), ("left-2", 4)):
+        nodes.have(name, HOSTDEV, capacity, 0)
+    nodes.have("left-2", SHARED, 63, 63)
+    kept = nodes.status()
+
+    planned = nodes.remove(HOSTDEV, _ansible_check_mode=True)
+    assert nodes.status() == kept
+    done = nodes.remove(HOSTDEV)
+
+    assert planned["nodes"] == done["nodes"] == {"left-1": [HOSTDEV], "left-2": [HOSTDEV]}
+    assert planned["diff"] == done["diff"]
+    assert done["diff"][0]["before"].splitlines()[:2] == [
+        f"left-1 capacity {HOSTDEV}: 2",
+        f"left-1 allocatable {HOSTDEV}: 0",
+    ]
+    del kept["left-2"]["capacity"][HOSTDEV], kept["left-2"]["allocatable"][HOSTDEV]
+    assert nodes.status() == {**before, "left-2": kept["left-2"]}
+    assert nodes.remove(HOSTDEV)["changed"] is False
+
+
+def test_where_a_plugin_has_devices_nothing_is_removed_anywhere(nodes: Nodes) -> None:
+    nodes.have("left-1", HOSTDEV, 2, 0)
+    nodes.have("left-2", HOSTDEV, 2, 2)
+    before = nodes.status()
+
+    said = f"{HOSTDEV} is still advertised on left-2: remove its device plugin first"
+    assert nodes.remove(HOSTDEV)["msg"] == said
+    assert said in str(nodes.remove(HOSTDEV, _ansible_check_mode=True)["warnings"])
+    assert nodes.status() == before
+
+
+def test_waits_for_a_plugin_on_its_way_out(nodes: Nodes) -> None:
+    nodes.have("left-1", HOSTDEV, 2, 2)
+    leaving = threading.Timer(1.0, nodes.have, ("left-1", HOSTDEV, 2, 0))
+    leaving.start()
+
+    done = nodes.remove(HOSTDEV, wait_timeout=60)
+
+    leaving.join()
+    assert done["nodes"] == {"left-1": [HOSTDEV]}
+
+
+def test_what_a_pod_holds_stays(nodes: Nodes, namespace: str) -> None:
+    nodes.have("left-1", HOSTDEV, 2, 0)
+    limits = {"limits": {HOSTDEV: "1"}}
+    spec = {"nodeName": "left-1", "containers": [{"name": "c", "image": "none", "resources": limits}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "holder", "namespace": namespace}, "spec": spec}
+    nodes.kubectl("create", "-f", "-", stdin=pod)
+    before = nodes.status()
+
+    said = nodes.remove(HOSTDEV)["msg"]
+    nodes.kubectl("delete", "pod", "-n", namespace, "holder", "--force", "--grace-period=0")
+
+    assert said == f"pods that hold such a resource have to end first: {namespace}/holder"
+    assert before == nodes.status()
+
+
+@pytest.mark.parametrize("name", ["cpu", "hugepages-2Mi", "kubernetes.io/batch-cpu", "rdma/", "/hca", "rdma/hca\n"])
+def test_only_extended_resources_can_be_removed(nodes: Nodes, name: str) -> None:
+    before = nodes.status()
+
+    assert nodes.remove(HOSTDEV, name)["msg"].startswith(f"resources: {name!r} cannot be removed, it must be")
+    assert nodes.status() == before

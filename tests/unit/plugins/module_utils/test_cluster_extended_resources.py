@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Leftover resources of nodes whose kubelet writes at the same moment. The rest is in tests/cluster."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import extended_resources
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server
+
+HOSTDEV = "nvidia.com/hostdev"
+
+
+def node(version: str, allocatable: str) -> Dict[str, Any]:
+    meta = {"name": "n1", "uid": "u", "resourceVersion": version}
+    return {"metadata": meta, "status": {"capacity": {HOSTDEV: "2"}, "allocatable": {HOSTDEV: allocatable}}}
+
+
+@pytest.fixture
+def cluster(server: Server) -> Server:
+    server.paths = {
+        "/api/v1/nodes": (200, {}, {"metadata": {"resourceVersion": "1"}, "items": [node("1", "0")]}),
+        "/api/v1/pods": (200, {}, {"items": []}),
+    }
+    return server
+
+
+def remove(client: Client) -> Dict[str, Any]:
+    return extended_resources.remove(client, ["n1"], [HOSTDEV], timeout=0, check=False)
+
+
+def test_after_a_conflict_the_node_is_read_again(cluster: Server, client: Client) -> None:
+    conflict: Reply = (409, {}, {"message": "the object has been modified", "reason": "Conflict"})
+    cluster.replies = [(200, {}, node("1", "0")), conflict, (200, {}, node("2", "0"))]
+
+    assert remove(client)["nodes"] == {"n1": [HOSTDEV]}
+    written = [json.loads(body) for method, _path, _headers, body in cluster.seen if method == "PATCH"]
+    assert [entry["metadata"]["resourceVersion"] for entry in written] == ["1", "2"]
+    assert written[1]["status"] == {"capacity": {HOSTDEV: None}, "allocatable": {HOSTDEV: None}}
+
+
+def test_a_plugin_that_comes_back_keeps_its_resource(cluster: Server, client: Client) -> None:
+    cluster.replies = [(200, {}, node("2", "2"))]
+
+    with pytest.raises(ClusterError, match=f"{HOSTDEV} of n1 is advertised again"):
+        remove(client)
+    assert not [method for method, *_rest in cluster.seen if method == "PATCH"]
+
+
+def test_a_quantity_that_nobody_understands_counts_as_advertised(cluster: Server, client: Client) -> None:
+    cluster.paths["/api/v1/nodes"] = (200, {}, {"items": [node("1", "many")]})
+
+    with pytest.raises(ClusterError, match="still advertised on n1"):
+        remove(client)
