@@ -14,6 +14,7 @@ description:
     C(resource.k8s.io/v1) that pods claim GPUs and RDMA NICs with, and proves offline that nodes can satisfy them.
   - What the drivers will publish is worked out from the facts and the drivers' versions
     (C(rdma_driver_dranet_version), C(rdma_driver_gpu_version)), unless O(slices) says what they do publish.
+  - A host with another C(rdma_strategy) than V(dra) is left out.
   - Compute it once for all hosts (C(run_once)), not per host.
 requirements:
   - cel-expr-python (Python library, where Ansible runs)
@@ -102,8 +103,9 @@ from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inventory, _inventory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import dra
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 
 def _version(text: Optional[str]) -> Optional[Tuple[int, ...]]:
@@ -125,12 +127,12 @@ def claims(
     kubernetes: Optional[str] = None,
     device_classes: Union[List[str], str, None] = None,
 ) -> Dict[str, Any]:
-    found = _claims_inventory.hosts(context, hosts, hostvars)
+    found = _strategy_inventory.hosts(context, hosts, hostvars)
     # A registered result has texts of Ansible's own kind, of which the CEL library knows nothing.
     published = json.loads(json.dumps(slices or []))
     try:
         classes = None if isinstance(device_classes, str) else device_classes
-        plan = claims_plan.plan(found, published, _version(kubernetes), classes, _inventory.options(context))
+        plan = dra.claims(found, ClusterState(_version(kubernetes), published, classes), _inventory.options(context))
     except (cel.LibraryMissingError, ValueError) as error:
         raise AnsibleFilterError(f"claims: {error}") from error
     return asdict(plan)

@@ -12,6 +12,7 @@ author:
 description:
   - Turns the variables C(rdma_driver_*) of all hosts into the objects that run DRANET on them, one DaemonSet per group,
     and into the labels by which a node gets the DaemonSet of its group.
+  - A host with another C(rdma_strategy) than V(dra) gets neither.
   - Compute it once for all hosts (C(run_once)), not per host.
 positional: hostvars
 options:
@@ -60,6 +61,10 @@ _value:
       description: One line for each thing that is wrong, with hosts, variable, value and what would be right.
       type: list
       elements: str
+    unprepared:
+      description: The same for nodes on which the driver could not work as they are now, since NRI is off.
+      type: list
+      elements: str
 """
 
 from dataclasses import asdict
@@ -67,23 +72,13 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
-
-
-def _own(variables: Mapping[str, Any], play: Mapping[str, Any]) -> Dict[str, Any]:
-    own, broken = _inventory.of_host(variables, play, lambda name: name.startswith(plan.PREFIX))
-    # A value of no type, so that it is refused with this text.
-    return {**{name: {"cannot be worked out": why} for name, why in broken.items()}, **own}
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import dra
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 
 @pass_context
 def driver(context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
-    play = _inventory.of_play(context, hostvars)
-    every = [(name, plan_variables.group_of(hostvars[name]), _own(hostvars[name], play)) for name in hosts]
-    facts = {name: _inventory.facts_of(hostvars[name])[0] for name in hosts}
-    return asdict(plan.plan(every, _inventory.options(context), facts))
+    return asdict(dra.driver(_strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)))
 
 
 class FilterModule:

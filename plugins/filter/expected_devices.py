@@ -15,6 +15,7 @@ description:
     M(zerocopy.rdma.resource_slice_info) to compare with what they do publish.
   - Of a host whose C(rdma_driver_enabled) is V(false) no NICs are expected, and no GPUs of one that has no template
     with GPUs in C(rdma_claims_templates).
+  - Nothing is expected of a host with another C(rdma_strategy) than V(dra).
   - Compute it once for all hosts (C(run_once)), not per host.
 positional: hostvars
 options:
@@ -78,14 +79,16 @@ from typing import Any, Callable, Dict, List, Mapping
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inventory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import NAME
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import served
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 
 @pass_context
 def expected_devices(
     context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]
 ) -> Dict[str, Dict[str, Any]]:
-    return expected.expected(_claims_inventory.hosts(context, hosts, hostvars))
+    return expected.expected(served(NAME, _strategy_inventory.hosts(context, hosts, hostvars)))
 
 
 class FilterModule:

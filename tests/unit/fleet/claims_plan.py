@@ -14,10 +14,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import selectors as claims_selectors
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 
 Facts = Callable[..., dict[str, Any]]
 VERSIONS = {"rdma_driver_dranet_version": "1.4.0", "rdma_driver_gpu_version": "0.4.1"}
@@ -33,15 +33,15 @@ def template(name: str = "one", **wanted: Any) -> dict[str, Any]:
     return {"name": name, **wanted}
 
 
-def plan(facts: dict[str, Any], *templates: dict[str, Any], **variables: Any) -> claims_plan.Plan:
+def plan(facts: dict[str, Any], *templates: dict[str, Any], **variables: Any) -> claims_plan.ClaimPlan:
     """The plan of hosts with these facts, all with the same templates."""
     own = {**VERSIONS, "rdma_claims_templates": list(templates), **variables}
     return claims_plan.plan(
-        [Host(name, "group", own, of_host and read.facts(of_host)) for name, of_host in facts.items()]
+        [ClaimHost(name, "group", own, of_host and read.facts(of_host)) for name, of_host in facts.items()]
     )
 
 
-def right(found: claims_plan.Plan) -> list[dict[str, Any]]:
+def right(found: claims_plan.ClaimPlan) -> list[dict[str, Any]]:
     """The specs of the claims of a plan without problems."""
     assert found.problems == []
     return [
@@ -59,9 +59,9 @@ def alternatives(request: dict[str, Any]) -> list[dict[str, Any]]:
     return [request["exactly"]] if "exactly" in request else request["firstAvailable"]
 
 
-def allocated(devices: list[Device], spec: dict[str, Any]) -> dict[str, list[str]] | None:
+def allocated(devices: list[SliceDevice], spec: dict[str, Any]) -> dict[str, list[str]] | None:
     """What the allocator gives a claim, worked out from the objects alone."""
-    classes = {"gpu.nvidia.com": claims_selectors.GPU_CLASS, "zerocopy-rdma-nic": claims_selectors.NIC_CLASS}
+    classes = {**claims_selectors.GPU_CLASSES, "zerocopy-rdma-nic": claims_selectors.NIC_CLASS}
 
     def matching(body: dict[str, Any]) -> frozenset[int]:
         every = [*classes[body["deviceClassName"]], *selectors(body)]
@@ -70,13 +70,14 @@ def allocated(devices: list[Device], spec: dict[str, Any]) -> dict[str, list[str
         )
 
     requests = [
-        allocate.Request(
+        allocate.DeviceRequest(
             one["name"], tuple(allocate.Alternative(matching(body), body.get("count")) for body in alternatives(one))
         )
         for one in spec["requests"]
     ]
     constraints = [
-        allocate.Constraint(frozenset(one["requests"]), one["matchAttribute"]) for one in spec.get("constraints", [])
+        allocate.DeviceConstraint(frozenset(one["requests"]), one["matchAttribute"])
+        for one in spec.get("constraints", [])
     ]
     found = allocate.allocate(devices, requests, constraints)
     if found is None:
@@ -84,12 +85,12 @@ def allocated(devices: list[Device], spec: dict[str, Any]) -> dict[str, list[str
     return {name: [devices[place].name for place in places] for name, places in found.items()}
 
 
-def published(facts: dict[str, Any]) -> list[Device]:
+def published(facts: dict[str, Any]) -> list[SliceDevice]:
     return predict.predicted("n", read.facts(facts), versions.dranet("1.4.0"), versions.gpu("0.4.1"))
 
 
-def of_slices(node: str, *templates: dict[str, Any]) -> claims_plan.Plan:
-    return claims_plan.plan([Host(node, "group", {**VERSIONS, "rdma_claims_templates": list(templates)})], SLICES)
+def of_slices(node: str, *templates: dict[str, Any]) -> claims_plan.ClaimPlan:
+    return claims_plan.plan([ClaimHost(node, "group", {**VERSIONS, "rdma_claims_templates": list(templates)})], SLICES)
 
 
 CASES = [

@@ -15,23 +15,23 @@ from hypothesis import strategies as st
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.allocate import (
     Alternative,
-    Constraint,
-    Request,
+    DeviceConstraint,
+    DeviceRequest,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 
 
-def device(number: int, **attributes: Any) -> Device:
-    return Device("d", "p", str(number), attributes={f"a/{name}": value for name, value in attributes.items()})
+def device(number: int, **attributes: Any) -> SliceDevice:
+    return SliceDevice("d", "p", str(number), attributes={f"a/{name}": value for name, value in attributes.items()})
 
 
-def request(name: str, matching: Any, count: int | None = 1) -> Request:
-    return Request(name, (Alternative(frozenset(matching), count),))
+def request(name: str, matching: Any, count: int | None = 1) -> DeviceRequest:
+    return DeviceRequest(name, (Alternative(frozenset(matching), count),))
 
 
-def satisfied(devices: list[Device], constraints: list[Constraint], found: dict[str, list[int]]) -> bool:
+def satisfied(devices: list[SliceDevice], constraints: list[DeviceConstraint], found: dict[str, list[int]]) -> bool:
     for constraint in constraints:
         values = [
             devices[one].attributes.get(constraint.attribute) for name in constraint.requests for one in found[name]
@@ -41,7 +41,7 @@ def satisfied(devices: list[Device], constraints: list[Constraint], found: dict[
     return True
 
 
-def brute_force(devices: list[Device], requests: list[Request], constraints: list[Constraint]) -> bool:
+def brute_force(devices: list[SliceDevice], requests: list[DeviceRequest], constraints: list[DeviceConstraint]) -> bool:
     """Whether any choice of alternatives and any assignment satisfies the claim."""
     for chosen in itertools.product(*(one.alternatives for one in requests)):
         options = []
@@ -57,7 +57,7 @@ def brute_force(devices: list[Device], requests: list[Request], constraints: lis
 
 
 @st.composite
-def claims(draw: Any) -> tuple[list[Device], list[Request], list[Constraint]]:
+def claims(draw: Any) -> tuple[list[SliceDevice], list[DeviceRequest], list[DeviceConstraint]]:
     value = st.sampled_from([None, "x", "y", 1])
     devices = []
     for number in range(draw(st.integers(1, 5))):
@@ -66,9 +66,9 @@ def claims(draw: Any) -> tuple[list[Device], list[Request], list[Constraint]]:
     places = st.frozensets(st.integers(0, len(devices) - 1))
     alternative = st.builds(Alternative, places, st.one_of(st.none(), st.integers(1, 3)))
     names = [f"q{number}" for number in range(draw(st.integers(1, 3)))]
-    requests = [Request(name, tuple(draw(st.lists(alternative, min_size=1, max_size=2)))) for name in names]
+    requests = [DeviceRequest(name, tuple(draw(st.lists(alternative, min_size=1, max_size=2)))) for name in names]
     constraint = st.builds(
-        Constraint, st.frozensets(st.sampled_from(names), min_size=1), st.sampled_from(["a/r", "a/n"])
+        DeviceConstraint, st.frozensets(st.sampled_from(names), min_size=1), st.sampled_from(["a/r", "a/n"])
     )
     return devices, requests, draw(st.lists(constraint, max_size=2))
 
@@ -96,7 +96,7 @@ def test_all_takes_everything_or_nothing() -> None:
     assert allocate.allocate(devices, [request("q", [0, 1], None)], []) == {"q": [0, 1]}
     assert allocate.allocate(devices, [request("q", [], None)], []) is None
     assert allocate.allocate(devices, [request("one", [0]), request("q", [0, 1], None)], []) is None
-    together = [Constraint(frozenset(["q"]), "a/r")]
+    together = [DeviceConstraint(frozenset(["q"]), "a/r")]
     assert allocate.allocate(devices, [request("q", [0, 1], None)], together) is not None
     assert allocate.allocate(devices, [request("q", [0, 2], None)], together) is None
 
@@ -115,7 +115,7 @@ def test_the_largest_aligned_claim_is_decided_at_once(roots: int) -> None:
     requests, constraints = [], []
     for number in range(8):
         requests += [request(f"gpu-{number}", range(8)), request(f"nic-{number}", range(8, 8 + roots))]
-        constraints.append(Constraint(frozenset([f"gpu-{number}", f"nic-{number}"]), "a/r"))
+        constraints.append(DeviceConstraint(frozenset([f"gpu-{number}", f"nic-{number}"]), "a/r"))
     assert (allocate.allocate(devices, requests, constraints) is not None) == (roots == 8)
 
 
@@ -123,6 +123,6 @@ def test_too_many_ways_are_said_to_be_too_many(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(allocate, "_MOST_STEPS", 50)
     devices = [device(number, r=number) for number in range(12)]
     requests = [request(f"q{number}", range(12)) for number in range(7)]
-    constraints = [Constraint(frozenset(["q5", "q6"]), "a/r")]
+    constraints = [DeviceConstraint(frozenset(["q5", "q6"]), "a/r")]
     with pytest.raises(allocate.TooManyStepsError):
         allocate.allocate(devices, requests, constraints)

@@ -14,9 +14,9 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel, objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
     AWS,
     CASES,
@@ -34,6 +34,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
     selectors,
     template,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 
 @pytest.mark.parametrize(("gpus", "nics", "groups"), [(8, 4, 4), (2, 1, 1), (4, 4, 4), (4, 2, 2)])
@@ -120,8 +121,10 @@ def test_nodes_that_differ_are_told_and_not_averaged(facts_of: Facts) -> None:
 
 
 def test_nodes_of_other_groups_that_fit_are_told(facts_of: Facts) -> None:
-    def host(name: str, group: str, *templates: dict[str, Any]) -> Host:
-        return Host(name, group, {**VERSIONS, "rdma_claims_templates": list(templates)}, read.facts(facts_of(name)))
+    def host(name: str, group: str, *templates: dict[str, Any]) -> ClaimHost:
+        return ClaimHost(
+            name, group, {**VERSIONS, "rdma_claims_templates": list(templates)}, read.facts(facts_of(name))
+        )
 
     hosts = [host("v100-01", "v100", template("nic", nics=1), template("gpu", gpus=1, nics=1)), host("lab-01", "lab")]
     assert claims_plan.plan(hosts).text.splitlines() == [
@@ -135,7 +138,7 @@ def test_nodes_of_other_groups_that_fit_are_told(facts_of: Facts) -> None:
 
 
 def test_nothing_is_asked_of_hosts_that_ask_for_nothing() -> None:
-    assert claims_plan.plan([Host("n1")]) == claims_plan.Plan()
+    assert claims_plan.plan([ClaimHost("n1")]) == claims_plan.ClaimPlan()
 
 
 def test_nodes_without_facts_are_named(facts_of: Facts) -> None:
@@ -212,7 +215,7 @@ def test_objects(facts_of: Facts) -> None:
 def test_alternatives_are_first_available_and_need_kubernetes_1_34(facts_of: Facts) -> None:
     pick = {"first_available": [{"min_memory": "80G"}, {"min_memory": "16G"}]}
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=2, nics=2, gpu=pick)]}
-    hosts = [Host("n1", "group", own, read.facts(facts_of("v100-01")))]
+    hosts = [ClaimHost("n1", "group", own, read.facts(facts_of("v100-01")))]
     (spec,) = right(claims_plan.plan(hosts, kubernetes=(1, 34)))
     assert [one["name"] for one in spec["requests"][0]["firstAvailable"]] == ["option-0", "option-1"]
     assert allocated(published(facts_of("v100-01")), spec) is not None
@@ -229,9 +232,9 @@ def test_in_exclusive_netns_mode_nics_may_be_away_unseen(facts_of: Facts) -> Non
     assert right(found)
     assert "a NIC in a pod is not seen" in found.warnings[0]
     # What the cluster publishes is all there is.
-    slices = model.resource_slices(published(exclusive))
+    slices = resource_slices(published(exclusive))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=3)]}
-    assert claims_plan.plan([Host("n", "group", own, read.facts(exclusive))], slices).problems
+    assert claims_plan.plan([ClaimHost("n", "group", own, read.facts(exclusive))], slices).problems
 
 
 def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> None:
@@ -242,8 +245,8 @@ def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> N
     facts["excluded"] = [{"hca": away["name"], "port": 1, "reasons": [reason]}]
     before = plan({"n1": facts_of("v100-01")}, template(nics=2))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=2)]}
-    for slices in ([], model.resource_slices(published(facts))):
-        found = claims_plan.plan([Host("n1", "group", own, read.facts(facts))], slices)
+    for slices in ([], resource_slices(published(facts))):
+        found = claims_plan.plan([ClaimHost("n1", "group", own, read.facts(facts))], slices)
         assert right(found) == right(before)
         assert "Soft-RoCE" in found.warnings[0]
 
@@ -252,7 +255,7 @@ def test_work_does_not_grow_with_the_number_of_equal_nodes(facts_of: Facts, monk
     evaluated: list[str] = []
     real = cel.matches
 
-    def counted(expression: str, device: Device) -> bool:
+    def counted(expression: str, device: SliceDevice) -> bool:
         evaluated.append(expression)
         return real(expression, device)
 

@@ -14,10 +14,10 @@ from fractions import Fraction
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
-DEVICE = Device(
+DEVICE = SliceDevice(
     "gpu.nvidia.com",
     "n",
     "gpu-0",
@@ -160,5 +160,5 @@ class OwnText(str):
 
 
 def test_text_of_another_class() -> None:
-    device = Device("dra.net", "n", "nic", attributes={"dra.net/ifName": OwnText("eth0")}, capacity={})
+    device = SliceDevice("dra.net", "n", "nic", attributes={"dra.net/ifName": OwnText("eth0")}, capacity={})
     assert cel.matches('device.attributes["dra.net"].ifName == "eth0"', device)

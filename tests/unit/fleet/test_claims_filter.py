@@ -12,9 +12,9 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims as claims_filter
 from ansible_collections.zerocopy.rdma.plugins.filter.expected_devices import expected_devices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, template
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 
 def test_the_filter(facts_of: Facts) -> None:
@@ -32,7 +32,7 @@ def test_the_filter(facts_of: Facts) -> None:
     assert found["problems"] == []
     assert found["text"].splitlines()[0] == "v100 (v100), pcie_root: 1 GPU and 1 NIC on one PCIe root complex"
     # What the cluster really publishes counts more than what is expected of it.
-    nothing = model.resource_slices(Device("dra.net", name, "eth9", name) for name in hostvars)
+    nothing = resource_slices(SliceDevice("dra.net", name, "eth9", name) for name in hostvars)
     (problem,) = claims_filter({}, list(hostvars), hostvars, slices=nothing)["problems"]
     assert "can be satisfied on no node. v100-[01-02]: 0 NICs of this kind, 1 are asked for" in problem
 

@@ -50,15 +50,56 @@ def test_everything_that_1_4_knows() -> None:
     assert told({"interface": {"mtu": None}, "routes": None}, 1, 4, 0) == []
 
 
+DOCUMENTED: dict[str, Any] = {
+    "type": "IPVLAN",
+    "addressing": "Static",
+    "ipvlan": {"mode": "L2", "flag": "Bridge"},
+    "arpIgnore": 8,
+    "arpAnnounce": 2,
+    "acceptRA": 2,
+    "dadTransmits": 0,
+    "routerSolicitationDelay": 0,
+    "routerSolicitationInterval": 1,
+    "disableIPv6": False,
+    "addrGenMode": 3,
+}
+
+
 def test_what_came_with_which_version() -> None:
-    assert told(WHOLE, 1, 3, 0) == ["p has the key 'profile', which DRANET knows from 1.4.0 on"]
-    older = told(WHOLE, 1, 0, 0)
-    assert len(older) == 4
-    assert "p.interface has the key 'forwarding', which DRANET knows from 1.1.0 on" in older
-    assert "p.routes[0] has the key 'table', which DRANET knows from 1.0.1 on" in older
-    arp = {"interface": {"arpIgnore": 8, "arpAnnounce": 2}}
-    assert told(arp, 1, 5, 0) == []
-    assert len(told(arp, 1, 4, 0)) == 2
+    wanted = {"interface": DOCUMENTED}
+    assert told(wanted, 1, 5, 0) == []
+    older = told(wanted, 1, 4, 1)
+    assert len(older) == len(DOCUMENTED)
+    assert "p.interface has the key 'arpIgnore', which DRANET knows from 1.5.0 on" in older
+
+
+def warned(parameters: Any, *version: int) -> list[str]:
+    return [one.variable for one in dranet_parameters.warnings("p", parameters, version)]
+
+
+def test_what_nobody_has_read_is_no_mistake() -> None:
+    wanted = {"interface": {"mtu": 9000, "arpIgnore": 1, "qdisc": "fq"}, "routes": [{"metric": 5}], "bond": {"mode": 4}}
+    for version in ((1, 5, 0), (1, 6, 2), (2, 0, 0)):
+        assert warned(wanted, *version) == ["p.interface.qdisc", "p.routes[0].metric", "p.bond"]
+        assert not [text for text in told(wanted, *version) if "has the key" in text]
+    assert len(told(wanted, 1, 4, 0)) == 4
+    assert warned({"interface": DOCUMENTED}, 1, 5, 0) == []
+    assert warned(wanted, 1, 4, 0) == []
+
+
+@pytest.mark.parametrize(
+    ("interface", "right"),
+    [
+        ({"type": "IPVLAN", "hardwareAddr": "02:00:00:00:00:01"}, "has the MAC address of its NIC"),
+        ({"type": "IPVLAN", "dhcp": True}, "has no DHCP"),
+        ({"type": "IPVLAN", "addressing": "DHCP"}, "has no DHCP"),
+        ({"acceptRA": 3}, "it must be one of 0, 1, 2"),
+        ({"addrGenMode": "eui64"}, "it must be a whole number"),
+    ],
+)
+def test_what_the_documentation_says_is_refused(interface: dict[str, Any], right: str) -> None:
+    (only,) = told({"interface": interface}, 1, 5, 0)
+    assert right in only
 
 
 @pytest.mark.parametrize(

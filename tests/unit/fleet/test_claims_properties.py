@@ -12,19 +12,20 @@ from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 ROOT, NUMA = model.PCIE_ROOT, model.NUMA_NODE
 VARIABLES = {"rdma_driver_dranet_version": "1.5.0", "rdma_driver_gpu_version": "0.5.0"}
 
 
 @st.composite
-def nodes(draw: Any) -> dict[str, list[Device]]:
+def nodes(draw: Any) -> dict[str, list[SliceDevice]]:
     """Nodes whose drivers publish a root complex and a NUMA node, or forget one of them."""
     numa_is_published = draw(st.booleans())
-    found: dict[str, list[Device]] = {}
+    found: dict[str, list[SliceDevice]] = {}
     for name in ("n1", "n2")[: draw(st.integers(1, 2))]:
         found[name] = []
         for kind, number in (("gpu", draw(st.integers(0, 4))), ("nic", draw(st.integers(0, 4)))):
@@ -49,12 +50,12 @@ def nodes(draw: Any) -> dict[str, list[Device]]:
                     if numa is not None:
                         own[model.NIC_NUMA_NODE] = numa
                     driver = model.DRANET
-                found[name].append(Device(driver, name, f"{kind}-{place}", name, {**attributes, **own}))
+                found[name].append(SliceDevice(driver, name, f"{kind}-{place}", name, {**attributes, **own}))
     return found
 
 
-def allocated(devices: list[Device], spec: dict[str, Any]) -> dict[str, list[Device]] | None:
-    classes = {"gpu.nvidia.com": selectors.GPU_CLASS, "zerocopy-rdma-nic": selectors.NIC_CLASS}
+def allocated(devices: list[SliceDevice], spec: dict[str, Any]) -> dict[str, list[SliceDevice]] | None:
+    classes = {**selectors.GPU_CLASSES, "zerocopy-rdma-nic": selectors.NIC_CLASS}
     requests = []
     for request in spec["requests"]:
         body = request["exactly"]
@@ -62,9 +63,10 @@ def allocated(devices: list[Device], spec: dict[str, Any]) -> dict[str, list[Dev
         matching = frozenset(
             place for place, one in enumerate(devices) if all(cel.matches(text, one) for text in every)
         )
-        requests.append(allocate.Request(request["name"], (allocate.Alternative(matching, body["count"]),)))
+        requests.append(allocate.DeviceRequest(request["name"], (allocate.Alternative(matching, body["count"]),)))
     constraints = [
-        allocate.Constraint(frozenset(one["requests"]), one["matchAttribute"]) for one in spec.get("constraints", [])
+        allocate.DeviceConstraint(frozenset(one["requests"]), one["matchAttribute"])
+        for one in spec.get("constraints", [])
     ]
     found = allocate.allocate(devices, requests, constraints)
     return None if found is None else {name: [devices[place] for place in places] for name, places in found.items()}
@@ -75,12 +77,12 @@ def allocated(devices: list[Device], spec: dict[str, Any]) -> dict[str, list[Dev
     nodes(), st.integers(1, 4), st.integers(1, 4), st.sampled_from(["auto", "pcie_root", "numa", "unaligned", "none"])
 )
 def test_a_plan_is_refused_or_can_be_satisfied(
-    published: dict[str, list[Device]], gpus: int, nics: int, align: str
+    published: dict[str, list[SliceDevice]], gpus: int, nics: int, align: str
 ) -> None:
     wanted = {"name": "one", "gpus": gpus, "nics": nics, "align": align}
-    hosts = [Host(name, "group", {**VARIABLES, "rdma_claims_templates": [wanted]}) for name in published]
+    hosts = [ClaimHost(name, "group", {**VARIABLES, "rdma_claims_templates": [wanted]}) for name in published]
     every = [one for devices in published.values() for one in devices]
-    plan = claims_plan.plan(hosts, model.resource_slices(every))
+    plan = claims_plan.plan(hosts, resource_slices(every))
     specs = [one["spec"]["spec"]["devices"] for one in plan.objects if one["kind"] == "ResourceClaimTemplate"]
     assert bool(specs) != bool(plan.problems)
     enough = {

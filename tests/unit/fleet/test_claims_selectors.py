@@ -12,8 +12,8 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
     CASES,
     ROOT,
@@ -155,7 +155,7 @@ def test_a_nic_that_is_none_for_workloads_is_never_handed_out(facts_of: Facts) -
         name: next(hca["pci"]["address"] for hca in one["hcas"] if hca["name"] == name) for name in ("mlx5_0", "mlx5_1")
     }
     hosts = [
-        Host(
+        ClaimHost(
             name,
             "group",
             {"rdma_driver_exclude": [excluded[hca]], "rdma_claims_templates": [template(nics=1)]},
@@ -167,13 +167,13 @@ def test_a_nic_that_is_none_for_workloads_is_never_handed_out(facts_of: Facts) -
     assert selectors(spec["requests"][0]["exactly"]) == [STATE]
 
 
-def without_netdevs(devices: list[Device]) -> list[Device]:
+def without_netdevs(devices: list[SliceDevice]) -> list[SliceDevice]:
     """Devices while all NICs are in pods."""
     kept = ("dra.net/pciAddress", "dra.net/numaNode", "dra.net/rdma", ROOT)
     return [
         one
         if one.is_gpu
-        else Device(
+        else SliceDevice(
             one.driver,
             one.pool,
             one.name,

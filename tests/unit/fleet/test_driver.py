@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
@@ -178,3 +179,66 @@ def test_an_exclude_of_no_node_is_a_mistake(facts_of: Callable[..., Dict[str, An
     assert found("0000:99:00.0", {**facts, "v100-02": {**facts["v100-02"], "hcas": []}}) == []
     away = {**facts["v100-02"], "system": {**facts["v100-02"]["system"], "netns_mode": "exclusive"}}
     assert found("0000:99:00.0", {**facts, "v100-02": away}) == []
+
+
+def _filter(facts: Dict[str, Dict[str, Any]], **values: Any) -> str:
+    hosts: Hosts = [(name, "group", {f"rdma_driver_{key}": value for key, value in values.items()}) for name in facts]
+    read_back = {name: read.facts(of_host) for name, of_host in facts.items()}
+    found = drivers_plan.plan(hosts, plan_variables.options_of(), read_back)
+    assert found.problems == []
+    (made,) = daemon_sets(found).values()
+    (text,) = [one for one in made["spec"]["template"]["spec"]["containers"][0]["args"] if one.startswith("--filter=")]
+    return text
+
+
+def _addresses(facts: Dict[str, Any], code: str) -> List[str]:
+    places = {hca["name"]: hca["pci"]["address"] for hca in facts["hcas"]}
+    return [places[one["hca"]] for one in facts["excluded"] if code in {reason["code"] for reason in one["reasons"]}]
+
+
+@pytest.mark.parametrize(
+    ("node", "code"),
+    [("case-b200", "nvswitch_management"), ("a100-01", "bond"), ("case-default-route", "default_route")],
+)
+def test_what_belongs_to_the_node_is_never_published(facts_of: Callable[..., Any], node: str, code: str) -> None:
+    facts = facts_of(node)
+    own = _addresses(facts, code)
+    assert own
+    text = _filter({node: facts})
+    assert all(f'"{address}"' in text for address in own)
+    assert not any(f'"{hca["pci"]["address"]}"' in text for hca in facts["hcas"] if hca["name"] in _usable(facts))
+    # What the inventory names is there once.
+    assert _filter({node: facts}, exclude=own[:1]).count(f'"{own[0]}"') == 1
+
+
+def _usable(facts: Dict[str, Any]) -> List[str]:
+    return [one["hca"] for one in facts["usable"]]
+
+
+def test_an_uplink_of_one_node_may_be_a_nic_of_another(facts_of: Callable[..., Any]) -> None:
+    facts = facts_of("a100-01")
+    (address,) = _addresses(facts, "bond")
+    other = copy.deepcopy(facts)
+    bond = next(hca["name"] for hca in facts["hcas"] if hca["pci"]["address"] == address)
+    other["excluded"] = [one for one in other["excluded"] if one["hca"] != bond]
+    assert f'"{address}"' not in _filter({"a100-01": facts, "a100-02": other})
+    management = facts_of("case-b200")
+    taken = _addresses(management, "nvswitch_management")
+    different = copy.deepcopy(management)
+    different["excluded"] = []
+    text = _filter({"b200-01": management, "b200-02": different})
+    assert all(f'"{one}"' in text for one in taken)
+
+
+def test_nodes_whose_runtime_has_no_nri_are_told(facts_of: Callable[..., Any]) -> None:
+    hosts: Hosts = [(f"v100-0{number}", "v100", {}) for number in range(1, 4)]
+    hosts.append(("login-1", "login", {"rdma_driver_enabled": False}))
+    facts = {name: read.facts(facts_of("v100-01")) for name, _group, _values in hosts}
+    for name, listens in (("v100-01", False), ("v100-02", None), ("v100-03", True), ("login-1", False)):
+        facts[name].system.nri = listens
+    found = drivers_plan.plan(hosts, plan_variables.options_of(), facts)
+    # Not wrong by itself: prepare switches it on.
+    assert found.problems == []
+    (told,) = found.unprepared
+    assert told.startswith("v100-01: NRI is off")
+    assert "role rdma_runtime" in told

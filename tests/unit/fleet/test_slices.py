@@ -15,17 +15,20 @@ import yaml
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions as drivers_versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Version
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 SLICES = sorted((Path(__file__).resolve().parents[1] / "fixtures" / "resourceslices").glob("*.yaml"))
 Facts = Callable[..., dict[str, Any]]
 
 
-def real(part: str) -> list[Device]:
+def real(part: str) -> list[SliceDevice]:
     return model.devices(yaml.safe_load(path.read_text("utf-8")) for path in SLICES if part in path.name)
 
 
-def predicted(facts: dict[str, Any], dranet: str = "1.4.0", gpu: str = "0.4.1", **options: Any) -> dict[str, Device]:
+def predicted(
+    facts: dict[str, Any], dranet: str = "1.4.0", gpu: str = "0.4.1", **options: Any
+) -> dict[str, SliceDevice]:
     versions = drivers_versions.dranet(dranet), drivers_versions.gpu(gpu)
     return {device.name: device for device in predict.predicted("n", read.facts(facts), *versions, **options)}
 
@@ -48,7 +51,7 @@ def test_real_slices_are_read_alone_and_in_lists() -> None:
 @pytest.mark.parametrize("part", ["aws", "GB200"])
 def test_slices_written_are_those_read(part: str) -> None:
     devices = real(part)
-    assert sorted(model.devices(model.resource_slices(devices)), key=str) == sorted(devices, key=str)
+    assert sorted(model.devices(resource_slices(devices)), key=str) == sorted(devices, key=str)
 
 
 def test_the_flat_beta_form_and_older_generations() -> None:

@@ -14,41 +14,45 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected as claims_expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare as slices_compare
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import Compared, Seen, compare
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import (
+    NodeDifferences,
+    NodeSeen,
+    compare,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Value
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Value
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, template
 
-BOTH = Seen(drivers=(model.DRANET, model.GPU_DRIVER))
+BOTH = NodeSeen(drivers=(model.DRANET, model.GPU_DRIVER))
 RESTART = "if RDMA modules were loaded or the default route has moved since DRANET was started, restart it"
 
 
 def expected(facts: dict[str, Any], **variables: Any) -> Expected:
     """What is expected of a node with these facts, after it was sent to the module."""
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1)], **variables}
-    one = claims_expected.expected([Host("n", "group", own, read.facts(facts))])["n"]
+    one = claims_expected.expected([ClaimHost("n", "group", own, read.facts(facts))])["n"]
     return slices_expected.read("n", json.loads(json.dumps(one)))
 
 
-def texts(found: Compared) -> list[str]:
+def texts(found: NodeDifferences) -> list[str]:
     return slices_compare.lines({"n": found})
 
 
-def without(device: Device, *names: str) -> Device:
+def without(device: SliceDevice, *names: str) -> SliceDevice:
     return replace(device, attributes={name: value for name, value in device.attributes.items() if name not in names})
 
 
-def having(device: Device, **attributes: Any) -> Device:
+def having(device: SliceDevice, **attributes: Any) -> SliceDevice:
     """The device with other attributes of its driver."""
     changed = {f"{device.driver}/{name}": value for name, value in attributes.items()}
     return replace(device, attributes={**device.attributes, **changed})
 
 
-def split(devices: list[Device]) -> tuple[list[Device], list[Device]]:
+def split(devices: list[SliceDevice]) -> tuple[list[SliceDevice], list[SliceDevice]]:
     return [one for one in devices if one.is_rdma_nic], [one for one in devices if one.is_gpu]
 
 
@@ -60,6 +64,7 @@ def test_what_is_published_as_expected_is_no_difference(facts_of: Facts, node: s
     found = compare(wanted, wanted.devices, BOTH)
     assert texts(found) == []
     assert {one.pci: one.reason for one in found.missing if one.intended} == wanted.left_out
+    assert {one.code for one in found.missing} <= {"excluded"}
 
 
 def test_more_than_facts_tell_is_no_difference(facts_of: Facts) -> None:
@@ -67,11 +72,15 @@ def test_more_than_facts_tell_is_no_difference(facts_of: Facts) -> None:
     published = [having(one, driverVersion=model.Version("580.1.2"), alias="rail") for one in wanted.devices]
     # NICs without RDMA, parts of GPUs, devices of other drivers.
     published += [
-        Device("dra.net", "n", "eno1", "n", {"dra.net/rdma": False, "dra.net/pciAddress": "0000:01:00.0"}),
-        Device(
-            "gpu.nvidia.com", "n", "gpu-0-mig-1", "n", {**wanted.devices[-1].attributes, slices_compare._TYPE: "mig"}
+        SliceDevice("dra.net", "n", "eno1", "n", {"dra.net/rdma": False, "dra.net/pciAddress": "0000:01:00.0"}),
+        SliceDevice(
+            "gpu.nvidia.com",
+            "n",
+            "gpu-0-mig-1",
+            "n",
+            {**wanted.devices[-1].attributes, "gpu.nvidia.com/type": "mig"},
         ),
-        Device("cpu.example.org", "n", "cpu-0", "n"),
+        SliceDevice("cpu.example.org", "n", "cpu-0", "n"),
     ]
     assert texts(compare(wanted, published, BOTH)) == []
 
@@ -112,26 +121,26 @@ def test_in_exclusive_netns_mode_a_nic_in_a_pod_has_left_the_facts(facts_of: Fac
 @pytest.mark.parametrize(
     ("seen", "nics", "gpus"),
     [
-        (Seen(exists=False), "the cluster has no node of this name", "the cluster has no node of this name"),
+        (NodeSeen(exists=False), "the cluster has no node of this name", "the cluster has no node of this name"),
         (
-            Seen(),
+            NodeSeen(),
             "DRANET publishes nothing there: it has no pod there",
             "no label brings NVIDIA's DRA driver to the node, nvidia.com/gpu.present=true or one of NFD's would",
         ),
         (
-            Seen(pod="its pod is Pending", labels={"feature.node.kubernetes.io/pci-10de.present": "true"}),
+            NodeSeen(pod="its pod is Pending", labels={"feature.node.kubernetes.io/pci-10de.present": "true"}),
             "DRANET publishes nothing there: its pod is Pending",
             "NVIDIA's DRA driver does not run there, or without gpuResourcesEnabledOverride=true",
         ),
         (
-            Seen(pod=None, labels={"nvidia.com/gpu.present": "false"}),
+            NodeSeen(pod=None, labels={"nvidia.com/gpu.present": "false"}),
             "DRANET publishes nothing there: its pod may not be looked at",
             "no label brings NVIDIA's DRA driver to the node, nvidia.com/gpu.present=true or one of NFD's would",
         ),
         (BOTH, f"DRANET runs there, and leaves it out: {RESTART}", "NVIDIA's DRA driver runs there, and leaves it out"),
     ],
 )
-def test_why_devices_are_missing(facts_of: Facts, seen: Seen, nics: str, gpus: str) -> None:
+def test_why_devices_are_missing(facts_of: Facts, seen: NodeSeen, nics: str, gpus: str) -> None:
     found = compare(expected(facts_of("v100-01")), [], seen)
     assert len(found.missing) == 2 + 4
     assert texts(found) == [f"n: 2 NICs are missing: {nics}", f"n: 4 GPUs are missing: {gpus}"]
@@ -164,7 +173,7 @@ def test_what_is_left_out_on_purpose(facts_of: Facts, variables: dict[str, Any],
     assert texts(found) == []
     assert (address, reason) in [(one.pci, one.reason) for one in found.missing if one.intended]
     nic: dict[str, Value] = {"dra.net/rdma": True, "dra.net/pciAddress": address}
-    found = compare(wanted, [*wanted.devices, Device("dra.net", "n", "pci", "n", nic)], BOTH)
+    found = compare(wanted, [*wanted.devices, SliceDevice("dra.net", "n", "pci", "n", nic)], BOTH)
     assert address not in [one.pci for one in found.missing]
     assert texts(found) == [f"n: NIC {address} is published, but {reason}: restart DRANET if that is new"]
 
@@ -203,7 +212,7 @@ def test_attributes_that_differ(facts_of: Facts) -> None:
 
 
 def test_the_same_on_many_nodes_is_one_line(facts_of: Facts) -> None:
-    found = compare(expected(facts_of("v100-01")), [], Seen())
+    found = compare(expected(facts_of("v100-01")), [], NodeSeen())
     lines = slices_compare.lines({f"v100-{number:02}": found for number in range(1, 9)})
     assert len(lines) == 2
     assert lines[0].startswith("v100-[01-08]: 2 NICs are missing: ")
@@ -232,3 +241,16 @@ def test_very_many_differences_are_counted(facts_of: Facts) -> None:
 def test_what_is_no_expectation(given: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         slices_expected.read("n", given)
+
+
+@pytest.mark.parametrize(("node", "code"), [("case-b200", "nvswitch_management"), ("a100-01", "bond")])
+def test_what_belongs_to_the_node_is_not_waited_for(facts_of: Facts, node: str, code: str) -> None:
+    facts = facts_of(node)
+    places = {hca["name"]: hca["pci"]["address"] for hca in facts["hcas"]}
+    own = {places[one["hca"]] for one in facts["excluded"] for reason in one["reasons"] if reason["code"] == code}
+    assert own
+    awaited = expected(facts)
+    assert set(own) <= set(awaited.left_out)
+    assert not {one.pci for one in awaited.devices} & set(own)
+    found = slices_compare.compare(awaited, awaited.devices, BOTH)
+    assert all(one.intended for one in found.missing)

@@ -14,10 +14,9 @@ from typing import Callable, Dict, List, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import layout as claims_layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import text as claims_text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.fit import Fit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Layout, NumaError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import ClaimLayout, NumaError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.text import Hosts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 
 
@@ -26,7 +25,7 @@ class Choice:
     """``layouts`` are the variants of the template, of which a pod uses one."""
 
     align: str
-    layouts: List[Layout]
+    layouts: List[ClaimLayout]
     why: str
 
 
@@ -34,22 +33,22 @@ class Choice:
 class _Way:
     """One way to align: variants, of which at least one has to fit on a node."""
 
-    layouts: List[Layout]
+    layouts: List[ClaimLayout]
     text: str
 
 
-def _groups(layout: Layout) -> str:
+def _groups(layout: ClaimLayout) -> str:
     number, (gpu, nic) = len(layout.together), layout.asks[:2]
     own = f"{gpu.count} GPU{'s' * (gpu.count != 1)} and {nic.count} NIC{'s' * (nic.count != 1)}"
     return own if number == 1 else f"{number} groups of {own}, each"
 
 
-def _pcie_root(fit: Fit, _nodes: Sequence[Node], _version: versions.Numbers) -> List[_Way]:
+def _pcie_root(fit: Fit, _nodes: Sequence[ClaimNode]) -> List[_Way]:
     layout = claims_layout.grouped(fit.template, model.PCIE_ROOT)
     return [_Way([layout], f"{_groups(layout)} on one PCIe root complex")]
 
 
-def _numa(fit: Fit, nodes: Sequence[Node], version: versions.Numbers) -> List[_Way]:
+def _numa(fit: Fit, nodes: Sequence[ClaimNode]) -> List[_Way]:
     template = fit.template
     standard = all(model.NUMA_NODE in device.attributes for node in nodes for device in node.gpus + node.nics)
     if standard:
@@ -58,26 +57,26 @@ def _numa(fit: Fit, nodes: Sequence[Node], version: versions.Numbers) -> List[_W
             _Way([claims_layout.whole(template, model.NUMA_NODE)], "all on one NUMA node"),
             _Way([groups], f"{_groups(groups)} on one NUMA node"),
         ]
-    one = claims_layout.by_numa(template, nodes, version)
-    ways = [_Way(one, "all on one NUMA node, one template for each")]
-    across = claims_layout.across_numa(template, nodes, version)
+    layouts = claims_layout.by_numa(template, nodes)
+    ways = [_Way(layouts, "all on one NUMA node, one template for each")]
+    across = claims_layout.across_numa(template, nodes)
     if across is not None:
         ways.append(_Way([across], "the same share on every NUMA node"))
     return ways
 
 
-def _unaligned(fit: Fit, nodes: Sequence[Node], version: versions.Numbers) -> List[_Way]:
-    return [_Way(claims_layout.apart(fit.template, nodes, version), "GPUs and NICs of different NUMA nodes")]
+def _unaligned(fit: Fit, nodes: Sequence[ClaimNode]) -> List[_Way]:
+    return [_Way(claims_layout.apart(fit.template, nodes), "GPUs and NICs of different NUMA nodes")]
 
 
-_WAYS: Dict[str, Callable[[Fit, Sequence[Node], versions.Numbers], List[_Way]]] = {
+_WAYS: Dict[str, Callable[[Fit, Sequence[ClaimNode]], List[_Way]]] = {
     "pcie_root": _pcie_root,
     "numa": _numa,
     "unaligned": _unaligned,
 }
 
 
-def _misfits(fit: Fit, way: _Way, nodes: Sequence[Node]) -> List[Tuple[Node, str]]:
+def _misfits(fit: Fit, way: _Way, nodes: Sequence[ClaimNode]) -> List[Tuple[ClaimNode, str]]:
     """Nodes on which no variant fits, with the reason."""
     found = []
     for node in nodes:
@@ -86,12 +85,12 @@ def _misfits(fit: Fit, way: _Way, nodes: Sequence[Node]) -> List[Tuple[Node, str
     return found
 
 
-def _useful(fit: Fit, way: _Way, nodes: Sequence[Node]) -> List[Layout]:
+def _useful(fit: Fit, way: _Way, nodes: Sequence[ClaimNode]) -> List[ClaimLayout]:
     """Variants that fit on some node; all where none does."""
-    return [one for one in way.layouts if any(fit.fits(node, one) for node in nodes)] or way.layouts
+    return [layout for layout in way.layouts if any(fit.fits(node, layout) for node in nodes)] or way.layouts
 
 
-def choose(fit: Fit, nodes: Sequence[Node], hosts: Hosts, version: versions.Numbers) -> Choice:
+def choose(fit: Fit, nodes: Sequence[ClaimNode], hosts: Hosts) -> Choice:
     """The layouts of a template on these nodes, one of each kind.
 
     With ``auto`` they fit on every node that has the devices at all; with another ``align`` they may not fit anywhere.
@@ -105,7 +104,7 @@ def choose(fit: Fit, nodes: Sequence[Node], hosts: Hosts, version: versions.Numb
     if not template.gpus or template.nics in (0, None):
         return Choice("none", counted.layouts, "there is nothing to align")
     if template.align != "auto":
-        ways = _WAYS[template.align](fit, able or nodes, version)
+        ways = _WAYS[template.align](fit, able or nodes)
         best = min(ways, key=lambda way: len(_misfits(fit, way, able)))
         return Choice(template.align, _useful(fit, best, able), best.text)
     if not able:
@@ -113,7 +112,7 @@ def choose(fit: Fit, nodes: Sequence[Node], hosts: Hosts, version: versions.Numb
     reasons = []
     for align in ("pcie_root", "numa"):
         try:
-            ways = _WAYS[align](fit, able, version)
+            ways = _WAYS[align](fit, able)
         except NumaError as error:
             reasons.append(f"not {align}, {error}")
             continue

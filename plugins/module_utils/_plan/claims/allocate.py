@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Value
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Value
 
 # AllocationResultsMaxSize of the API.
 MOST_RESULTS = 32
@@ -35,7 +35,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Request:
+class DeviceRequest:
     """Satisfied by the first of its alternatives that works (``firstAvailable``; ``exactly`` is a single one)."""
 
     name: str
@@ -43,7 +43,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Constraint:
+class DeviceConstraint:
     """All devices of these requests have the attribute, with the same value (``matchAttribute``)."""
 
     requests: FrozenSet[str]
@@ -60,7 +60,7 @@ class _Search:
     """Depth first over kinds of devices instead of devices, which are many and alike; dead ends are remembered."""
 
     def __init__(
-        self, devices: Sequence[Device], requests: Sequence[Request], constraints: Sequence[Constraint]
+        self, devices: Sequence[SliceDevice], requests: Sequence[DeviceRequest], constraints: Sequence[DeviceConstraint]
     ) -> None:
         self.requests, self.steps = requests, 0
         self.members: List[List[int]] = []
@@ -70,19 +70,20 @@ class _Search:
             matches = frozenset(
                 (place, number)
                 for place, request in enumerate(requests)
-                for number, one in enumerate(request.alternatives)
-                if index in one.matching
+                for number, alternative in enumerate(request.alternatives)
+                if index in alternative.matching
             )
             if not matches:
                 continue
-            kind = (matches, tuple(device.attributes.get(one.attribute) for one in constraints))
+            kind = (matches, tuple(device.attributes.get(constraint.attribute) for constraint in constraints))
             if kind not in places:
                 places[kind] = len(self.kinds)
                 self.kinds.append(kind)
                 self.members.append([])
             self.members[places[kind]].append(index)
         self.bound_by = [
-            [number for number, one in enumerate(constraints) if request.name in one.requests] for request in requests
+            [number for number, constraint in enumerate(constraints) if request.name in constraint.requests]
+            for request in requests
         ]
         self.dead: Set[Tuple[Any, ...]] = set()
 
@@ -90,11 +91,11 @@ class _Search:
         """The kinds taken from request ``place`` on, as (request, kind), or ``None``."""
         if place == len(self.requests):
             return []
-        for number, one in enumerate(self.requests[place].alternatives):
-            if one.count is None:
+        for number, alternative in enumerate(self.requests[place].alternatives):
+            if alternative.count is None:
                 found = self._all(free, values, place, number, taken)
             else:
-                found = self._exactly(free, values, place, number, one.count, 0, taken)
+                found = self._exactly(free, values, place, number, alternative.count, 0, taken)
             if found is not None:
                 return found
         return None
@@ -160,7 +161,7 @@ class _Search:
 
 
 def allocate(
-    devices: Sequence[Device], requests: Sequence[Request], constraints: Sequence[Constraint]
+    devices: Sequence[SliceDevice], requests: Sequence[DeviceRequest], constraints: Sequence[DeviceConstraint]
 ) -> Optional[Dict[str, List[int]]]:
     """The devices of each request, by their place in the list, or ``None`` where the claim cannot be satisfied.
 

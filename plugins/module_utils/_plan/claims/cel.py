@@ -17,7 +17,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Union
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Scalar, Value, Version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import (
+    Scalar,
+    SliceDevice,
+    Value,
+    Version,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 LIBRARY = "cel-expr-python"
@@ -79,10 +84,10 @@ def _key(value: Mapping[str, Any]) -> Tuple[str, Any]:
 
 
 def _compared(left: Mapping[str, Any], right: Mapping[str, Any]) -> int:
-    one, other = _key(left), _key(right)
-    if one[0] != other[0]:
+    first, second = _key(left), _key(right)
+    if first[0] != second[0]:
         raise ValueError("a version and a quantity cannot be compared")
-    return int(one[1] > other[1]) - int(one[1] < other[1])
+    return int(first[1] > second[1]) - int(first[1] < second[1])
 
 
 def _is(convert: Callable[[str], Any]) -> Callable[[str], bool]:
@@ -138,7 +143,7 @@ def _is_sorted(values: Sequence[Any]) -> bool:
 
 def _within(values: Sequence[Any], others: Sequence[Any]) -> bool:
     items = _items(values)
-    return all(one in items for one in _items(others))
+    return all(item in items for item in _items(others))
 
 
 def _arithmetic(cel: Any, name: str, tagged: Any, call: Callable[..., Any]) -> Any:
@@ -168,14 +173,14 @@ def _list_functions(cel: Any) -> List[Any]:
             kind.BOOL,
             [several, several],
             False,
-            lambda one, other: _within(one, other) and _within(other, one),
+            lambda items, other: _within(items, other) and _within(other, items),
         ),
         declared(
             "sets.intersects",
             kind.BOOL,
             [several, several],
             False,
-            lambda one, other: any(_within(one, [item]) for item in other),
+            lambda items, other: any(_within(items, [item]) for item in other),
         ),
     ]
 
@@ -202,8 +207,8 @@ def _environment() -> Any:
         declared("quantity", tagged, [kind.STRING], False, _as_quantity),
         declared("isQuantity", kind.BOOL, [kind.STRING], False, _is(_as_quantity)),
         declared("compareTo", kind.INT, two, True, _compared),
-        declared("isGreaterThan", kind.BOOL, two, True, lambda one, other: _compared(one, other) > 0),
-        declared("isLessThan", kind.BOOL, two, True, lambda one, other: _compared(one, other) < 0),
+        declared("isGreaterThan", kind.BOOL, two, True, lambda version, other: _compared(version, other) > 0),
+        declared("isLessThan", kind.BOOL, two, True, lambda version, other: _compared(version, other) < 0),
         declared("major", kind.INT, [tagged], True, _part(0)),
         declared("minor", kind.INT, [tagged], True, _part(1)),
         declared("patch", kind.INT, [tagged], True, _part(2)),
@@ -225,7 +230,7 @@ def _environment() -> Any:
 def _compiled(expression: str) -> Tuple[Any, Tuple[str, ...]]:
     """The program, and the domains it looks into. Raises SelectorError or NotEvaluatedError."""
     environment = _environment()
-    domains = tuple(sorted({one or other for one, other in _INDEX.findall(expression)}))
+    domains = tuple(sorted({domain or other for domain, other in _INDEX.findall(expression)}))
     try:
         program = environment.compile(_WHOLE.sub(r"whole.\1", expression))
     except RuntimeError as error:
@@ -240,7 +245,7 @@ def _compiled(expression: str) -> Tuple[Any, Tuple[str, ...]]:
 
 def _plain(value: Value) -> Any:
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, str):
         # The library takes no text of another class, and facts have one of Ansible's until 2.18, whose str() is itself.
         return str.__str__(value)
@@ -260,7 +265,7 @@ def check(expression: str) -> None:
     _compiled(expression)
 
 
-def matches(expression: str, device: Device) -> bool:
+def matches(expression: str, device: SliceDevice) -> bool:
     """Whether a selector is true for a device.
 
     Raises LibraryMissingError, NotEvaluatedError, and SelectorError for what ends the scheduler's attempt, such as an

@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expecte
 _ENABLED, _WAIT = "rdma_driver_enabled", "rdma_driver_wait"
 
 
-def _of_member(member: claims_hosts.Member, facts: Facts, known: variables.Options) -> Expected:
+def _of_member(member: claims_hosts.ClaimMember, facts: Facts, known: variables.Options) -> Expected:
     wanted, values = member.wanted, member.values
     found = Expected(may_hide_nics=predict.may_hide_nics(facts))
     if values.get(_ENABLED, known[_ENABLED]["default"]):
@@ -28,7 +28,7 @@ def _of_member(member: claims_hosts.Member, facts: Facts, known: variables.Optio
         found.left_out = predict.left_out(facts, wanted.exclude)
     # Where nobody claims them, GPUs may be those of a device plugin.
     if any(template.gpus for template in wanted.templates):
-        found.drivers.add(model.GPU_DRIVER)
+        found.drivers |= predict.gpu_drivers(facts)
     every = predict.predicted(member.host.name, facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude)
     found.devices = [device for device in every if device.driver in found.drivers]
     nics = any(device.driver == model.DRANET for device in found.devices)
@@ -36,7 +36,7 @@ def _of_member(member: claims_hosts.Member, facts: Facts, known: variables.Optio
     return found
 
 
-def expected(hosts: Sequence[claims_hosts.Host]) -> Dict[str, Dict[str, Any]]:
+def expected(hosts: Sequence[claims_hosts.ClaimHost]) -> Dict[str, Dict[str, Any]]:
     """By host what :func:`_slices_expected.read` takes.
 
     There is nothing for a host without facts or with wrong variables, nor for one without a driver.
@@ -46,7 +46,7 @@ def expected(hosts: Sequence[claims_hosts.Host]) -> Dict[str, Dict[str, Any]]:
     found = {}
     for member in members:
         if member.host.facts is not None:
-            one = _of_member(member, member.host.facts, known)
-            if one.drivers:
-                found[member.host.name] = slices_expected.written(one)
+            expected = _of_member(member, member.host.facts, known)
+            if expected.drivers:
+                found[member.host.name] = slices_expected.written(expected)
     return found

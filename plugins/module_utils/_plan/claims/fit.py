@@ -12,11 +12,11 @@ from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import layout as claims_layout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, ClaimLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Template
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 
 _SHOWN = 4
 _PLACES = {model.PCIE_ROOT: "PCIe root complex", model.NUMA_NODE: "NUMA node"}
@@ -25,7 +25,7 @@ _PLACES = {model.PCIE_ROOT: "PCIe root complex", model.NUMA_NODE: "NUMA node"}
 class FailedSelectorError(Exception):
     """An expression that the scheduler would fail on, and where."""
 
-    def __init__(self, expression: str, node: Node, device: Device, text: str) -> None:
+    def __init__(self, expression: str, node: ClaimNode, device: SliceDevice, text: str) -> None:
         super().__init__(text)
         self.expression, self.node, self.device = expression, node, device
 
@@ -51,17 +51,19 @@ class Fit:
         nic: Sequence[Sequence[str]],
         unknown: FrozenSet[str] = frozenset(),
         links: bool = True,
+        gpu_driver: str = model.GPU_DRIVER,
     ) -> None:
         self.template, self.gpu, self.nic, self.unknown, self.links = template, gpu, nic, unknown, links
+        self.gpu_driver = gpu_driver
         self._known: Dict[Tuple[str, bool, int, Tuple[str, ...]], FrozenSet[int]] = {}
         self._true: Dict[Tuple[str, str], bool] = {}
 
     def whatever_the_links(self) -> Fit:
         """The same without the expression that leaves out NICs while they have no link."""
-        nic = [[one for one in expressions if one != selectors.LINKED] for expressions in self.nic]
-        return Fit(self.template, self.gpu, nic, self.unknown, links=False)
+        nic = [[expression for expression in expressions if expression != selectors.LINKED] for expressions in self.nic]
+        return Fit(self.template, self.gpu, nic, self.unknown, links=False, gpu_driver=self.gpu_driver)
 
-    def _is_true(self, expression: str, node: Node, place: int) -> bool:
+    def _is_true(self, expression: str, node: ClaimNode, place: int) -> bool:
         key, device = (expression, node.device_keys[place]), node.devices[place]
         if key not in self._true:
             try:
@@ -73,10 +75,10 @@ class Fit:
                 self._true[key] = True
         return self._true[key]
 
-    def _matching(self, node: Node, is_gpu: bool, number: int, further: Tuple[str, ...]) -> FrozenSet[int]:
+    def _matching(self, node: ClaimNode, is_gpu: bool, number: int, further: Tuple[str, ...]) -> FrozenSet[int]:
         key = (node.key, is_gpu, number, further)
         if key not in self._known:
-            of_class = selectors.GPU_CLASS if is_gpu else selectors.NIC_CLASS
+            of_class = selectors.GPU_CLASSES[self.gpu_driver] if is_gpu else selectors.NIC_CLASS
             # In this order, as the scheduler: what the class rules out never meets the other expressions.
             expressions = (*of_class, *(self.gpu if is_gpu else self.nic)[number], *further)
             self._known[key] = frozenset(
@@ -86,23 +88,25 @@ class Fit:
             )
         return self._known[key]
 
-    def _alternatives(self, node: Node, ask: Ask) -> Tuple[allocate.Alternative, ...]:
+    def _alternatives(self, node: ClaimNode, ask: Ask) -> Tuple[allocate.Alternative, ...]:
         numbers = range(len(self.gpu if ask.is_gpu else self.nic))
         found = [self._matching(node, ask.is_gpu, number, ask.expressions) for number in numbers]
-        return tuple(allocate.Alternative(one, ask.count) for one in found)
+        return tuple(allocate.Alternative(matching, ask.count) for matching in found)
 
-    def matched(self, node: Node, is_gpu: bool) -> int:
+    def matched(self, node: ClaimNode, is_gpu: bool) -> int:
         """How many devices of a kind any of the alternatives matches."""
         numbers = range(len(self.gpu if is_gpu else self.nic))
         return len(frozenset().union(*(self._matching(node, is_gpu, number, ()) for number in numbers)))
 
-    def fits(self, node: Node, layout: Layout) -> bool:
+    def fits(self, node: ClaimNode, layout: ClaimLayout) -> bool:
         """Whether the claim can be satisfied on the idle node. Raises TooManyStepsError."""
-        requests = [allocate.Request(ask.name, self._alternatives(node, ask)) for ask in layout.asks]
-        constraints = [allocate.Constraint(frozenset(one.requests), one.attribute) for one in layout.together]
+        requests = [allocate.DeviceRequest(ask.name, self._alternatives(node, ask)) for ask in layout.asks]
+        constraints = [
+            allocate.DeviceConstraint(frozenset(together.requests), together.attribute) for together in layout.together
+        ]
         return allocate.allocate(node.devices, requests, constraints) is not None
 
-    def lacking(self, node: Node) -> Optional[str]:
+    def lacking(self, node: ClaimNode) -> Optional[str]:
         """Of which devices there are too few, whatever the alignment."""
         for is_gpu, kind, asked in ((True, "GPUs", self.template.gpus), (False, "NICs", self.template.nics)):
             found = self.matched(node, is_gpu) if asked != 0 else 0
@@ -110,13 +114,13 @@ class Fit:
                 return f"{found} {kind} of this kind, {'all' if asked is None else asked} are asked for"
         return None
 
-    def _places(self, node: Node, is_gpu: bool, attribute: str) -> List[str]:
+    def _places(self, node: ClaimNode, is_gpu: bool, attribute: str) -> List[str]:
         numbers = range(len(self.gpu if is_gpu else self.nic))
         every = frozenset().union(*(self._matching(node, is_gpu, number, ()) for number in numbers))
         found = {node.devices[place].attributes.get(attribute) for place in every} - {None}
         return sorted(map(str, found))
 
-    def why_not(self, node: Node, layout: Layout) -> str:
+    def why_not(self, node: ClaimNode, layout: ClaimLayout) -> str:
         """Why a layout does not fit, for people."""
         lacking = self.lacking(node)
         if lacking is not None:

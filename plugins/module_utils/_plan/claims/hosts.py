@@ -8,14 +8,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import intent, node
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Intent
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import ClaimIntent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
@@ -24,7 +25,7 @@ Found = List[Tuple[str, Problem]]
 
 
 @dataclass
-class Host:
+class ClaimHost:
     """One inventory host with its variables, untyped, and its facts.
 
     ``broken`` are problems found while the variables were read, ``malformed`` what is wrong with the facts it sent.
@@ -39,29 +40,29 @@ class Host:
 
 
 @dataclass
-class Member:
+class ClaimMember:
     """A host whose variables are right."""
 
-    host: Host
+    host: ClaimHost
     values: Dict[str, Any]
-    wanted: Intent
+    wanted: ClaimIntent
 
 
 def _defaults(known: plan_variables.Options) -> Dict[str, Any]:
     return {name: known[name]["default"] for name in intent.VARIABLES if known.get(name, {}).get("default") is not None}
 
 
-def members(hosts: Sequence[Host], known: plan_variables.Options) -> Tuple[List[Member], Found]:
+def members(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Tuple[List[ClaimMember], Found]:
     """The hosts whose variables are right, and what is wrong with those of the others."""
     defaults = _defaults(known)
-    intents: Dict[str, Tuple[Optional[Intent], List[Problem]]] = {}
-    members: List[Member] = []
+    intents: Dict[str, Tuple[Optional[ClaimIntent], List[Problem]]] = {}
+    members: List[ClaimMember] = []
     found: Found = []
     for host in hosts:
         values, problems = plan_variables.converted(host.variables, known)
         ours = [problem for problem in host.broken + problems if problem.variable.startswith(intent.VARIABLES)]
         ours += plan_variables.unknown((name for name in host.variables if name.startswith("rdma_claims")), known)
-        wanted: Optional[Intent] = None
+        wanted: Optional[ClaimIntent] = None
         if not ours:
             own = {**defaults, **{name: values[name] for name in intent.VARIABLES if name in values}}
             # Not as JSON: YAML has keys that JSON does not, such as dates.
@@ -71,11 +72,28 @@ def members(hosts: Sequence[Host], known: plan_variables.Options) -> Tuple[List[
             wanted, ours = intents[key]
         found += [(host.name, problem) for problem in ours]
         if wanted is not None:
-            members.append(Member(host, values, wanted))
-    return members, found
+            members.append(ClaimMember(host, values, wanted))
+    return _without_excluded(members), found
 
 
-def _own_selectors(members: Iterable[Member]) -> List[str]:
+def _without_excluded(members: Sequence[ClaimMember]) -> List[ClaimMember]:
+    """The same, with what the driver of each group leaves out by the facts of its nodes."""
+    groups: Dict[str, List[Facts]] = {}
+    for member in members:
+        if member.host.facts is not None:
+            groups.setdefault(member.host.group, []).append(member.host.facts)
+    excluded = {group: exclusions.of_group(facts) for group, facts in groups.items()}
+    # Hosts with the same variables go on sharing one intent.
+    intents: Dict[Tuple[int, str], ClaimIntent] = {}
+    for member in members:
+        key = (id(member.wanted), member.host.group)
+        if key not in intents:
+            every = dict.fromkeys([*member.wanted.exclude, *excluded.get(member.host.group, [])])
+            intents[key] = replace(member.wanted, exclude=tuple(every))
+    return [replace(member, wanted=intents[id(member.wanted), member.host.group]) for member in members]
+
+
+def _own_selectors(members: Iterable[ClaimMember]) -> List[str]:
     found: Dict[str, None] = {}
     for member in members:
         for template in member.wanted.templates:
@@ -84,9 +102,9 @@ def _own_selectors(members: Iterable[Member]) -> List[str]:
     return list(found)
 
 
-def nodes(members: Sequence[Member], published: Sequence[model.Device]) -> Dict[str, Node]:
+def nodes(members: Sequence[ClaimMember], published: Sequence[model.SliceDevice]) -> Dict[str, ClaimNode]:
     """The nodes of which anything is known. What a driver really publishes replaces what it is expected to."""
-    by_node: Dict[str, List[model.Device]] = {}
+    by_node: Dict[str, List[model.SliceDevice]] = {}
     for device in published:
         by_node.setdefault(str(device.node), []).append(device)
     selectors = _own_selectors(members)
@@ -95,7 +113,7 @@ def nodes(members: Sequence[Member], published: Sequence[model.Device]) -> Dict[
         host, wanted = member.host, member.wanted
         devices = by_node.get(host.name, [])
         drivers = {device.driver for device in devices}
-        if host.facts is not None and not drivers >= {model.DRANET, model.GPU_DRIVER}:
+        if host.facts is not None and not drivers >= {model.DRANET, *predict.gpu_drivers(host.facts)}:
             expected = predict.predicted(
                 host.name, host.facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude
             )

@@ -15,8 +15,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import (
     Claim,
+    ClaimIntent,
     GpuPick,
-    Intent,
     NicPick,
     Template,
 )
@@ -64,7 +64,7 @@ def _picks(at: str, given: Mapping[str, Any], make: Any) -> Tuple[Tuple[Any, ...
     if alternatives is None:
         entries = [(at, given)]
     else:
-        entries = [(f"{at}.first_available[{place}]", one) for place, one in enumerate(alternatives)]
+        entries = [(f"{at}.first_available[{place}]", alternative) for place, alternative in enumerate(alternatives)]
         if len(given) > 1:
             others = ", ".join(sorted(set(given) - {"first_available"}))
             problems.append(Problem(at, f"has first_available together with {others}: put these into its entries"))
@@ -72,8 +72,8 @@ def _picks(at: str, given: Mapping[str, Any], make: Any) -> Tuple[Tuple[Any, ...
             text = f"has {len(entries)} entries, it must have 2 to {_MOST_ALTERNATIVES}"
             problems.append(Problem(f"{at}.first_available", text))
     found = []
-    for where, one in entries:
-        values = {name: value for name, value in one.items() if name != "first_available"}
+    for where, given in entries:
+        values = {name: value for name, value in given.items() if name != "first_available"}
         values["selectors"] = tuple(values.get("selectors") or ())
         for place, text in enumerate(values["selectors"]):
             problems += _of_selector(f"{where}.selectors[{place}]", text)
@@ -223,7 +223,7 @@ def _of_classes(values: Mapping[str, Any]) -> Iterator[Problem]:
         yield wrong(NIC_CLASS, values[NIC_CLASS], f"the same as {GPU_CLASS}: NICs need a class of their own")
 
 
-def intent(values: Mapping[str, Any]) -> Tuple[Optional[Intent], List[Problem]]:
+def intent(values: Mapping[str, Any]) -> Tuple[Optional[ClaimIntent], List[Problem]]:
     """A host's intent from its converted variables with their defaults, or everything that is wrong with them."""
     problems: List[Problem] = []
     versions = []
@@ -247,6 +247,12 @@ def intent(values: Mapping[str, Any]) -> Tuple[Optional[Intent], List[Problem]]:
     dranet, gpu = versions
     templates: List[Template] = []
     claims: List[Claim] = []
+    warnings = [
+        warning
+        for name in (TEMPLATES, CLAIMS)
+        for place, entry in enumerate(values[name])
+        for warning in dranet_parameters.warnings(f"{name}[{place}].parameters", entry.get("parameters") or {}, dranet)
+    ]
     seen: Dict[str, str] = {}
     for place, entry in enumerate(values[TEMPLATES]):
         at = f"{TEMPLATES}[{place}]"
@@ -261,7 +267,7 @@ def intent(values: Mapping[str, Any]) -> Tuple[Optional[Intent], List[Problem]]:
         claims.append(claim)
     if problems:
         return None, problems
-    wanted = Intent(
+    wanted = ClaimIntent(
         templates,
         claims,
         tuple(values[NAMESPACES]),
@@ -271,5 +277,6 @@ def intent(values: Mapping[str, Any]) -> Tuple[Optional[Intent], List[Problem]]:
         gpu,
         values[MOVE_IB],
         tuple(exclude),
+        tuple(warnings),
     )
     return wanted, []

@@ -14,9 +14,9 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Template
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Together:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ClaimLayout:
     """One claim. ``suffix`` tells the variants of a template apart."""
 
     asks: Tuple[Ask, ...]
@@ -46,21 +46,21 @@ class Layout:
     suffix: str = ""
 
 
-def plain(template: Template) -> Layout:
+def plain(template: Template) -> ClaimLayout:
     """Counts only."""
     asks = []
     if template.gpus:
         asks.append(Ask("gpu", True, template.gpus))
     if template.nics != 0:
         asks.append(Ask("nic", False, template.nics))
-    return Layout(tuple(asks))
+    return ClaimLayout(tuple(asks))
 
 
 def _groups(template: Template) -> int:
     return math.gcd(template.gpus, template.nics or 0)
 
 
-def grouped(template: Template, attribute: str, groups: Optional[int] = None) -> Layout:
+def grouped(template: Template, attribute: str, groups: Optional[int] = None) -> ClaimLayout:
     """The smallest groups of GPUs and NICs that the numbers allow, each with one value of the attribute.
 
     Small groups find room where large ones do not: four pairs fit on two root complexes with two NICs each.
@@ -74,27 +74,34 @@ def grouped(template: Template, attribute: str, groups: Optional[int] = None) ->
         asks.append(Ask(f"gpu{suffix}", True, template.gpus // number))
         asks.append(Ask(f"nic{suffix}", False, (template.nics or 0) // number))
         together.append(Together((f"gpu{suffix}", f"nic{suffix}"), attribute))
-    return Layout(tuple(asks), tuple(together))
+    return ClaimLayout(tuple(asks), tuple(together))
 
 
-def whole(template: Template, attribute: str) -> Layout:
+def whole(template: Template, attribute: str) -> ClaimLayout:
     """All GPUs and NICs with one value of the attribute."""
-    return Layout(plain(template).asks, (Together(("gpu", "nic"), attribute),))
+    return ClaimLayout(plain(template).asks, (Together(("gpu", "nic"), attribute),))
 
 
 class NumaError(Exception):
     """GPUs and NICs cannot be told by NUMA node; the text says why."""
 
 
-def _numbers(nodes: Sequence[Node]) -> List[int]:
+def _numbers(nodes: Sequence[ClaimNode]) -> List[int]:
     return sorted({node.numa[device.pci] for node in nodes for device in node.gpus if device.pci in node.numa})
 
 
-def _gpu_expressions(nodes: Sequence[Node], version: versions.Numbers) -> Dict[int, str]:
+def _all_have(gpus: Sequence[SliceDevice], attributes: Sequence[str]) -> Optional[str]:
+    """The first of these attributes that every GPU has."""
+    return next((name for name in attributes if all(name in gpu.attributes for gpu in gpus)), None)
+
+
+def _gpu_expressions(nodes: Sequence[ClaimNode]) -> Dict[int, str]:
     """What selects the GPUs of each NUMA node, on all of these nodes. Raises NumaError."""
     gpus = [(node, device) for node in nodes for device in node.gpus]
-    if all(model.NUMA_NODE in device.attributes for _node, device in gpus):
-        return {number: selectors.gpu_numa(number) for number in _numbers(nodes)}
+    every = [device for _node, device in gpus]
+    numa = _all_have(every, (model.NUMA_NODE, model.AMD_NUMA_NODE))
+    if numa is not None:
+        return {number: selectors.having(numa, [number]) for number in _numbers(nodes)}
     places: Dict[int, Set[str]] = {}
     for node, device in gpus:
         number = node.numa.get(device.pci or "")
@@ -108,10 +115,13 @@ def _gpu_expressions(nodes: Sequence[Node], version: versions.Numbers) -> Dict[i
                 raise NumaError(
                     f"the GPU at {address} is on NUMA node {seen[address]} of one node and {number} of another"
                 )
-    return {number: selectors.gpu_address(sorted(places[number]), version) for number in sorted(places)}
+    attribute = _all_have(every, (model.PCI_BUS_ID, model.PCIE_BUS_ID, model.AMD_PCI_ADDRESS))
+    if attribute is None:
+        raise NumaError("GPUs of these nodes are told in different ways")
+    return {number: selectors.having(attribute, sorted(places[number])) for number in sorted(places)}
 
 
-def _nic_numbers(nodes: Sequence[Node]) -> List[int]:
+def _nic_numbers(nodes: Sequence[ClaimNode]) -> List[int]:
     numbers = {device.attributes.get(model.NIC_NUMA_NODE) for node in nodes for device in node.nics}
     return sorted(number for number in numbers if isinstance(number, int))
 
@@ -124,34 +134,34 @@ def _ask_of(template: Template, gpu: str, nic: int, parts: int = 1, suffix: str 
     )
 
 
-def by_numa(template: Template, nodes: Sequence[Node], version: versions.Numbers) -> List[Layout]:
+def by_numa(template: Template, nodes: Sequence[ClaimNode]) -> List[ClaimLayout]:
     """One layout per NUMA node, all of whose GPUs and NICs are of it. Raises NumaError."""
-    gpus = _gpu_expressions(nodes, version)
+    gpus = _gpu_expressions(nodes)
     both = [number for number in _nic_numbers(nodes) if number in gpus]
     if not both:
         raise NumaError("no NUMA node has both GPUs and NICs")
-    return [Layout(_ask_of(template, gpus[number], number), suffix=f"-numa{number}") for number in both]
+    return [ClaimLayout(_ask_of(template, gpus[number], number), suffix=f"-numa{number}") for number in both]
 
 
-def across_numa(template: Template, nodes: Sequence[Node], version: versions.Numbers) -> Optional[Layout]:
+def across_numa(template: Template, nodes: Sequence[ClaimNode]) -> Optional[ClaimLayout]:
     """One layout with the same share of GPUs and NICs on every NUMA node, if the numbers can be divided so."""
-    gpus = _gpu_expressions(nodes, version)
+    gpus = _gpu_expressions(nodes)
     both = [number for number in _nic_numbers(nodes) if number in gpus]
     parts = len(both)
     if parts < 2 or template.gpus % parts or (template.nics or 0) % parts:
         return None
     asks = [ask for number in both for ask in _ask_of(template, gpus[number], number, parts, f"-numa{number}")]
-    return Layout(tuple(asks))
+    return ClaimLayout(tuple(asks))
 
 
-def apart(template: Template, nodes: Sequence[Node], version: versions.Numbers) -> List[Layout]:
+def apart(template: Template, nodes: Sequence[ClaimNode]) -> List[ClaimLayout]:
     """One layout per NUMA node with its GPUs and the NICs of the next one that has some. Raises NumaError."""
-    gpus, nics = _gpu_expressions(nodes, version), _nic_numbers(nodes)
+    gpus, nics = _gpu_expressions(nodes), _nic_numbers(nodes)
     found = []
     for number in gpus:
-        others = [one for one in nics if one > number] + [one for one in nics if one < number]
+        others = [nic for nic in nics if nic > number] + [nic for nic in nics if nic < number]
         if others:
-            found.append(Layout(_ask_of(template, gpus[number], others[0]), suffix=f"-numa{number}"))
+            found.append(ClaimLayout(_ask_of(template, gpus[number], others[0]), suffix=f"-numa{number}"))
     if not found:
         raise NumaError("there is no NIC on another NUMA node than the GPUs'")
     return found

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.versions import Numbers
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,11 @@ class Claim:
 
 
 @dataclass
-class Intent:
-    """Everything that one host's variables say about claims, and what they say about the driver that matters here."""
+class ClaimIntent:
+    """Everything that one host's variables say about claims, and what they say about the driver that matters here.
+
+    ``warnings`` are parameters that DRANET may refuse.
+    """
 
     templates: List[Template]
     claims: List[Claim]
@@ -85,3 +89,4 @@ class Intent:
     gpu: Numbers
     move_ib: bool = True
     exclude: Tuple[str, ...] = ()
+    warnings: Tuple[Problem, ...] = ()

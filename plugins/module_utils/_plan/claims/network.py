@@ -12,16 +12,16 @@ import ipaddress
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import NicPort, Node, ports_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode, NicPort, ports_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mtu as values_mtu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, RefusedError, shown, wrong
 
 
-def of_nics(at: str, parameters: Mapping[str, Any], node: Node, nics: Sequence[Device]) -> Iterator[Problem]:
+def of_nics(at: str, parameters: Mapping[str, Any], node: ClaimNode, nics: Sequence[SliceDevice]) -> Iterator[Problem]:
     """What these NICs of one node do not take."""
     mtu = (parameters.get("interface") or {}).get("mtu")
     for nic in nics:

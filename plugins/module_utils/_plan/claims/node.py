@@ -16,9 +16,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PORT_DOWN, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import NicPick
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mtu
 
+_NUMA = (model.NIC_NUMA_NODE, model.NUMA_NODE, model.AMD_NUMA_NODE)
 # What tells equal nodes apart and nothing but a person's own selector looks at.
 IDENTITIES = (
     f"{model.GPU_DRIVER}/uuid",
@@ -58,7 +59,7 @@ class Verdict:
 
 
 @dataclass
-class Node:
+class ClaimNode:
     """``ports`` and ``numa`` (NUMA nodes of GPUs and NICs) are by PCI address and come from facts, where there are any.
 
     ``may_hide_nics``: a NIC in a pod may be missing in the facts, so there may be more of them. ``transport_mode`` is
@@ -68,7 +69,7 @@ class Node:
 
     name: str
     group: str
-    devices: List[Device]
+    devices: List[SliceDevice]
     ports: Dict[str, List[NicPort]] = field(default_factory=dict)
     numa: Dict[str, int] = field(default_factory=dict)
     may_hide_nics: bool = False
@@ -77,11 +78,11 @@ class Node:
     device_keys: List[str] = field(default_factory=list)
 
     @property
-    def nics(self) -> List[Device]:
+    def nics(self) -> List[SliceDevice]:
         return [device for device in self.devices if device.is_rdma_nic]
 
     @property
-    def gpus(self) -> List[Device]:
+    def gpus(self) -> List[SliceDevice]:
         return [device for device in self.devices if device.is_gpu]
 
 
@@ -92,9 +93,9 @@ def _port(hca: Hca, port: Port, reasons: Sequence[Reason], mtus: Mapping[str, in
         link_layer=port.link_layer,
         rate=port.rate_gbps,
         vf=hca.sriov.role == "vf",
-        reasons=tuple((one.code, one.text) for one in reasons if one.code != IN_POD),
+        reasons=tuple((reason.code, reason.text) for reason in reasons if reason.code != IN_POD),
         netdev=port.netdev is not None,
-        in_pod=any(one.code == IN_POD for one in reasons),
+        in_pod=any(reason.code == IN_POD for reason in reasons),
         # DRANET 1.4.0 refuses an MTU above that of the physical function.
         max_mtu=mtus.get(hca.sriov.pf_address or "", port.netdev.max_mtu if port.netdev else None),
         # What the kernel says a netdev takes at most is that of connected mode, whatever mode it is in.
@@ -113,15 +114,15 @@ def _ports(facts: Facts) -> Dict[str, List[NicPort]]:
     found: Dict[str, List[NicPort]] = {}
     for hca, pci in facts.placed:
         for port in hca.ports:
-            one = _port(hca, port, reasons.get((hca.name, port.number), []), mtus)
-            found.setdefault(pci.address, []).append(one)
+            nic = _port(hca, port, reasons.get((hca.name, port.number), []), mtus)
+            found.setdefault(pci.address, []).append(nic)
     return found
 
 
-def _numa(devices: Sequence[Device], facts: Facts) -> Dict[str, int]:
+def _numa(devices: Sequence[SliceDevice], facts: Facts) -> Dict[str, int]:
     found: Dict[str, int] = {}
     for device in devices:
-        value = device.attributes.get(model.NIC_NUMA_NODE, device.attributes.get(model.NUMA_NODE))
+        value = next((device.attributes[name] for name in _NUMA if name in device.attributes), None)
         if device.pci and isinstance(value, int):
             found[device.pci] = value
     for pci in [pci for _hca, pci in facts.placed] + [gpu.pci for gpu in facts.gpus]:
@@ -130,12 +131,12 @@ def _numa(devices: Sequence[Device], facts: Facts) -> Dict[str, int]:
     return found
 
 
-def _device_key(device: Device, left_out: FrozenSet[str]) -> str:
+def _device_key(device: SliceDevice, left_out: FrozenSet[str]) -> str:
     attributes = sorted((name, repr(value)) for name, value in device.attributes.items() if name not in left_out)
     return json.dumps([device.driver, device.name, attributes, sorted(device.capacity.items())])
 
 
-def _key(node: Node) -> str:
+def _key(node: ClaimNode) -> str:
     ports = [
         [
             address,
@@ -152,23 +153,25 @@ def _key(node: Node) -> str:
 def node(
     name: str,
     group: str,
-    devices: Sequence[Device],
+    devices: Sequence[SliceDevice],
     facts: Optional[Facts],
     selectors: Sequence[str],
     published: bool,
     transport_mode: Optional[str] = None,
-) -> Node:
+) -> ClaimNode:
     """A node from its devices and from its facts.
 
     ``selectors`` are all that people wrote themselves, ``published`` is whether the NICs are those that DRANET
     publishes and not those it is expected to.
     """
     known = facts or Facts()
-    found = Node(name, group, list(devices), _ports(known), _numa(devices, known))
+    found = ClaimNode(name, group, list(devices), _ports(known), _numa(devices, known))
     found.transport_mode = transport_mode
     found.may_hide_nics = predict.may_hide_nics(known, published)
     # An attribute that somebody's selector looks at may tell nodes apart.
-    left_out = frozenset(one for one in IDENTITIES if not any(one.split("/")[1] in text for text in selectors))
+    left_out = frozenset(
+        identity for identity in IDENTITIES if not any(identity.split("/")[1] in text for text in selectors)
+    )
     found.device_keys = [_device_key(device, left_out) for device in found.devices]
     found.key = _key(found)
     return found
@@ -188,7 +191,7 @@ def _against(port: NicPort, pick: NicPick) -> List[Tuple[str, str]]:
     return found
 
 
-def _as_published(nic: Device) -> NicPort:
+def _as_published(nic: SliceDevice) -> NicPort:
     """All that is known of a NIC without facts, or one that is away with its RDMA device (netns mode exclusive)."""
     layers = {"ether": "Ethernet", "infiniband": "InfiniBand"}
     is_vf = nic.attributes.get(model.IS_VF) is True
@@ -197,12 +200,12 @@ def _as_published(nic: Device) -> NicPort:
     return NicPort(nic.name, layer, None, is_vf, reasons, model.IF_NAME in nic.attributes)
 
 
-def ports_of(node: Node, nic: Device) -> List[NicPort]:
+def ports_of(node: ClaimNode, nic: SliceDevice) -> List[NicPort]:
     """The ports of a published NIC."""
     return node.ports.get(nic.pci or "") or [_as_published(nic)]
 
 
-def verdict(node: Node, nic: Device, pick: NicPick) -> Verdict:
+def verdict(node: ClaimNode, nic: SliceDevice, pick: NicPick) -> Verdict:
     """Whether a published NIC is one that the pick means. It is if any of its ports is."""
     ports = ports_of(node, nic)
     against = [_against(port, pick) for port in ports]

@@ -12,8 +12,8 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.intent import LONGEST_EXPRESSION
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, Layout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, ClaimLayout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import ClaimIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 
 _API_VERSION = "resource.k8s.io/v1"
@@ -44,13 +44,13 @@ def _request(ask: Ask, device_class_name: str, alternatives: Sequence[Sequence[s
     every = [_exactly(ask, device_class_name, [*own, *ask.expressions]) for own in alternatives]
     if len(every) == 1:
         return {"name": ask.name, "exactly": every[0]}
-    named = [{"name": f"option-{number}", **one} for number, one in enumerate(every)]
+    named = [{"name": f"option-{number}", **option} for number, option in enumerate(every)]
     return {"name": ask.name, "firstAvailable": named}
 
 
 def claim_spec(
-    layout: Layout,
-    wanted: Intent,
+    layout: ClaimLayout,
+    wanted: ClaimIntent,
     gpu: Sequence[Sequence[str]],
     nic: Sequence[Sequence[str]],
     parameters: Dict[str, Any],
@@ -63,7 +63,7 @@ def claim_spec(
     devices: Dict[str, Any] = {"requests": requests}
     if layout.together:
         devices["constraints"] = [
-            {"requests": list(one.requests), "matchAttribute": one.attribute} for one in layout.together
+            {"requests": list(together.requests), "matchAttribute": together.attribute} for together in layout.together
         ]
     if parameters:
         names = [ask.name for ask in layout.asks if not ask.is_gpu]
@@ -92,8 +92,8 @@ def claims(name: str, namespaces: Sequence[str], spec: Dict[str, Any]) -> List[D
 def _bodies(request: Dict[str, Any]) -> Iterator[Tuple[str, Dict[str, Any]]]:
     if "exactly" in request:
         yield request["name"], request["exactly"]
-    for one in request.get("firstAvailable", []):
-        yield f"{request['name']}/{one['name']}", one
+    for alternative in request.get("firstAvailable", []):
+        yield f"{request['name']}/{alternative['name']}", alternative
 
 
 def beyond_limits(spec: Dict[str, Any]) -> Optional[str]:
@@ -105,10 +105,10 @@ def beyond_limits(spec: Dict[str, Any]) -> Optional[str]:
             return f"needs {number} {what}, the API takes at most {_MOST}"
     for request in devices["requests"]:
         for name, body in _bodies(request):
-            expressions = [one["cel"]["expression"] for one in body.get("selectors", [])]
+            expressions = [selector["cel"]["expression"] for selector in body.get("selectors", [])]
             if len(expressions) > _MOST:
                 return f"needs {len(expressions)} selectors in request {name}, the API takes at most {_MOST}"
-            longest = max((len(one.encode()) for one in expressions), default=0)
+            longest = max((len(expression.encode()) for expression in expressions), default=0)
             if longest > LONGEST_EXPRESSION:
                 return f"needs a selector of {longest} bytes in request {name}, the API takes {LONGEST_EXPRESSION}"
     return None

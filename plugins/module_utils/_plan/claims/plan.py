@@ -17,13 +17,14 @@ from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Seq
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import arp, intent, network, single
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import intent, network, single
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects as claims_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import templates as claims_templates
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import Found, Host, Member
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, Intent, Template
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost, ClaimMember, Found
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, ClaimIntent, Template
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
@@ -39,7 +40,7 @@ _GPU_DRIVER = (
 
 
 @dataclass
-class Plan:
+class ClaimPlan:
     """``objects`` are in the order in which they are to be applied; there are none where there are problems.
 
     ``names`` are the ResourceClaimTemplates of each template, several where a pod has to choose by NUMA node.
@@ -52,18 +53,18 @@ class Plan:
     problems: List[str] = field(default_factory=list)
 
 
-def _same(one: Template, of_one: Intent, other: Template, of_other: Intent) -> bool:
+def _same(template: Template, wanted: ClaimIntent, other: Template, other_wanted: ClaimIntent) -> bool:
     """Whether two templates of one name are the same but for where they stand."""
-    return of_one is of_other or (
-        replace(one, at="") == replace(other, at="")
-        and of_one.namespaces == of_other.namespaces
-        and (of_one.nic_class, of_one.gpu_class) == (of_other.nic_class, of_other.gpu_class)
+    return wanted is other_wanted or (
+        replace(template, at="") == replace(other, at="")
+        and wanted.namespaces == other_wanted.namespaces
+        and (wanted.nic_class, wanted.gpu_class) == (other_wanted.nic_class, other_wanted.gpu_class)
     )
 
 
-def _grouped(members: Iterable[Member]) -> Tuple[Dict[str, Tuple[Template, Intent, List[str]]], Found]:
+def _grouped(members: Iterable[ClaimMember]) -> Tuple[Dict[str, Tuple[Template, ClaimIntent, List[str]]], Found]:
     """Each template with the hosts that have it; a problem where two are different and have one name."""
-    found: Dict[str, Tuple[Template, Intent, List[str]]] = {}
+    found: Dict[str, Tuple[Template, ClaimIntent, List[str]]] = {}
     problems: Found = []
     for member in members:
         # Hosts with the same variables share one intent.
@@ -77,10 +78,12 @@ def _grouped(members: Iterable[Member]) -> Tuple[Dict[str, Tuple[Template, Inten
     return found, problems
 
 
-def _kinds(names: Sequence[str], nodes: Mapping[str, Node]) -> Tuple[List[Node], Dict[str, List[str]], List[str]]:
+def _kinds(
+    names: Sequence[str], nodes: Mapping[str, ClaimNode]
+) -> Tuple[List[ClaimNode], Dict[str, List[str]], List[str]]:
     """One node of each kind, the names of all of a kind by its key, and the hosts of which nothing is known."""
     hosts: Dict[str, List[str]] = {}
-    kinds: List[Node] = []
+    kinds: List[ClaimNode] = []
     for name in names:
         node = nodes.get(name)
         if node is not None and node.key not in hosts:
@@ -90,14 +93,14 @@ def _kinds(names: Sequence[str], nodes: Mapping[str, Node]) -> Tuple[List[Node],
     return kinds, hosts, [name for name in names if name not in nodes]
 
 
-class _Planner:
+class _ClaimPlanner:
     """``nodes`` are all of which anything is known, by name."""
 
     def __init__(
-        self, members: Sequence[Member], nodes: Mapping[str, Node], kubernetes: Optional[Tuple[int, ...]]
+        self, members: Sequence[ClaimMember], nodes: Mapping[str, ClaimNode], kubernetes: Optional[Tuple[int, ...]]
     ) -> None:
-        self.members, self.nodes, self.kubernetes = {one.host.name: one for one in members}, nodes, kubernetes
-        self.plan = Plan()
+        self.members, self.nodes, self.kubernetes = {member.host.name: member for member in members}, nodes, kubernetes
+        self.plan = ClaimPlan()
         self.found: Found = []
         self.lines: List[str] = []
 
@@ -118,7 +121,7 @@ class _Planner:
                     text = f"becomes a ResourceClaimTemplate {name}, and so does {taken[name]}: choose another name"
                     self.found += [(host, Problem(f"{template.at}.name", text)) for host in names]
 
-    def _template(self, template: Template, wanted: Intent, names: Sequence[str]) -> claims_templates.Planned:
+    def _template(self, template: Template, wanted: ClaimIntent, names: Sequence[str]) -> claims_templates.Planned:
         kinds, hosts, silent = _kinds(names, self.nodes)
         if template.first_available and self.kubernetes is not None and self.kubernetes < _FIRST_AVAILABLE:
             text = f"has first_available, which needs Kubernetes 1.34: this is {'.'.join(map(str, self.kubernetes))}"
@@ -126,12 +129,38 @@ class _Planner:
         if not kinds:
             text = f"({template.name}) cannot be checked, nothing is known of any of its nodes: run rdma_discover first"
             return claims_templates.Planned(problems=[Problem(template.at, text)])
+        template, warnings = self._with_arp(template, wanted, names, kinds)
         own_names = set(names)
         others = [name for name in self.nodes if name not in own_names]
         own = claims_templates.plan(template, wanted, kinds, hosts, *_kinds(others, self.nodes)[:2])
+        own.warnings += warnings
         if silent:
             own.warnings.append(f"{template.name}: not looked at, there are no facts: {fold(silent)}")
         return own
+
+    def _sharing(self, names: Sequence[str]) -> List[str]:
+        """Hosts of which two rails have the same network."""
+        members = [self.members[name] for name in names]
+        return [
+            member.host.name
+            for member in members
+            if arp.share_subnet(member.host.name, member.values, member.host.facts)
+        ]
+
+    def _with_arp(
+        self, template: Template, wanted: ClaimIntent, names: Sequence[str], kinds: Sequence[ClaimNode]
+    ) -> Tuple[Template, List[str]]:
+        """A template whose pods keep apart NICs of one subnet, or a warning where DRANET cannot do that."""
+        sharing = self._sharing(names) if template.nics is None or template.nics > 1 else []
+        if not sharing:
+            return template, []
+        if not versions.arp_in_claims(wanted.dranet):
+            what = f"DRANET {'.'.join(map(str, wanted.dranet))} cannot set arp_ignore and arp_announce in a pod"
+            ways = "give each rail a subnet of its own (rdma_links_rail_subnets), or let pods set these sysctls"
+            return template, [f"{template.name}: rails of {fold(sharing)} share a subnet, and {what}: {ways}"]
+        settled = replace(template, parameters=arp.with_settings(template.parameters))
+        bare = any(list(network.of_nics(template.at, {"interface": arp.SETTINGS}, node, node.nics)) for node in kinds)
+        return (template if bare else settled), []
 
     def _host_of(self, claim: Claim, names: Sequence[str]) -> str:
         """The host whose NIC a claim is for. Raises PlanError."""
@@ -147,12 +176,14 @@ class _Planner:
         return claim.host
 
     def claims(self) -> None:
-        entries: Dict[str, Tuple[Claim, List[Member]]] = {}
+        entries: Dict[str, Tuple[Claim, List[ClaimMember]]] = {}
         for member in self.members.values():
             for claim in member.wanted.claims:
                 known = entries.setdefault(claim.name, (claim, []))
                 if replace(known[0], at="", address_at="") != replace(claim, at="", address_at=""):
-                    right = f"which is another claim on {fold(one.host.name for one in known[1])}: names must differ"
+                    right = (
+                        f"which is another claim on {fold(member.host.name for member in known[1])}: names must differ"
+                    )
                     self.found.append((member.host.name, wrong(f"{claim.at}.name", claim.name, right)))
                     continue
                 known[1].append(member)
@@ -161,19 +192,19 @@ class _Planner:
         bound: List[single.Bound] = []
         for claim, having in entries.values():
             try:
-                member = self.members[self._host_of(claim, [one.host.name for one in having])]
+                member = self.members[self._host_of(claim, [member.host.name for member in having])]
                 name = member.host.name
                 facts, exclude = member.host.facts or Facts(), member.wanted.exclude
-                one = single.bind(claim, name, member.values, facts, self.nodes[name], exclude)
+                claimed = single.bind(claim, name, member.values, facts, self.nodes[name], exclude)
             except PlanError as error:
                 self.found.append((having[0].host.name, error.problem))
                 continue
-            own = single.problems(one, member.wanted, self.nodes[name])
+            own = single.problems(claimed, member.wanted, self.nodes[name])
             self.found += [(name, problem) for problem in own]
-            self.plan.objects += single.objects(one, member.wanted)
-            what = f"{one.device.pci} of {name}" + (f", {', '.join(claim.addresses)}" if claim.addresses else "")
+            self.plan.objects += single.objects(claimed, member.wanted)
+            what = f"{claimed.device.pci} of {name}" + (f", {', '.join(claim.addresses)}" if claim.addresses else "")
             self.lines.append(f"{claim.name}: the NIC at {what}")
-            bound.append(one)
+            bound.append(claimed)
         self._addresses(bound)
         self.plan.warnings += single.warnings(bound)
 
@@ -183,7 +214,7 @@ class _Planner:
             # What is wrong with them is for the role rdma_links to tell.
             with contextlib.suppress(PlanError):
                 planned[name] = links_plan.addresses(name, member.values)
-        entries = [(one.claim, one.host, one.rail) for one in bound]
+        entries = [(claimed.claim, claimed.host, claimed.rail) for claimed in bound]
         self.found += network.taken(entries, planned)
 
     def gpu_classes(self, there: Collection[str]) -> None:
@@ -191,26 +222,31 @@ class _Planner:
         for name, member in self.members.items():
             wanted = member.wanted.gpu_class
             if wanted not in there and any(template.gpus for template in member.wanted.templates):
-                right = f"which is no DeviceClass of the cluster: {_GPU_DRIVER}"
+                brings = (
+                    "AMD's DRA driver brings it, or its GPU operator" if wanted == model.AMD_DRIVER else _GPU_DRIVER
+                )
+                right = f"which is no DeviceClass of the cluster: {brings}"
                 self.found.append((name, wrong(intent.GPU_CLASS, wanted, right)))
 
-    def run(self) -> Plan:
+    def run(self) -> ClaimPlan:
         self.templates()
         self.claims()
         used = [member.wanted for member in self.members.values() if member.wanted.templates or member.wanted.claims]
         classes = dict.fromkeys(wanted.nic_class for wanted in used)
         self.plan.objects = [claims_objects.device_class(name) for name in classes] + self.plan.objects
         self.plan.text = "\n".join(self.lines)
+        warned = [(name, warning) for name, member in self.members.items() for warning in member.wanted.warnings]
+        self.plan.warnings += messages(warned)
         return self.plan
 
 
 def plan(
-    hosts: Sequence[Host],
+    hosts: Sequence[ClaimHost],
     slices: Iterable[Mapping[str, Any]] = (),
     kubernetes: Optional[Tuple[int, ...]] = None,
     device_classes: Optional[Collection[str]] = None,
     known: Optional[variables.Options] = None,
-) -> Plan:
+) -> ClaimPlan:
     """The claims of a fleet.
 
     ``slices`` are ResourceSlices of the cluster; ``kubernetes``, its version, and ``device_classes``, their names, are
@@ -225,13 +261,13 @@ def plan(
     found += fleet_wide.problems([(member.host.name, member.values) for member in members], defaults)
     if not found:
         nodes = claims_hosts.nodes(members, model.devices(slices))
-        planner = _Planner(members, nodes, kubernetes)
+        planner = _ClaimPlanner(members, nodes, kubernetes)
         if device_classes is not None:
             planner.gpu_classes(device_classes)
         result = planner.run()
         found = planner.found
     else:
-        result = Plan()
+        result = ClaimPlan()
     result.warnings += [
         f"{host.name}: its RDMA facts cannot be used: {host.malformed}" for host in ordered if host.malformed
     ]

@@ -14,18 +14,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import GpuPick, NicPick
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node, verdict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode, verdict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
-_NIC, _GPU = f'device.attributes["{model.DRANET}"]', f'device.attributes["{model.GPU_DRIVER}"]'
-_GPU_CAPACITY = f'device.capacity["{model.GPU_DRIVER}"]'
-_STANDARD = 'device.attributes["resource.kubernetes.io"]'
+_NIC = f'device.attributes["{model.DRANET}"]'
 
 # DRANET publishes every NIC but the uplink: bridges of the pod network, and bonds and VLANs above RDMA NICs.
 NIC_CLASS = (
@@ -33,8 +30,14 @@ NIC_CLASS = (
     f'"rdma" in {_NIC} && {_NIC}.rdma == true',
     f'!("virtual" in {_NIC}) || {_NIC}.virtual == false',
 )
-# What the class that the NVIDIA driver brings selects.
-GPU_CLASS = (f'device.driver == "{model.GPU_DRIVER}"', f'{_GPU}.type == "gpu"')
+# What the classes that the drivers of GPUs bring select. AMD's has parts of GPUs as well.
+GPU_CLASSES = {
+    model.GPU_DRIVER: (
+        f'device.driver == "{model.GPU_DRIVER}"',
+        f'device.attributes["{model.GPU_DRIVER}"].type == "gpu"',
+    ),
+    model.AMD_DRIVER: (f'device.driver == "{model.AMD_DRIVER}"',),
+}
 
 
 @dataclass
@@ -46,49 +49,46 @@ class Selection:
     warnings: List[str] = field(default_factory=list)
 
 
-def _one_of(what: str, values: Sequence[str]) -> str:
+def _one_of(what: str, values: Sequence[Union[int, str]]) -> str:
     # JSON's strings are CEL's too.
     if len(values) == 1:
         return f"{what} == {json.dumps(values[0])}"
     return f"{what} in [{', '.join(json.dumps(value) for value in values)}]"
 
 
+def having(attribute: str, values: Sequence[Union[int, str]]) -> str:
+    """Devices with one of these values of an attribute, also where others do not have it."""
+    domain, name = attribute.split("/")
+    attributes = f'device.attributes["{domain}"]'
+    return f'"{name}" in {attributes} && {_one_of(f"{attributes}.{name}", values)}'
+
+
 def nic_address(addresses: Sequence[str]) -> str:
     """NICs at these PCI addresses; only those with one have the attribute."""
-    return f'"pciAddress" in {_NIC} && {_one_of(f"{_NIC}.pciAddress", addresses)}'
+    return having(model.PCI_ADDRESS, addresses)
 
 
 def nic_mac(mac: str) -> str:
     """The NIC with this MAC address, while no pod has it."""
-    return f'"mac" in {_NIC} && {_NIC}.mac == {json.dumps(mac)}'
+    return having(model.MAC, [mac])
 
 
 def nic_numa(number: int) -> str:
     """NICs of this NUMA node."""
-    return f'"numaNode" in {_NIC} && {_NIC}.numaNode == {number}'
+    return having(model.NIC_NUMA_NODE, [number])
 
 
-def gpu_numa(number: int) -> str:
-    """GPUs of this NUMA node, where the driver publishes the standard attribute."""
-    return f'"numaNode" in {_STANDARD} && {_STANDARD}.numaNode == {number}'
+def _of_driver(nodes: Sequence[ClaimNode], attribute: str) -> List[str]:
+    """All values of an attribute of GPUs."""
+    gpus = [gpu for node in nodes for gpu in node.gpus]
+    return sorted({str(gpu.attributes[attribute]) for gpu in gpus if attribute in gpu.attributes})
 
 
-def gpu_address(addresses: Sequence[str], version: versions.Numbers) -> str:
-    """GPUs at these PCI addresses."""
-    if versions.standard_bus_id(version):
-        return f'"pciBusID" in {_STANDARD} && {_one_of(f"{_STANDARD}.pciBusID", addresses)}'
-    return f'"pcieBusID" in {_GPU} && {_one_of(f"{_GPU}.pcieBusID", addresses)}'
-
-
-def products(nodes: Sequence[Node]) -> Set[str]:
-    """Product names of all GPUs."""
-    name = f"{model.GPU_DRIVER}/productName"
-    return {str(gpu.attributes[name]) for node in nodes for gpu in node.gpus if name in gpu.attributes}
-
-
-def of_gpus(pick: GpuPick, nodes: Sequence[Node]) -> Tuple[List[str], Optional[str]]:
+def of_gpus(
+    pick: GpuPick, nodes: Sequence[ClaimNode], driver: str = model.GPU_DRIVER
+) -> Tuple[List[str], Optional[str]]:
     """Expressions for GPUs by product (by default those of the nodes) and memory, or what is wrong with the product."""
-    known = sorted(products(nodes))
+    known = _of_driver(nodes, f"{driver}/productName")
     chosen = known
     if pick.product is not None:
         wanted = pick.product.lower()
@@ -102,14 +102,20 @@ def of_gpus(pick: GpuPick, nodes: Sequence[Node]) -> Tuple[List[str], Optional[s
                 else "no node says what its GPUs are (is the driver loaded?)"
             )
             return [], f"but {what}"
-    found = [_one_of(f"{_GPU}.productName", chosen)] if chosen else []
+    attributes, capacity = f'device.attributes["{driver}"]', f'device.capacity["{driver}"]'
+    found = [f'{attributes}.type == "amdgpu"'] if driver == model.AMD_DRIVER else []
+    models = _of_driver(nodes, f"{driver}/deviceID")
+    if chosen:
+        found.append(_one_of(f"{attributes}.productName", chosen))
+    elif models:
+        found.append(having(f"{driver}/deviceID", models))
     if pick.min_memory is not None:
         size = json.dumps(pick.min_memory)
-        found.append(f'"memory" in {_GPU_CAPACITY} && {_GPU_CAPACITY}.memory.compareTo(quantity({size})) >= 0')
+        found.append(f'"memory" in {capacity} && {capacity}.memory.compareTo(quantity({size})) >= 0')
     return [*found, *pick.selectors], None
 
 
-_Unfit = List[Tuple[Node, Device, str]]
+_Unfit = List[Tuple[ClaimNode, SliceDevice, str]]
 
 
 def _lasting(wanted: _Unfit, unfit: _Unfit) -> Optional[str]:
@@ -128,7 +134,7 @@ def _lasting(wanted: _Unfit, unfit: _Unfit) -> Optional[str]:
 LINKED = f'!("state" in {_NIC}) || {_NIC}.state == "up"'
 
 
-def looks_linked(device: Device) -> bool:
+def looks_linked(device: SliceDevice) -> bool:
     """What the expression above says of a NIC."""
     return device.attributes.get(model.STATE, "up") == "up"
 
@@ -141,7 +147,7 @@ def _told(found: _Unfit, hosts: Dict[str, List[str]]) -> str:
     return "; ".join(f"{fold(names)}: {what}" for what, names in merged.items())
 
 
-def of_nics(pick: NicPick, nodes: Sequence[Node], hosts: Dict[str, List[str]]) -> Selection:
+def of_nics(pick: NicPick, nodes: Sequence[ClaimNode], hosts: Dict[str, List[str]]) -> Selection:
     """Expressions for the NICs that the pick means on all of these nodes.
 
     ``nodes`` are one per kind, ``hosts`` the names of all nodes of a kind by its key.
@@ -170,7 +176,7 @@ def of_nics(pick: NicPick, nodes: Sequence[Node], hosts: Dict[str, List[str]]) -
     if told:
         # Also while every link is up, or the objects would change whenever one goes or comes back.
         result.expressions.append(LINKED)
-    untold = [one for one in down if not told or looks_linked(one[1])]
+    untold = [device for device in down if not told or looks_linked(device[1])]
     if untold:
         result.warnings.append(f"a pod may get a NIC without a link: {_told(untold, hosts)}")
     result.expressions += pick.selectors

@@ -15,17 +15,17 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import network, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects as claims_objects
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, Layout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, Intent, NicPick
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node, verdict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, ClaimLayout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, ClaimIntent, NicPick
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode, verdict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan, ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
-_LAYOUT = Layout((Ask("nic", False, 1),))
+_LAYOUT = ClaimLayout((Ask("nic", False, 1),))
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Bound:
 
     claim: Claim
     host: str
-    device: Device
+    device: SliceDevice
     rail: int = -1
     current: List[str] = field(default_factory=list)
     planned: Optional[Interface] = None
@@ -54,7 +54,7 @@ def _rails(
     return ports.rails_of(named, ports.ports(facts), rails, texts, False), planned
 
 
-def _pci_of(claim: Claim, host: str, node: Node, facts: Facts, rails: Mapping[int, ports.Candidate]) -> str:
+def _pci_of(claim: Claim, host: str, node: ClaimNode, facts: Facts, rails: Mapping[int, ports.Candidate]) -> str:
     """PCI address of the NIC that a claim names. Raises PlanError."""
     names = {hca.name: pci.address for hca, pci in facts.placed}
     there = ", ".join(f"{name} at {address}" for name, address in names.items()) or "no RDMA device"
@@ -85,7 +85,7 @@ def bind(
     host: str,
     values: Mapping[str, Any],
     facts: Facts,
-    node: Node,
+    node: ClaimNode,
     exclude: Sequence[str] = (),
 ) -> Bound:
     """Finds the NIC of a claim. ``exclude`` are PCI addresses that DRANET leaves out. Raises PlanError."""
@@ -103,14 +103,14 @@ def bind(
     return Bound(claim, host, device, rail, list(current), planned.get(rail))
 
 
-def problems(bound: Bound, wanted: Intent, node: Node) -> List[Problem]:
+def problems(bound: Bound, wanted: ClaimIntent, node: ClaimNode) -> List[Problem]:
     """What is wrong with the network configuration of a claim on its NIC."""
     parameters = bound.claim.parameters
     found = list(network.of_nics(bound.claim.at, parameters, node, [bound.device]))
     return found or list(network.of_host(bound.claim, bound.current, bound.planned, wanted.dranet))
 
 
-def objects(bound: Bound, wanted: Intent) -> List[Dict[str, Any]]:
+def objects(bound: Bound, wanted: ClaimIntent) -> List[Dict[str, Any]]:
     """The ResourceClaim in each namespace."""
     expressions = [selectors.nic_address([str(bound.device.pci)])]
     mac = bound.device.attributes.get(model.MAC)
@@ -123,6 +123,6 @@ def objects(bound: Bound, wanted: Intent) -> List[Dict[str, Any]]:
 
 def warnings(bound: Sequence[Bound]) -> List[str]:
     """What nothing in the claims themselves ensures."""
-    loose = [one.claim.name for one in bound if model.MAC not in one.device.attributes]
+    loose = [claimed.claim.name for claimed in bound if model.MAC not in claimed.device.attributes]
     text = "no MAC address is published, so only the pod's nodeSelector keeps it on its host"
     return [f"{', '.join(loose)}: {text}"] if loose else []

@@ -13,14 +13,21 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import align as claims_align
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel, network, selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import (
+    allocate,
+    cel,
+    intent,
+    network,
+    selectors,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects as claims_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import text as claims_text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.fit import FailedSelectorError, Fit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import NumaError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Intent, Template
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node, verdict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import ClaimIntent, Template
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode, verdict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.text import Hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
@@ -52,13 +59,17 @@ def _own_selectors(template: Template) -> Iterator[Tuple[str, str]]:
                 yield f"{at}.selectors[{place}]", text
 
 
-class _Planner:
-    """One template, its nodes (one of each kind), and the names of all hosts of a kind by ``Node.key``."""
+class _TemplatePlanner:
+    """One template, its nodes (one of each kind), and the names of all hosts of a kind by ``ClaimNode.key``."""
 
-    def __init__(self, template: Template, wanted: Intent, nodes: Sequence[Node], hosts: Hosts) -> None:
+    def __init__(self, template: Template, wanted: ClaimIntent, nodes: Sequence[ClaimNode], hosts: Hosts) -> None:
         self.template, self.wanted, self.nodes, self.hosts = template, wanted, nodes, hosts
         self.result = Planned()
         self.unknown: Dict[str, str] = {}
+        published = {gpu.driver for node in nodes for gpu in node.gpus}
+        # A class of the site's own can be that of any driver.
+        named = wanted.gpu_class if wanted.gpu_class in model.GPU_MAKERS else None
+        self.gpu_driver = named or (published.pop() if len(published) == 1 else model.GPU_DRIVER)
 
     def _problem(self, problem: Problem) -> None:
         self.result.problems.append(problem)
@@ -74,10 +85,20 @@ class _Planner:
                 why = f"{at} is {shown(text)}, which cannot be evaluated here ({error})"
                 self.result.warnings.append(f"{why}: whether it matches anything is not known")
 
+    def _check_gpu_class(self) -> None:
+        """A class of one maker where every GPU is of another can never be satisfied."""
+        others = {gpu.driver for node in self.nodes for gpu in node.gpus}
+        if not self.template.gpus or not others or self.gpu_driver in others:
+            return
+        there = ", ".join(sorted(others))
+        names = fold(name for node in self.nodes if node.gpus for name in self.hosts[node.key])
+        right = f"but the GPUs of {names} are those of {there}: set it to a class of them, such as {there}"
+        self._problem(wrong(intent.GPU_CLASS, self.wanted.gpu_class, right))
+
     def _gpu_expressions(self) -> List[List[str]]:
         found = []
         for at, pick in alternatives_at(self.template, "gpu"):
-            expressions, against = selectors.of_gpus(pick, self.nodes)
+            expressions, against = selectors.of_gpus(pick, self.nodes, self.gpu_driver)
             if against is not None:
                 self._problem(wrong(f"{at}.product", pick.product, against))
             if not expressions and self.template.gpus:
@@ -113,7 +134,7 @@ class _Planner:
         self._problem(wrong(at or self.template.at, error.expression, f"which fails on {where} ({error}): {guard}"))
 
     @staticmethod
-    def _fits(fit: Fit, node: Node, choice: claims_align.Choice) -> bool:
+    def _fits(fit: Fit, node: ClaimNode, choice: claims_align.Choice) -> bool:
         return any(fit.fits(node, layout) for layout in choice.layouts)
 
     def _fits_somewhere(self, fit: Fit, choice: claims_align.Choice) -> bool:
@@ -121,10 +142,10 @@ class _Planner:
 
     def _choice(self, fit: Fit, linked: Fit) -> claims_align.Choice:
         """By what the nodes have, unless it takes the links there are now to fit anywhere."""
-        lasting = claims_align.choose(linked, self.nodes, self.hosts, self.wanted.gpu)
+        lasting = claims_align.choose(linked, self.nodes, self.hosts)
         if self._fits_somewhere(fit, lasting):
             return lasting
-        now = claims_align.choose(fit, self.nodes, self.hosts, self.wanted.gpu)
+        now = claims_align.choose(fit, self.nodes, self.hosts)
         return now if self._fits_somewhere(fit, now) else lasting
 
     def _check_fit(self, fit: Fit, linked: Fit, choice: claims_align.Choice) -> None:
@@ -167,7 +188,7 @@ class _Planner:
             lines.append(f"  nic {claims_text.counts(fit, self.nodes, self.hosts, False)}")
         self.result.lines = lines
 
-    def _elsewhere(self, fit: Fit, choice: claims_align.Choice, others: Sequence[Node], hosts: Hosts) -> None:
+    def _elsewhere(self, fit: Fit, choice: claims_align.Choice, others: Sequence[ClaimNode], hosts: Hosts) -> None:
         """Nodes of other groups that a pod may end up on."""
         found: List[str] = []
         for node in others:
@@ -178,13 +199,16 @@ class _Planner:
         if found:
             self.result.lines.append(f"  also fits on {fold(found)} of other groups: pods need a nodeSelector")
 
-    def run(self, others: Sequence[Node], hosts_of_others: Hosts) -> Planned:
+    def run(self, others: Sequence[ClaimNode], hosts_of_others: Hosts) -> Planned:
         self._check_selectors()
+        self._check_gpu_class()
+        if self.result.problems:
+            return self.result
         gpu, nic = self._gpu_expressions(), self._nic_expressions()
         self._check_network()
         if self.result.problems:
             return self.result
-        fit = Fit(self.template, gpu, nic, frozenset(self.unknown))
+        fit = Fit(self.template, gpu, nic, frozenset(self.unknown), gpu_driver=self.gpu_driver)
         linked = fit.whatever_the_links()
         try:
             choice = self._choice(fit, linked)
@@ -203,14 +227,14 @@ class _Planner:
 
 def plan(
     template: Template,
-    wanted: Intent,
-    nodes: Sequence[Node],
+    wanted: ClaimIntent,
+    nodes: Sequence[ClaimNode],
     hosts: Hosts,
-    others: Sequence[Node] = (),
+    others: Sequence[ClaimNode] = (),
     hosts_of_others: Optional[Hosts] = None,
 ) -> Planned:
-    """Plans one template. ``nodes`` has one node of each kind, ``hosts`` all their names by ``Node.key``.
+    """Plans one template. ``nodes`` has one node of each kind, ``hosts`` all their names by ``ClaimNode.key``.
 
     ``others`` and ``hosts_of_others`` are the same for nodes that do not have the template.
     """
-    return _Planner(template, wanted, nodes, hosts).run(others, hosts_of_others or {})
+    return _TemplatePlanner(template, wanted, nodes, hosts).run(others, hosts_of_others or {})

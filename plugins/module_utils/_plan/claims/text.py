@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Dict, List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.fit import Fit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 Hosts = Dict[str, List[str]]
@@ -21,7 +21,7 @@ def _nodes(names: Sequence[str]) -> str:
     return f"each of {len(names)} nodes" if len(names) > 1 else fold(names)
 
 
-def counts(fit: Fit, nodes: Sequence[Node], hosts: Hosts, is_gpu: bool) -> str:
+def counts(fit: Fit, nodes: Sequence[ClaimNode], hosts: Hosts, is_gpu: bool) -> str:
     """``matches 4 of 8 NICs on each of 6 nodes; 3 of 8 on h100-03``."""
     kind = "GPUs" if is_gpu else "NICs"
     merged: Dict[Tuple[int, int], List[str]] = {}
@@ -35,7 +35,7 @@ def counts(fit: Fit, nodes: Sequence[Node], hosts: Hosts, is_gpu: bool) -> str:
     return "; ".join(parts)
 
 
-def misfits(found: Sequence[Tuple[Node, str]], hosts: Hosts) -> str:
+def misfits(found: Sequence[Tuple[ClaimNode, str]], hosts: Hosts) -> str:
     """Nodes with the reason why a claim cannot be satisfied on them, those with the same reason once."""
     merged: Dict[str, List[str]] = {}
     for node, why in found:

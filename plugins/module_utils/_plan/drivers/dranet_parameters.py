@@ -14,7 +14,11 @@ from __future__ import annotations
 import difflib
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.versions import Numbers
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.versions import (
+    DOCUMENTED_DRANET,
+    Numbers,
+    was_read,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac, mtu, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, address, prefix
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, RefusedError, wrong
@@ -26,55 +30,62 @@ _INT32 = (1 << 31) - 1
 _LINK_SCOPE = 253
 _RESERVED_TABLES = (253, 254, 255)
 
-# What a value has to be: see _TYPES. Second, the first version of DRANET that knows it.
-_Fields = Mapping[str, Tuple[Any, Numbers]]
-_V = (1, 0, 0)
-_VRF: _Fields = {"name": ("text", _V), "table": ("int", _V)}
-_ROUTE: _Fields = {
-    "destination": ("text", _V),
-    "gateway": ("text", _V),
-    "source": ("text", _V),
-    "scope": ("int", _V),
-    "table": ("int", (1, 0, 1)),
-}
-_RULE: _Fields = {
-    "priority": ("int", _V),
-    "source": ("text", _V),
-    "destination": ("text", _V),
-    "table": ("int", _V),
-}
-_NEIGHBOR: _Fields = {"destination": ("text", _V), "hardwareAddr": ("text", _V)}
-_ETHTOOL: _Fields = {"features": ("switches", _V), "privateFlags": ("switches", _V)}
+# What a value has to be: see _TYPES. Known from the source of DRANET 1.4.0.
+_Fields = Mapping[str, Any]
+_VRF: _Fields = {"name": "text", "table": "int"}
+_ROUTE: _Fields = {"destination": "text", "gateway": "text", "source": "text", "scope": "int", "table": "int"}
+_RULE: _Fields = {"priority": "int", "source": "text", "destination": "text", "table": "int"}
+_NEIGHBOR: _Fields = {"destination": "text", "hardwareAddr": "text"}
+_ETHTOOL: _Fields = {"features": "switches", "privateFlags": "switches"}
 _INTERFACE: _Fields = {
-    "name": ("text", _V),
-    "addresses": ("texts", _V),
-    "dhcp": ("bool", _V),
-    "mtu": ("int", _V),
-    "hardwareAddr": ("text", _V),
-    "gsoMaxSize": ("int", _V),
-    "groMaxSize": ("int", _V),
-    "gsoIPv4MaxSize": ("int", _V),
-    "groIPv4MaxSize": ("int", _V),
-    "disableEbpfPrograms": ("bool", _V),
-    "forwarding": ("bool", (1, 1, 0)),
-    "vrf": (_VRF, (1, 1, 0)),
-    # Merged after the tag 1.4.0; so is more, of which no release could be read.
-    "arpIgnore": ("int", (1, 5, 0)),
-    "arpAnnounce": ("int", (1, 5, 0)),
+    "name": "text",
+    "addresses": "texts",
+    "dhcp": "bool",
+    "mtu": "int",
+    "hardwareAddr": "text",
+    "gsoMaxSize": "int",
+    "groMaxSize": "int",
+    "gsoIPv4MaxSize": "int",
+    "groIPv4MaxSize": "int",
+    "disableEbpfPrograms": "bool",
+    "forwarding": "bool",
+    "vrf": _VRF,
 }
 _CONFIG: _Fields = {
-    "profile": ("text", (1, 4, 0)),
-    "interface": (_INTERFACE, _V),
-    "routes": ([_ROUTE], _V),
-    "rules": ([_RULE], (1, 0, 1)),
-    "neighbors": ([_NEIGHBOR], _V),
-    "ethtool": (_ETHTOOL, _V),
+    "profile": "text",
+    "interface": _INTERFACE,
+    "routes": [_ROUTE],
+    "rules": [_RULE],
+    "neighbors": [_NEIGHBOR],
+    "ethtool": _ETHTOOL,
 }
+# Of DRANET 1.5.0, read from its documentation only (site/content/docs/user/interface-configuration.md), so there may be
+# more. Its source could not be read.
+_DOCUMENTED: Mapping[str, Any] = {
+    "type": "text",
+    "addressing": "text",
+    "ipvlan": "map",
+    "arpIgnore": "int",
+    "arpAnnounce": "int",
+    "acceptRA": "int",
+    "dadTransmits": "int",
+    "routerSolicitationDelay": "int",
+    "routerSolicitationInterval": "int",
+    "disableIPv6": "bool",
+    "addrGenMode": "int",
+}
+# What the kernel takes for these sysctls.
+_SYSCTLS = (
+    ("arpIgnore", (0, 1, 2, 3, 8)),
+    ("arpAnnounce", (0, 1, 2)),
+    ("acceptRA", (0, 1, 2)),
+    ("addrGenMode", (0, 1, 2, 3)),
+)
 
 _TYPES: Dict[str, Tuple[Callable[[Any], bool], str]] = {
     "text": (lambda value: isinstance(value, str), "it must be text"),
     "texts": (
-        lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+        lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
         "it must be a list of texts",
     ),
     "int": (
@@ -82,21 +93,26 @@ _TYPES: Dict[str, Tuple[Callable[[Any], bool], str]] = {
         "it must be a whole number",
     ),
     "bool": (lambda value: isinstance(value, bool), "it must be true or false"),
+    "map": (lambda value: isinstance(value, Mapping), "it must be a map"),
     "switches": (
-        lambda value: isinstance(value, Mapping) and all(isinstance(one, bool) for one in value.values()),
+        lambda value: isinstance(value, Mapping) and all(isinstance(item, bool) for item in value.values()),
         "it must be a map of names to true or false",
     ),
 }
 
 
-def _unknown(at: str, key: Any, fields: _Fields, version: Numbers) -> Problem:
-    known = [name for name, (_kind, since) in fields.items() if since <= version]
-    if key in fields:
-        since = ".".join(map(str, fields[key][1]))
+def _fields(fields: _Fields, version: Numbers) -> _Fields:
+    """The fields that this version has, as far as they are known."""
+    return {**fields, **_DOCUMENTED} if fields is _INTERFACE and version >= DOCUMENTED_DRANET else fields
+
+
+def _unknown(at: str, key: Any, fields: _Fields) -> Problem:
+    if fields is _INTERFACE and key in _DOCUMENTED:
+        since = ".".join(map(str, DOCUMENTED_DRANET))
         return Problem(at, f"has the key {key!r}, which DRANET knows from {since} on")
-    lower = {name.lower(): name for name in known}
+    lower = {name.lower(): name for name in fields}
     close = difflib.get_close_matches(str(key).lower(), list(lower), n=1, cutoff=0.6)
-    right = f"did you mean {lower[close[0]]}?" if close else f"it must be one of {', '.join(sorted(known))}"
+    right = f"did you mean {lower[close[0]]}?" if close else f"it must be one of {', '.join(sorted(fields))}"
     return Problem(at, f"has the key {key!r}, which DRANET refuses: {right}")
 
 
@@ -109,16 +125,42 @@ def _shape(at: str, value: Any, kind: Any, version: Numbers) -> Iterator[Problem
         if not isinstance(value, list):
             yield wrong(at, value, "it must be a list")
             return
-        for position, one in enumerate(value):
-            yield from _shape(f"{at}[{position}]", one, kind[0], version)
+        for position, each in enumerate(value):
+            yield from _shape(f"{at}[{position}]", each, kind[0], version)
     elif not isinstance(value, Mapping):
         yield wrong(at, value, "it must be a map")
     else:
-        for key, one in value.items():
-            if key not in kind or kind[key][1] > version:
-                yield _unknown(at, key, kind, version)
-            elif one is not None:
-                yield from _shape(f"{at}.{key}", one, kind[key][0], version)
+        fields = _fields(kind, version)
+        for key, each in value.items():
+            if key in fields:
+                if each is not None:
+                    yield from _shape(f"{at}.{key}", each, fields[key], version)
+            elif was_read(version):
+                yield _unknown(at, key, kind)
+
+
+def _untold(at: str, value: Any, kind: Any, version: Numbers) -> Iterator[str]:
+    """Fields of which nobody knows whether this version has them."""
+    if isinstance(kind, list):
+        for position, each in enumerate(value or []):
+            yield from _untold(f"{at}[{position}]", each, kind[0], version)
+    elif isinstance(kind, Mapping):
+        fields = _fields(kind, version)
+        for key, each in (value or {}).items():
+            if key in fields:
+                yield from _untold(f"{at}.{key}", each, fields[key], version)
+            else:
+                yield f"{at}.{key}"
+
+
+def warnings(at: str, parameters: Any, version: Numbers) -> List[Problem]:
+    """What this version of DRANET may refuse when a pod starts. ``parameters`` are those that have no problems."""
+    if was_read(version):
+        return []
+    text = (
+        f"is not known here, and DRANET {'.'.join(map(str, version))} refuses what it does not know when a pod starts"
+    )
+    return [Problem(field, text) for field in _untold(at, parameters, _CONFIG, version)]
 
 
 def of_mtu(at: str, value: int) -> Iterator[Problem]:
@@ -156,9 +198,10 @@ def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
     for name in ("gsoMaxSize", "groMaxSize", "gsoIPv4MaxSize", "groIPv4MaxSize"):
         if value.get(name) is not None and value[name] <= 0:
             yield wrong(f"{at}.{name}", value[name], "it must be more than 0")
-    for name, allowed in (("arpIgnore", (0, 1, 2, 3, 8)), ("arpAnnounce", (0, 1, 2))):
+    for name, allowed in _SYSCTLS:
         if value.get(name) is not None and value[name] not in allowed:
             yield wrong(f"{at}.{name}", value[name], f"it must be one of {', '.join(map(str, allowed))}")
+    yield from _of_subinterface(at, value)
     vrf = value.get("vrf")
     if vrf is not None:
         if not vrf.get("name"):
@@ -169,6 +212,17 @@ def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
         if table is not None and (table <= 0 or table in _RESERVED_TABLES):
             right = f"it must be more than 0, and none of the kernel's own {', '.join(map(str, _RESERVED_TABLES))}"
             yield wrong(f"{at}.vrf.table", table, right)
+
+
+def _of_subinterface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
+    if value.get("type") != "IPVLAN":
+        return
+    if value.get("hardwareAddr"):
+        right = "but an interface of type IPVLAN has the MAC address of its NIC: leave it out"
+        yield wrong(f"{at}.hardwareAddr", value["hardwareAddr"], right)
+    if value.get("dhcp") or value.get("addressing") == "DHCP":
+        name, given = ("dhcp", True) if value.get("dhcp") else ("addressing", "DHCP")
+        yield wrong(f"{at}.{name}", given, "but DRANET has no DHCP for an interface of type IPVLAN")
 
 
 def _of_route(at: str, route: Mapping[str, Any]) -> Iterator[Problem]:
@@ -206,12 +260,12 @@ def _of_rule(at: str, rule: Mapping[str, Any]) -> Iterator[Problem]:
     found: List[Interface] = []
     for name in ("source", "destination"):
         if rule.get(name):
-            one = prefix(rule[name])
-            if one is None:
+            network = prefix(rule[name])
+            if network is None:
                 yield wrong(f"{at}.{name}", rule[name], "it must be a network in CIDR notation")
             else:
-                found.append(one)
-    if len({one.version for one in found}) > 1:
+                found.append(network)
+    if len({network.version for network in found}) > 1:
         yield wrong(at, dict(rule), "source and destination must be of the same IP version")
 
 
@@ -234,8 +288,8 @@ def problems(at: str, parameters: Any, version: Numbers) -> Iterator[Problem]:
         if name == "rules" and parameters.get(name) and interface.get("vrf") is not None:
             yield Problem(f"{at}.rules", "are there together with interface.vrf: only one of them can be")
             continue
-        for position, one in enumerate(parameters.get(name) or []):
-            yield from check(f"{at}.{name}[{position}]", one)
+        for position, item in enumerate(parameters.get(name) or []):
+            yield from check(f"{at}.{name}[{position}]", item)
 
 
 def needs_netdev(parameters: Mapping[str, Any]) -> bool:

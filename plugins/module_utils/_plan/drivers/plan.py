@@ -8,20 +8,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive, versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL, Driver
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, duration, names, pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import image as values_image
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
@@ -33,11 +32,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 PREFIX = "rdma_driver_"
 ARCHIVE, IMAGE, EXCLUDE = "rdma_driver_archive", "rdma_driver_image", "rdma_driver_exclude"
+IMAGES = ImageVariables(IMAGE, versions.DRANET_VERSION, "rdma_driver_digest", ARCHIVE)
 GATES, KUBELET_ROOT = "rdma_driver_feature_gates", "rdma_driver_kubelet_root"
 NAMESPACE, PARENT_NAMESPACE = "rdma_driver_namespace", "rdma_driver_parent_namespace"
 
-# Before it, pods lost their NIC when the driver was restarted (kubernetes-sigs/dranet issue 232).
-_OLDEST = (1, 4, 0)
 _SHORTEST_POLL, _LONGEST_POLL = "1s", "24h"
 _SHARE = re.compile("[1-9][0-9]{0,4}|[1-9][0-9]?%|100%")
 # Room for the names of objects that begin with it.
@@ -51,6 +49,7 @@ Values = Mapping[str, Any]
 class DriverPlan:
     """``labels`` are those of each node, ``None`` to be removed; ``nodes`` are the same as objects, for manifests.
 
+    ``unprepared`` is why the driver would not work on nodes as they are now, which the room prepare can change.
     There are no objects where there are problems.
     """
 
@@ -60,6 +59,7 @@ class DriverPlan:
     nodes: List[Dict[str, Any]] = field(default_factory=list)
     labels: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
     problems: List[str] = field(default_factory=list)
+    unprepared: List[str] = field(default_factory=list)
 
 
 def keeps(exclude: Sequence[str]) -> str:
@@ -72,61 +72,30 @@ def keeps(exclude: Sequence[str]) -> str:
     return found
 
 
-def _image(values: Values, known: plan_variables.Options) -> str:
-    name = "rdma_driver_digest"
-    digest, version = values[name], values[versions.DRANET_VERSION]
-    tag = "v" + version.lstrip("v")
-    image = f"{checked(IMAGE, values[IMAGE], values_image.repository)}:{tag}"
-    if values[ARCHIVE]:
-        # Of an imported image the runtime knows no digest of a registry.
-        _check_archive(values[ARCHIVE], image)
-        return image
-    if not digest:
-        return image
-    checked(name, digest, values_image.digest)
-    default = known[versions.DRANET_VERSION]["default"]
-    if digest == known[name]["default"] and tag != f"v{default}":
-        right = f"which is the digest of {default}, not of {version}: give that of {version}, or none"
-        raise PlanError(wrong(name, digest, right))
-    return f"{image}@{digest}"
+def check_share(variable: str, value: str) -> None:
+    """:raises PlanError: it is no ``maxUnavailable`` of a DaemonSet."""
+    if not _SHARE.fullmatch(value):
+        raise PlanError(wrong(variable, value, "it must be a number of nodes or a percentage, at least 1"))
 
 
-def _check_archive(path: str, image: str) -> None:
-    """:raises PlanError: there is no such image in it."""
-    if not os.path.isabs(path):
-        raise PlanError(wrong(ARCHIVE, path, "it must be an absolute path where Ansible runs"))
-    try:
-        found = archive.images(path)
-    except archive.ArchiveError as error:
-        raise PlanError(wrong(ARCHIVE, path, f"which {error}")) from error
-    if image not in found:
-        listed = ", ".join(sorted(found)) or "no image with a name"
-        right = f"it must hold {image} (rdma_driver_image and {versions.DRANET_VERSION})"
-        raise PlanError(wrong(ARCHIVE, path, f"which holds {listed}: {right}"))
-
-
-def _driver(group: str, values: Values, known: plan_variables.Options) -> Driver:
-    """The driver of a group. Raises PlanError."""
+def _driver(group: str, values: Values, known: plan_variables.Options, nodes: Sequence[Facts]) -> Driver:
+    """The driver of a group, whose nodes have these facts. Raises PlanError."""
     version = values[versions.DRANET_VERSION]
-    if versions.dranet(version) < _OLDEST:
-        raise PlanError(wrong(versions.DRANET_VERSION, version, "it must be 1.4.0 or newer"))
+    known_gates = versions.feature_gates(versions.dranet(version))
     exclude = [checked(EXCLUDE, address, pci.address) for address in values[EXCLUDE]]
-    if not _SHARE.fullmatch(values["rdma_driver_max_unavailable"]):
-        right = "it must be a number of nodes or a percentage, at least 1"
-        raise PlanError(wrong("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"], right))
+    check_share("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"])
     for gate, on in values[GATES].items():
         if not isinstance(on, bool):
             raise PlanError(wrong(f"{GATES}.{gate}", on, "it must be true or false"))
-        known_gates = versions.feature_gates(versions.dranet(version))
         if known_gates is not None and gate not in known_gates:
             right = f"which DRANET {version} does not know and exits with: it must be one of {', '.join(known_gates)}"
             raise PlanError(Problem(GATES, f"has the key {gate!r}, {right}"))
     _poll_intervals(values)
     return Driver(
         group=group,
-        image=_image(values, known),
+        image=image_reference.reference(IMAGES, values, known),
         imported=bool(values[ARCHIVE]),
-        filter=keeps(exclude),
+        filter=keeps([*exclude, *(address for address in exclusions.of_group(nodes) if address not in exclude)]),
         move_ib_interfaces=values["rdma_driver_move_ib_interfaces"],
         kubelet_root=checked(KUBELET_ROOT, values[KUBELET_ROOT], directory.below_root),
         poll_min_interval=values["rdma_driver_poll_min_interval"],
@@ -148,8 +117,8 @@ def _poll_intervals(values: Values) -> None:
         raise PlanError(wrong(longer, values[longer], f"it must be at least {shorter}, {values[shorter]}"))
 
 
-def _label(group: str) -> str:
-    """A group's name as a DNS label. Raises PlanError."""
+def label_of_group(group: str) -> str:
+    """A group's name as a DNS label, with room for names of objects that have it. Raises PlanError."""
     found = group.lower().replace("_", "-").strip("-")
     if not names.is_label(found, _LONGEST_GROUP):
         right = "of which no name for a DaemonSet can be made: letters, digits and - are possible, at most 42"
@@ -173,6 +142,14 @@ def _unknown_excludes(
             right = f"which no RDMA device of these nodes has: they have {', '.join(sorted(known, key=natural_key))}"
             for host in hosts:
                 yield host, wrong(f"{EXCLUDE}[{position}]", text, right)
+
+
+def _without_nri(hosts: Sequence[str], facts: Mapping[str, Optional[Facts]]) -> Iterator[Tuple[str, Problem]]:
+    for host in hosts:
+        known = facts.get(host)
+        if known is not None and known.system.nri is False:
+            what = "is off (nothing listens on /var/run/nri/nri.sock), and DRANET attaches NICs by it alone"
+            yield host, Problem("NRI", f"{what}: prepare the node first (role rdma_runtime)")
 
 
 def plan(
@@ -204,7 +181,7 @@ def plan(
             continue
         waits.append(values["rdma_driver_wait"])
         try:
-            label = _label(group)
+            label = label_of_group(group)
         except PlanError as error:
             found.append((host, error.problem))
             continue
@@ -228,13 +205,18 @@ def plan(
             found.append((first_host, wrong(PARENT_NAMESPACE, result.namespace, right)))
     result.wait = any(waits)
     drivers = []
+    every_facts = {host: (facts or {}).get(host) for host, _group, _variables in hosts}
     for label, (host, _group, own_values) in sorted(groups.items()):
         try:
-            drivers.append(_driver(label, own_values, known))
-            found += _unknown_excludes(own_values, members[label], facts or {})
+            nodes = [every_facts[name] for name in members[label]]
+            drivers.append(
+                _driver(label, own_values, known, [known_facts for known_facts in nodes if known_facts is not None])
+            )
+            found += _unknown_excludes(own_values, members[label], every_facts)
         except PlanError as error:
             found.append((host, error.problem))
     result.problems = messages(found)
+    result.unprepared = messages(_without_nri([host for several in members.values() for host in several], every_facts))
     if not found and drivers:
         result.objects = drivers_objects.objects(result.namespace, drivers)
         result.nodes = [

@@ -21,13 +21,13 @@ DRANET_VERSION, GPU_VERSION = "rdma_driver_dranet_version", "rdma_driver_gpu_ver
 Numbers = Tuple[int, ...]
 
 _VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:-[0-9A-Za-z.-]+)?")
-# First versions that have it. What is 1.5.0 and 0.5.0 here was merged after the tags 1.4.0 and 0.4.1.
-_FIRST_DRANET, _STANDARD_NUMA_DRANET, _RDMA_DEVICE_DRANET, _ROUTE_SOURCES_DRANET = (
-    (1, 0, 0),
-    (1, 5, 0),
-    (1, 5, 0),
-    (1, 5, 0),
-)
+# Before it, pods lost their NIC when the driver was restarted (kubernetes-sigs/dranet issue 232).
+_OLDEST_DRANET = (1, 4, 0)
+# The newest whose source was read. What is said of 1.5.0 here was merged after the tag 1.4.0 or is from DRANET's
+# documentation.
+_READ_DRANET, DOCUMENTED_DRANET = (1, 4), (1, 5, 0)
+# First versions that have it.
+_STANDARD_NUMA_DRANET = _RDMA_DEVICE_DRANET = _ROUTE_SOURCES_DRANET = _ARP_DRANET = DOCUMENTED_DRANET
 # The NVIDIA driver's versions were dates (year.month) until 25.12.0, which 0.4.0 follows.
 _FIRST_GPU, _PCI_BUS_ID_GPU, _STANDARD_NUMA_GPU = (0, 25, 3, 0), (0, 25, 12, 0), (1, 0, 5, 0)
 _FIRST_YEAR = 24
@@ -35,7 +35,6 @@ _FIRST_YEAR = 24
 
 # Of DRANET 1.4.0, with those that every component of Kubernetes has. Later ones have more.
 _GATES = ("AllAlpha", "AllBeta", "PersistentResourceSliceAttributes")
-_MORE_GATES = (1, 5, 0)
 
 
 def _numbers(variable: str, value: Any) -> Numbers:
@@ -48,8 +47,8 @@ def _numbers(variable: str, value: Any) -> Numbers:
 def dranet(value: Any) -> Numbers:
     """DRANET's version, to be compared with others of it. Raises PlanError."""
     found = _numbers(DRANET_VERSION, value)
-    if found < _FIRST_DRANET:
-        raise PlanError(wrong(DRANET_VERSION, value, "it must be 1.0.0 or newer"))
+    if found < _OLDEST_DRANET:
+        raise PlanError(wrong(DRANET_VERSION, value, "it must be 1.4.0 or newer"))
     return found
 
 
@@ -65,7 +64,17 @@ def gpu(value: Any) -> Numbers:
 
 def feature_gates(version: Numbers) -> Optional[Tuple[str, ...]]:
     """The gates that DRANET knows; ``None`` for a version whose gates are not known here."""
-    return _GATES if version < _MORE_GATES else None
+    return _GATES if was_read(version) else None
+
+
+def was_read(version: Numbers) -> bool:
+    """Whether the source of this DRANET was read, so that what is not known here does not exist."""
+    return version[:2] <= _READ_DRANET
+
+
+def arp_in_claims(version: Numbers) -> bool:
+    """Whether a claim can set the ARP sysctls of its interface; what the host has set is reset by the move."""
+    return version >= _ARP_DRANET
 
 
 def standard_numa_of_nics(version: Numbers) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Set
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 
 
 @dataclass
@@ -23,35 +23,38 @@ class Expected:
     """
 
     drivers: Set[str] = field(default_factory=set)
-    devices: List[Device] = field(default_factory=list)
+    devices: List[SliceDevice] = field(default_factory=list)
     left_out: Dict[str, str] = field(default_factory=dict)
     may_hide_nics: bool = False
     wait: bool = False
 
 
-def written(one: Expected) -> Dict[str, Any]:
+def written(expected: Expected) -> Dict[str, Any]:
     """What is expected as JSON has it."""
     devices = [
-        {"driver": device.driver, "name": device.name, "attributes": device.attributes} for device in one.devices
+        {"driver": device.driver, "name": device.name, "attributes": device.attributes} for device in expected.devices
     ]
     return {
-        "drivers": sorted(one.drivers),
+        "drivers": sorted(expected.drivers),
         "devices": devices,
-        "left_out": one.left_out,
-        "may_hide_nics": one.may_hide_nics,
-        "wait": one.wait,
+        "left_out": expected.left_out,
+        "may_hide_nics": expected.may_hide_nics,
+        "wait": expected.wait,
     }
 
 
-def read(node: str, one: Mapping[str, Any]) -> Expected:
+def read(node: str, entry: Mapping[str, Any]) -> Expected:
     """What was written for a node. Raises ValueError."""
     try:
         return Expected(
-            set(one["drivers"]),
-            [Device(entry["driver"], node, entry["name"], node, entry["attributes"]) for entry in one["devices"]],
-            dict(one["left_out"]),
-            one["may_hide_nics"],
-            one["wait"],
+            set(entry["drivers"]),
+            [
+                SliceDevice(entry["driver"], node, entry["name"], node, entry["attributes"])
+                for entry in entry["devices"]
+            ],
+            dict(entry["left_out"]),
+            entry["may_hide_nics"],
+            entry["wait"],
         )
     except KeyError as error:
         raise ValueError(f"has no {error}") from error

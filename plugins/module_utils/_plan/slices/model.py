@@ -14,19 +14,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Union
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
-
-DRANET, GPU_DRIVER = "dra.net", "gpu.nvidia.com"
+DRANET, GPU_DRIVER, AMD_DRIVER = "dra.net", "gpu.nvidia.com", "gpu.amd.com"
+# Drivers of GPUs: who makes them, and the type of a whole GPU (docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver).
+GPU_MAKERS = {GPU_DRIVER: "NVIDIA", AMD_DRIVER: "AMD"}
+_WHOLE = {GPU_DRIVER: "gpu", AMD_DRIVER: "amdgpu"}
 
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 NUMA_NODE = "resource.kubernetes.io/numaNode"
 PCI_BUS_ID = "resource.kubernetes.io/pciBusID"
 # The NVIDIA driver's own name for it before 25.12.0.
 PCIE_BUS_ID = f"{GPU_DRIVER}/pcieBusID"
+# AMD's driver, before 1.0.0; its own name for the NUMA node, besides which it has no standard one.
+AMD_PCI_ADDRESS, AMD_NUMA_NODE = f"{AMD_DRIVER}/pciAddr", f"{AMD_DRIVER}/numaNode"
 RDMA, PCI_ADDRESS, STATE, IS_VF = f"{DRANET}/rdma", f"{DRANET}/pciAddress", f"{DRANET}/state", f"{DRANET}/isSriovVf"
 NIC_NUMA_NODE, IF_NAME, MAC = f"{DRANET}/numaNode", f"{DRANET}/ifName", f"{DRANET}/mac"
-
-_API_VERSION = "resource.k8s.io/v1"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ Value = Union[Scalar, Tuple[Scalar, ...]]
 
 
 @dataclass
-class Device:
+class SliceDevice:
     """One device of a pool.
 
     Names of attributes and capacities are fully qualified (``dra.net/rdma``), also where the driver leaves its own
@@ -58,7 +59,7 @@ class Device:
     @property
     def is_gpu(self) -> bool:
         """A whole GPU, not a part of one (MIG) or one for virtual machines (VFIO)."""
-        return self.driver == GPU_DRIVER and self.attributes.get(f"{GPU_DRIVER}/type") == "gpu"
+        return self.driver in _WHOLE and self.attributes.get(f"{self.driver}/type") == _WHOLE[self.driver]
 
     @property
     def is_rdma_nic(self) -> bool:
@@ -67,7 +68,7 @@ class Device:
     @property
     def pci(self) -> Optional[str]:
         """PCI address, where the driver tells it."""
-        for name in (PCI_ADDRESS, PCI_BUS_ID, PCIE_BUS_ID):
+        for name in (PCI_ADDRESS, PCI_BUS_ID, PCIE_BUS_ID, AMD_PCI_ADDRESS):
             if name in self.attributes:
                 return str(self.attributes[name])
         return None
@@ -82,17 +83,8 @@ def _value(attribute: Mapping[str, Any]) -> Value:
             found: Value = kind(attribute[key])
             return found
         if attribute.get(f"{key}s") is not None:
-            return tuple(kind(one) for one in attribute[f"{key}s"])
+            return tuple(kind(item) for item in attribute[f"{key}s"])
     raise ValueError(f"an attribute of a device has no known value: {dict(attribute)!r}")
-
-
-def _as_attribute(value: Value) -> Dict[str, Any]:
-    plural = "s" if isinstance(value, tuple) else ""
-    values = value if isinstance(value, tuple) else (value,)
-    # In this order since a bool is an int.
-    key = next(key for key, kind in _KINDS if isinstance(values[0], kind))
-    plain = [one.text if isinstance(one, Version) else one for one in values]
-    return {f"{key}{plural}": plain if plural else plain[0]}
 
 
 def _qualified(name: str, driver: str) -> str:
@@ -103,29 +95,33 @@ def _quantity(capacity: Any) -> str:
     return str(capacity["value"] if isinstance(capacity, Mapping) else capacity)
 
 
-def _device(raw: Mapping[str, Any], spec: Mapping[str, Any]) -> Device:
+def _device(raw: Mapping[str, Any], spec: Mapping[str, Any]) -> SliceDevice:
     driver = spec["driver"]
     body = raw.get("basic") or raw
-    return Device(
+    return SliceDevice(
         driver=driver,
         pool=spec["pool"]["name"],
         name=raw["name"],
         node=spec.get("nodeName") or body.get("nodeName"),
-        attributes={_qualified(name, driver): _value(one) for name, one in (body.get("attributes") or {}).items()},
-        capacity={_qualified(name, driver): _quantity(one) for name, one in (body.get("capacity") or {}).items()},
+        attributes={
+            _qualified(name, driver): _value(attribute) for name, attribute in (body.get("attributes") or {}).items()
+        },
+        capacity={
+            _qualified(name, driver): _quantity(quantity) for name, quantity in (body.get("capacity") or {}).items()
+        },
     )
 
 
 def specs(objects: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """The specs of ResourceSlices or lists of them."""
-    for one in objects:
-        if one.get("kind", "").endswith("List"):
-            yield from specs(one["items"])
+    for document in objects:
+        if document.get("kind", "").endswith("List"):
+            yield from specs(document["items"])
         else:
-            yield one["spec"]
+            yield document["spec"]
 
 
-def devices(objects: Iterable[Mapping[str, Any]]) -> List[Device]:
+def devices(objects: Iterable[Mapping[str, Any]]) -> List[SliceDevice]:
     """The devices of ResourceSlices or lists of them, in any version of the API.
 
     Of each pool only the slices of the newest generation count, as for the scheduler. Raises ValueError.
@@ -150,11 +146,15 @@ def publishing(objects: Iterable[Mapping[str, Any]]) -> Dict[str, Set[str]]:
     return found
 
 
-def plain(device: Device) -> Dict[str, Any]:
+def plain(device: SliceDevice) -> Dict[str, Any]:
     """A device as JSON has it, its attributes without their types."""
 
-    def value(one: Value) -> Any:
-        return [value(each) for each in one] if isinstance(one, tuple) else getattr(one, "text", one)
+    def value(attribute: Value) -> Any:
+        return (
+            [value(each) for each in attribute]
+            if isinstance(attribute, tuple)
+            else getattr(attribute, "text", attribute)
+        )
 
     return {
         "driver": device.driver,
@@ -162,37 +162,6 @@ def plain(device: Device) -> Dict[str, Any]:
         "name": device.name,
         "node": device.node,
         "pci": device.pci,
-        "attributes": {name: value(one) for name, one in device.attributes.items()},
+        "attributes": {name: value(attribute) for name, attribute in device.attributes.items()},
         "capacity": device.capacity,
     }
-
-
-def _as_slice(driver: str, pool: str, node: Optional[str], members: List[Device]) -> Dict[str, Any]:
-    def name(qualified: str) -> str:
-        domain, _slash, own = qualified.partition("/")
-        # The NVIDIA driver leaves its own domain out, DRANET does not.
-        return own if domain == driver == GPU_DRIVER else qualified
-
-    listed = []
-    for device in sorted(members, key=lambda one: natural_key(one.name)):
-        attributes = {name(key): _as_attribute(value) for key, value in sorted(device.attributes.items())}
-        entry: Dict[str, Any] = {"name": device.name, "attributes": attributes}
-        if device.capacity:
-            entry["capacity"] = {name(key): {"value": value} for key, value in sorted(device.capacity.items())}
-        listed.append(entry)
-    spec = {"driver": driver, "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1}, "devices": listed}
-    where: Dict[str, Any] = {"allNodes": True} if node is None else {"nodeName": node}
-    return {
-        "apiVersion": _API_VERSION,
-        "kind": "ResourceSlice",
-        "metadata": {"name": f"{pool}-{driver}"},
-        "spec": {**spec, **where},
-    }
-
-
-def resource_slices(found: Iterable[Device]) -> List[Dict[str, Any]]:
-    """Devices as ResourceSlices (v1), one per pool, for nodes that exist only as objects."""
-    pools: Dict[Tuple[str, str, Optional[str]], List[Device]] = {}
-    for device in found:
-        pools.setdefault((device.driver, device.pool, device.node), []).append(device)
-    return [_as_slice(driver, pool, node, members) for (driver, pool, node), members in pools.items()]

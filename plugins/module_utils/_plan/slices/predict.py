@@ -4,11 +4,12 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The devices that DRANET and the NVIDIA GPU driver will publish for a node, from the node's facts.
+"""The devices that DRANET and the drivers of GPUs will publish for a node, from the node's facts.
 
-Attributes are those of ``pkg/inventory`` of kubernetes-sigs/dranet and ``cmd/gpu-kubelet-plugin/deviceinfo.go`` of
-kubernetes-sigs/dra-driver-nvidia-gpu. Left out is what facts do not say: NICs without RDMA, names from the PCI ID
-database, eBPF programs, CUDA and driver versions, what a cloud adds.
+Attributes are those of ``pkg/inventory`` of kubernetes-sigs/dranet, ``cmd/gpu-kubelet-plugin/deviceinfo.go`` of
+kubernetes-sigs/dra-driver-nvidia-gpu, and ``docs/driver-attributes.md`` of ROCm/k8s-gpu-dra-driver 1.0. Left out is
+what facts do not say: NICs without RDMA, names from the PCI ID database, eBPF programs, CUDA and driver versions, what
+a cloud adds.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ import ipaddress
 import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Netdev, Port, Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, Netdev, Port, Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import DEFAULT_ROUTE, IN_POD
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device, Value
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Value
 
-# PCI vendor whose GPUs another driver publishes (gpu.amd.com).
-AMD = "1002"
+# PCI vendor of the GPUs that AMD's driver publishes.
+_AMD = "1002"
 # Of a device attribute (API type DeviceAttribute).
 _LONGEST_STRING = 64
 
-# Total memory that NVML tells, from ResourceSlices of real nodes.
-_MEMORY = {"NVIDIA A100-SXM4-40GB": "40Gi", "NVIDIA GB200": "189471Mi"}
+# Total memory that NVML tells, from ResourceSlices of real nodes; for AMD that of the data sheet.
+_MEMORY = {"NVIDIA A100-SXM4-40GB": "40Gi", "NVIDIA GB200": "189471Mi", "AMD Instinct MI300X": "192G"}
 # As NVML and go-nvlib name them.
 _ARCHITECTURES = (
     ("Volta", r"\bV100"),
@@ -47,9 +48,11 @@ def _joined(addresses: Sequence[str], version: int) -> Optional[str]:
     """Addresses as DRANET publishes them: sorted as text, as many as fit."""
     found = []
     for text in addresses:
-        one = ipaddress.ip_interface(text)
-        if one.version == version and not (one.is_link_local or one.is_loopback or one.is_multicast):
-            found.append(str(one))
+        interface = ipaddress.ip_interface(text)
+        if interface.version == version and not (
+            interface.is_link_local or interface.is_loopback or interface.is_multicast
+        ):
+            found.append(str(interface))
     kept = ""
     for text in sorted(found):
         longer = f"{kept},{text}" if kept else text
@@ -97,7 +100,12 @@ def _uplinks(facts: Facts) -> Set[str]:
 
 def left_out(facts: Facts, exclude: Sequence[str] = ()) -> Dict[str, str]:
     """PCI addresses of the NICs that are not to be published, and why; ``exclude`` as for :func:`predicted`."""
-    found = {pci.address: "it is in rdma_driver_exclude" for _hca, pci in facts.placed if pci.address in exclude}
+    reasons = exclusions.why(facts)
+    found = {
+        pci.address: reasons.get(pci.address, "it is in rdma_driver_exclude")
+        for _hca, pci in facts.placed
+        if pci.address in exclude
+    }
     return {**found, **dict.fromkeys(sorted(_uplinks(facts)), "it carries the default route")}
 
 
@@ -113,8 +121,8 @@ def may_hide_nics(facts: Facts, published: bool = False) -> bool:
     return (exclusive and not published) or any(name not in placed for name in away)
 
 
-def _nics(node: str, facts: Facts, version: versions.Numbers, move_ib: bool) -> Iterator[Device]:
-    found: Dict[str, Device] = {}
+def _nics(node: str, facts: Facts, version: versions.Numbers, move_ib: bool) -> Iterator[SliceDevice]:
+    found: Dict[str, SliceDevice] = {}
     for hca, pci in facts.placed:
         attributes: Dict[str, Any] = {
             model.PCI_ADDRESS: pci.address,
@@ -134,7 +142,7 @@ def _nics(node: str, facts: Facts, version: versions.Numbers, move_ib: bool) -> 
             attributes[f"{model.DRANET}/rdmaDevice"] = hca.name
         name = "pci-" + re.sub("[:.]", "-", pci.address)
         # Of two RDMA devices on one function the first is published.
-        found.setdefault(pci.address, Device(model.DRANET, node, name, node, _said(attributes)))
+        found.setdefault(pci.address, SliceDevice(model.DRANET, node, name, node, _said(attributes)))
     yield from found.values()
 
 
@@ -151,11 +159,33 @@ def memory(product: Optional[str]) -> Optional[str]:
     return f"{match.group(1)}G" if match else None
 
 
-def _gpus(node: str, facts: Facts, version: versions.Numbers) -> Iterator[Device]:
+def gpu_drivers(facts: Facts) -> Set[str]:
+    """The drivers that publish the GPUs of a node; NVIDIA's where it has none."""
+    found = {model.AMD_DRIVER if gpu.pci.vendor_id == _AMD else model.GPU_DRIVER for gpu in facts.gpus}
+    return found or {model.GPU_DRIVER}
+
+
+def _amd_gpu(node: str, gpu: Gpu) -> SliceDevice:
+    # No product name: the driver has it from its kernel module, with other letters than the PCI ID database.
+    attributes = {
+        f"{model.AMD_DRIVER}/type": "amdgpu",
+        f"{model.AMD_DRIVER}/deviceID": f"0x{gpu.pci.device_id}",
+        model.AMD_NUMA_NODE: gpu.pci.numa_node,
+        model.PCI_BUS_ID: gpu.pci.address,
+        model.PCIE_ROOT: gpu.pci.pcie_root,
+    }
+    size = memory(gpu.model)
+    capacity = {f"{model.AMD_DRIVER}/memory": size} if size else {}
+    # Named by its card and render node, of which facts say nothing.
+    return SliceDevice(model.AMD_DRIVER, node, f"gpu-{gpu.index}", node, _said(attributes), capacity)
+
+
+def _gpus(node: str, facts: Facts, version: versions.Numbers) -> Iterator[SliceDevice]:
     bus_id = model.PCI_BUS_ID if versions.standard_bus_id(version) else model.PCIE_BUS_ID
     for gpu in facts.gpus:
         pci, product = gpu.pci, gpu.model
-        if pci.vendor_id == AMD:
+        if pci.vendor_id == _AMD:
+            yield _amd_gpu(node, gpu)
             continue
         attributes: Dict[str, Any] = {
             f"{model.GPU_DRIVER}/type": "gpu",
@@ -170,7 +200,7 @@ def _gpus(node: str, facts: Facts, version: versions.Numbers) -> Iterator[Device
         size = memory(product)
         capacity = {f"{model.GPU_DRIVER}/memory": size} if size else {}
         # Named by minor number, which is the order on the bus unless somebody changed it.
-        yield Device(model.GPU_DRIVER, node, f"gpu-{gpu.index}", node, _said(attributes), capacity)
+        yield SliceDevice(model.GPU_DRIVER, node, f"gpu-{gpu.index}", node, _said(attributes), capacity)
 
 
 def architecture(product: Optional[str]) -> Optional[str]:
@@ -185,7 +215,7 @@ def predicted(
     gpu: versions.Numbers,
     move_ib: bool = True,
     exclude: Sequence[str] = (),
-) -> List[Device]:
+) -> List[SliceDevice]:
     """All devices of one node as they would be published now; a NIC in a pod has no attributes of its netdev.
 
     ``move_ib`` is DRANET's ``--move-ib-interfaces``: without it IPoIB netdevs do not count. ``exclude`` are PCI

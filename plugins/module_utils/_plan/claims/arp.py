@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""ARP in pods with several NICs in one subnet.
+
+By default Linux answers for all of its addresses on every NIC. What ``rdma_links`` sets against it on the host is reset
+when a NIC is moved into a pod, so it has to be in the claim.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+from typing import Any, Dict, List, Mapping, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan, ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
+
+# As rdma_links sets them on the host.
+SETTINGS = {"arpIgnore": 1, "arpAnnounce": 2}
+
+
+def share_subnet(host: str, values: Mapping[str, Any], facts: Optional[Facts]) -> bool:
+    """Whether two rails of a host have the same network: the planned one, else that of their addresses."""
+    planned: Dict[int, Interface] = {}
+    # What is wrong with them is for the role rdma_links to tell.
+    with contextlib.suppress(PlanError):
+        planned = plan.addresses(host, values)
+    if not planned and facts is not None:
+        current: List[Interface] = [
+            ipaddress.ip_interface(text) for port in ports.ports(facts) for text in port.networks[:1]
+        ]
+        planned = dict(enumerate(address for address in current if not address.is_link_local))
+    return bool(addresses.shared(planned))
+
+
+def with_settings(parameters: Mapping[str, Any]) -> Dict[str, Any]:
+    """DRANET's parameters with those of ARP; what is there already stays."""
+    interface = {name: value for name, value in (parameters.get("interface") or {}).items() if value is not None}
+    return {**parameters, "interface": {**SETTINGS, **interface}}
