@@ -115,20 +115,20 @@ def _number(host: str, variables: Mapping[str, Any], name: str) -> float | None:
     return number
 
 
-def _node(host: str, variables: Mapping[str, Any]) -> plan_fleet.Node:
+def _node(host: str, variables: Mapping[str, Any]) -> plan_fleet.FleetNode:
     link_layer = variables.get(_PREFIX + "link_layer")
     if link_layer not in (None, "InfiniBand", "Ethernet"):
         message = f"{host}: {_PREFIX}link_layer is {link_layer!r}, it must be InfiniBand or Ethernet"
         raise AnsibleFilterError(message)
     hcas, gpus = _number(host, variables, "hcas"), _number(host, variables, "gpus")
-    intent = plan_fleet.Intent(
+    intent = plan_fleet.NodeIntent(
         hcas=None if hcas is None else int(hcas),
         gpus=None if gpus is None else int(gpus),
         link_layer=link_layer,
         rate_gbps=_number(host, variables, "rate_gbps"),
     )
     rdma, malformed = _inventory.facts_of(variables)
-    return plan_fleet.Node(host, plan_variables.group_of(variables), rdma, intent, malformed)
+    return plan_fleet.FleetNode(host, plan_variables.group_of(variables), rdma, intent, malformed)
 
 
 def fleet(

@@ -71,7 +71,7 @@ def waves(hosts: Sequence[str], hostvars: _inventory.Hostvars, ramp: Any = plan_
         if result is not None and drift.to_prepare(result):
             changing.append(host)
     limits = plan_waves.limits(sizes, Counter(groups.values()))
-    members = [plan_waves.Member(host, groups[host], limits.get(groups[host], 0)) for host in changing]
+    members = [plan_waves.WaveMember(host, groups[host], limits.get(groups[host], 0)) for host in changing]
     return plan_waves.waves(members, list(ramp) if isinstance(ramp, (list, tuple)) else [ramp])
 
 

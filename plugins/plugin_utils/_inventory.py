@@ -40,7 +40,7 @@ def _plain(value: Any) -> Any:
         raise _BrokenError(f"something in {value!r} is undefined")
     if isinstance(value, Mapping):
         return {key: _plain(value[key]) for key in value}
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _value(variables: Mapping[str, Any], name: str) -> Any:

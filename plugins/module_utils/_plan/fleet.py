@@ -22,7 +22,7 @@ COLUMNS = ("host", "group", "hca", "port", "link_layer", "state", "rate", "netde
 
 
 @dataclass
-class Intent:
+class NodeIntent:
     """What the inventory says a node should have; ``None`` means no opinion.
 
     ``hcas`` counts ports fit for workloads, ``rate_gbps`` is each such port's rate in Gb/s.
@@ -35,7 +35,7 @@ class Intent:
 
 
 @dataclass
-class Node:
+class FleetNode:
     """One inventory host; ``rdma`` is ``None`` when it could not be reached or its facts failed.
 
     ``malformed`` is what is wrong with the facts it sent, if that is why.
@@ -44,7 +44,7 @@ class Node:
     host: str
     group: str
     rdma: Optional[Facts] = None
-    intent: Intent = field(default_factory=Intent)
+    intent: NodeIntent = field(default_factory=NodeIntent)
     malformed: str = ""
 
 
@@ -58,7 +58,7 @@ class Shortfall:
 
 
 @dataclass
-class Shape:
+class NodeShape:
     """Nodes of a group with one signature; ``differences`` tells how they differ from the group's largest shape."""
 
     signature: str
@@ -67,17 +67,17 @@ class Shape:
 
 
 @dataclass
-class Group:
+class FleetGroup:
     """``shapes`` has the largest first; ``silent`` are the hosts without facts."""
 
     name: str
     hosts: List[str]
-    shapes: List[Shape]
+    shapes: List[NodeShape]
     silent: List[str]
 
 
 @dataclass
-class Finding:
+class FleetFinding:
     """Something to look at, on every host it is true for; ``kind`` is ``warning`` or ``intent``."""
 
     kind: str
@@ -91,8 +91,8 @@ class Fleet:
     """Rows are keyed by COLUMNS and sorted by group, host and HCA."""
 
     rows: List[Dict[str, str]]
-    groups: List[Group]
-    findings: List[Finding]
+    groups: List[FleetGroup]
+    findings: List[FleetFinding]
 
 
 def _gpus_of(rdma: Facts, hca: str) -> str:
@@ -103,7 +103,7 @@ def _text(value: Any) -> str:
     return "-" if value is None or value == "" else str(value)
 
 
-def rows_of(node: Node) -> List[Dict[str, str]]:
+def rows_of(node: FleetNode) -> List[Dict[str, str]]:
     """Table rows of one node, all values text; a node without facts or HCAs still has a row that says so."""
     base = dict.fromkeys(COLUMNS, "-")
     base.update(host=node.host, group=node.group, note="")
@@ -133,7 +133,7 @@ def rows_of(node: Node) -> List[Dict[str, str]]:
     return rows or [dict(base, note="no RDMA device")]
 
 
-def against_intent(node: Node) -> List[Shortfall]:
+def against_intent(node: FleetNode) -> List[Shortfall]:
     """Everything in which a node falls short of what its group should have."""
     if node.rdma is None:
         return []
@@ -189,22 +189,22 @@ def differences(reference: Facts, other: Facts) -> List[str]:
     return found or ["same devices, other PCIe paths between GPUs and HCAs"]
 
 
-def _group(name: str, nodes: Sequence[Node]) -> Group:
-    by_signature: Dict[str, List[Node]] = {}
+def _group(name: str, nodes: Sequence[FleetNode]) -> FleetGroup:
+    by_signature: Dict[str, List[FleetNode]] = {}
     for node in nodes:
         if node.rdma is not None:
             by_signature.setdefault(node.rdma.signature, []).append(node)
     ordered = sorted(by_signature.items(), key=lambda item: (-len(item[1]), natural_key(item[1][0].host)))
-    shapes = [Shape(signature, [node.host for node in members]) for signature, members in ordered]
+    shapes = [NodeShape(signature, [node.host for node in members]) for signature, members in ordered]
     for shape, (_signature, members) in list(zip(shapes, ordered))[1:]:
         reference, other = ordered[0][1][0].rdma, members[0].rdma
         if reference is not None and other is not None:
             shape.differences = differences(reference, other)
     silent = [node.host for node in nodes if node.rdma is None]
-    return Group(name, [node.host for node in nodes], shapes, silent)
+    return FleetGroup(name, [node.host for node in nodes], shapes, silent)
 
 
-def _findings(nodes: Sequence[Node]) -> List[Finding]:
+def _findings(nodes: Sequence[FleetNode]) -> List[FleetFinding]:
     merged: Dict[Tuple[str, str, str], List[str]] = {}
     for node in nodes:
         for short in against_intent(node):
@@ -215,10 +215,10 @@ def _findings(nodes: Sequence[Node]) -> List[Finding]:
             merged.setdefault(("warning", "facts_malformed", text), []).append(node.host)
         for warning in node.rdma.warnings if node.rdma else []:
             merged.setdefault(("warning", warning.code, warning.text), []).append(node.host)
-    return [Finding(kind, code, text, hosts) for (kind, code, text), hosts in merged.items()]
+    return [FleetFinding(kind, code, text, hosts) for (kind, code, text), hosts in merged.items()]
 
 
-def fleet(nodes: Sequence[Node]) -> Fleet:
+def fleet(nodes: Sequence[FleetNode]) -> Fleet:
     """The whole picture of any number of nodes."""
     ordered = sorted(nodes, key=lambda node: (natural_key(node.group), natural_key(node.host)))
     names = sorted({node.group for node in ordered}, key=natural_key)

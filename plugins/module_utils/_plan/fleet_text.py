@@ -14,7 +14,7 @@ import json
 import re
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.fleet import COLUMNS, Fleet, Group, alike
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.fleet import COLUMNS, Fleet, FleetGroup, alike
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 DETAILS = ("auto", "full", "summary")
@@ -49,7 +49,7 @@ def _condensed(fleet: Fleet) -> List[Dict[str, str]]:
     return rows
 
 
-def _shape_lines(group: Group) -> List[str]:
+def _shape_lines(group: FleetGroup) -> List[str]:
     lines = []
     total = len(group.hosts)
     if len(group.shapes) == 1 and not group.silent:
@@ -88,8 +88,8 @@ def of_query(result: Any) -> str:
         return "The query finds nothing.\n"
     if is_rows(result):
         return "\n".join(table(result)) + "\n"
-    if isinstance(result, list) and not any(isinstance(one, (dict, list)) for one in result):
-        return "".join(f"{_scalar(one)}\n" for one in result)
+    if isinstance(result, list) and not any(isinstance(item, (dict, list)) for item in result):
+        return "".join(f"{_scalar(item)}\n" for item in result)
     return f"{_scalar(result)}\n"
 
 

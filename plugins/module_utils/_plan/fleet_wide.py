@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names as values_names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
@@ -20,7 +21,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 _SETS = (
     ("rdma_driver_set", "rdma_driver_parent_namespace"),
     ("rdma_claims_set", "rdma_claims_parent_namespace"),
+    ("rdma_shared_device_set", "rdma_shared_device_parent_namespace"),
 )
+_NAMESPACES = ("rdma_driver_namespace", "rdma_shared_device_namespace", *(namespace for _name, namespace in _SETS))
 _GPU_DEPLOY = "rdma_driver_gpu_deploy"
 NAMES = (
     *(name for both in _SETS for name in both),
@@ -35,6 +38,9 @@ NAMES = (
     "rdma_driver_namespace",
     "rdma_kubeconfig",
     "rdma_manifests",
+    "rdma_shared_device_cluster",
+    "rdma_shared_device_manifests",
+    "rdma_shared_device_namespace",
     "rdma_verify_cluster",
     "rdma_verify_directory",
     "rdma_verify_image",
@@ -65,6 +71,8 @@ def problems(hosts: Hosts, defaults: Mapping[str, Any]) -> Iterator[Tuple[str, P
     for name in (*NAMES, *(_OF_THE_GPU_DRIVER if deployed else ())):
         if name in given:
             yield from _different(name, hosts, defaults.get(name))
+    for name in sorted(given.intersection(_NAMESPACES)):
+        yield from _no_namespace(name, hosts)
     if given.intersection(name for both in _SETS for name in both):
         yield from _one_set(hosts, defaults)
 
@@ -80,14 +88,23 @@ def _different(name: str, hosts: Hosts, default: Any) -> Iterator[Tuple[str, Pro
             yield host, Problem(name, f"is {text}: it must be the same on all hosts")
 
 
+def _no_namespace(name: str, hosts: Hosts) -> Iterator[Tuple[str, Problem]]:
+    for host, values in hosts:
+        if name in values and not values_names.is_label(values[name]):
+            yield host, wrong(name, values[name], "it must be the name of a namespace, like kube-system")
+
+
 def _one_set(hosts: Hosts, defaults: Mapping[str, Any]) -> Iterator[Tuple[str, Problem]]:
     for host, values in hosts:
         own = {**defaults, **values}
-        driver, claims = (tuple(own.get(name) for name in both) for both in _SETS)
-        if driver == claims:
-            driver_set, claims_set = (names[0] for names in _SETS)
-            right = (
-                f"and so is {driver_set}, both in namespace {claims[1]}: each step would delete the objects of the "
-                f"other, so the names must differ"
-            )
-            yield host, wrong(claims_set, claims[0], right)
+        first: Dict[Tuple[Any, ...], str] = {}
+        for both in _SETS:
+            place = tuple(own.get(name) for name in both)
+            other = first.setdefault(place, both[0])
+            # A plan that is only of one role knows nothing of the defaults of others.
+            if other != both[0] and place[0] is not None:
+                right = (
+                    f"and so is {other}, both in namespace {place[1]}: each step would delete the objects of the "
+                    f"other, so the names must differ"
+                )
+                yield host, wrong(both[0], place[0], right)

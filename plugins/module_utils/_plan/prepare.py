@@ -26,6 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import (
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address as values_address
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
@@ -35,7 +36,7 @@ Found = Iterator[Tuple[str, Problem]]
 
 
 @dataclass
-class Host:
+class PrepareHost:
     """One inventory host. ``variables`` are those whose names matter here, untyped as the inventory has them.
 
     ``chosen`` are the hosts of this run, of which all problems are told; of the others only what concerns a chosen one.
@@ -54,35 +55,48 @@ class Host:
 class _Checked:
     """A host with its variables in their types and, where they allow it, its addresses by rail."""
 
-    host: Host
+    host: PrepareHost
     values: Dict[str, Any]
     problems: List[Problem]
     planned: Dict[int, Interface] = field(default_factory=dict)
 
 
+def _own_networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
+    """The networks of a host's RDMA links, each with the variable it is from."""
+    own: Dict[Network, str] = {}
+    with contextlib.suppress(PlanError):
+        for rail, found in enumerate(addresses.rail_networks(addresses.intent(values))):
+            if found is not None:
+                own.setdefault(found, addresses.SUBNET if values.get(addresses.SUBNET) else _of_rail(rail))
+    return [(name, found) for found, name in own.items()]
+
+
+def _of_rail(rail: int) -> str:
+    return f"{addresses.RAIL_SUBNETS}[{rail}]"
+
+
+def _overlapping(values: Mapping[str, Any], taken: Network, whose: str) -> Iterator[Problem]:
+    for name, own in _own_networks(values):
+        if own.version == taken.version and own.overlaps(taken):
+            yield wrong(name, str(own), f"which overlaps {whose} {taken}: RDMA links need a network of their own")
+
+
 def _reserved(values: Mapping[str, Any]) -> Iterator[Problem]:
-    own: List[Tuple[str, Network]] = []
-    try:
-        networks = addresses.rail_networks(addresses.intent(values))
-    except PlanError:
-        return
-    for rail, one in enumerate(networks):
-        name = addresses.SUBNET if values.get(addresses.SUBNET) else f"{addresses.RAIL_SUBNETS}[{rail}]"
-        if one is not None and (name, one) not in own:
-            own.append((name, one))
     for position, text in enumerate(values.get(addresses.RESERVED) or []):
         at = f"{addresses.RESERVED}[{position}]"
         try:
-            reserved = addresses.network(at, text)
+            yield from _overlapping(values, addresses.network(at, text), at)
         except PlanError as error:
             yield error.problem
-            continue
-        for name, one in own:
-            if one.version == reserved.version and one.overlaps(reserved):
-                yield wrong(name, str(one), f"which overlaps {at} {reserved}: RDMA links need a network of their own")
 
 
-def _check(host: Host, known: plan_variables.Options) -> _Checked:
+def _of_cluster(values: Mapping[str, Any], networks: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    for kind, texts in networks.items():
+        for text in texts:
+            yield from _overlapping(values, ipaddress.ip_network(text), f"the cluster's network for {kind}")
+
+
+def _check(host: PrepareHost, known: plan_variables.Options) -> _Checked:
     values, problems = plan_variables.converted(host.variables, known)
     problems = host.broken + problems + plan_variables.unknown(host.variables, known)
     # A value that is not there for the checks below would make them tell of a second mistake where there is one.
@@ -122,7 +136,7 @@ def _duplicates(every: Sequence[_Checked]) -> Found:
         names = [checked.host.name for checked, _rail in several]
         if len(several) < 2 or not any(checked.host.chosen for checked, _rail in several):
             continue
-        explicit = [one for one in several if _name_of(*one).startswith(addresses.ADDRESSES)]
+        explicit = [place for place in several if _name_of(*place).startswith(addresses.ADDRESSES)]
         checked, rail = explicit[0] if explicit else several[0]
         variable, address = _name_of(checked, rail), checked.planned[rail]
         if explicit:
@@ -142,7 +156,7 @@ def _overlaps(every: Sequence[_Checked]) -> Found:
             users[address.network].append((checked, rail))
     around: List[Network] = []
     folded: Dict[Network, str] = {}
-    ordered = sorted(users, key=lambda one: (one.version, int(one.network_address), one.prefixlen))
+    ordered = sorted(users, key=lambda network: (network.version, int(network.network_address), network.prefixlen))
     for inner in ordered:
         # Networks are nested or apart, so those around this one are what is left of the stack.
         while around and not (around[-1].version == inner.version and around[-1].overlaps(inner)):
@@ -165,7 +179,7 @@ def _management(every: Sequence[_Checked]) -> Found:
     for checked in every:
         for rail, address in checked.planned.items():
             users[address.network].setdefault(checked.host.name, (checked, rail))
-    sizes = {(one.version, one.prefixlen) for one in users}
+    sizes = {(network.version, network.prefixlen) for network in users}
     reached: DefaultDict[Network, List[str]] = defaultdict(list)
     for checked in every:
         at = values_address.address(str(checked.host.variables.get("ansible_host") or checked.host.name))
@@ -188,7 +202,7 @@ def _netns_modes(every: Sequence[_Checked]) -> Found:
     variable = prepare_values.NETNS_MODE
     groups: DefaultDict[str, DefaultDict[str, List[_Checked]]] = defaultdict(lambda: defaultdict(list))
     for checked in every:
-        mode = checked.values.get(variable)
+        mode = registry.netns_mode(checked.values)
         if mode is None and checked.host.facts is not None:
             mode = checked.host.facts.system.netns_mode
         if mode is not None:
@@ -198,12 +212,12 @@ def _netns_modes(every: Sequence[_Checked]) -> Found:
         # Where nobody asks for a mode it is left alone, and discover shows how the nodes differ.
         if (
             len(modes) < 2
-            or not any(one.host.chosen for one in users)
-            or not any(variable in one.values for one in users)
+            or not any(entry.host.chosen for entry in users)
+            or not any(variable in entry.values for entry in users)
         ):
             continue
         fewest = min(modes, key=lambda mode: (len(modes[mode]), mode))
-        others = [f"{mode} on {fold(one.host.name for one in modes[mode])}" for mode in modes if mode != fewest]
+        others = [f"{mode} on {fold(entry.host.name for entry in modes[mode])}" for mode in modes if mode != fewest]
         right = f"but {'; '.join(others)}: all nodes of group {group} need the same"
         for checked in modes[fewest]:
             if variable in checked.values:
@@ -212,20 +226,34 @@ def _netns_modes(every: Sequence[_Checked]) -> Found:
                 yield checked.host.name, Problem(variable, f"is not set and the node's mode is {fewest}, {right}")
 
 
-def problems(hosts: Sequence[Host], known: Optional[plan_variables.Options] = None) -> List[str]:
-    """One line for each thing that is wrong: the hosts, the variable, its value and what would be right."""
+def problems(
+    hosts: Sequence[PrepareHost],
+    known: Optional[plan_variables.Options] = None,
+    networks: Optional[Mapping[str, Sequence[str]]] = None,
+) -> List[str]:
+    """One line for each thing that is wrong: the hosts, the variable, its value and what would be right.
+
+    ``networks`` are those that the cluster has, for what they are for (``pods``, ``services``).
+    """
     options = plan_variables.options_of() if known is None else known
     every = [_check(host, options) for host in hosts]
-    found = [(one.host.name, problem) for one in every if one.host.chosen for problem in one.problems]
+    found = [(entry.host.name, problem) for entry in every if entry.host.chosen for problem in entry.problems]
+    chosen = [checked for checked in every if checked.host.chosen]
+    found += [
+        (checked.host.name, problem) for checked in chosen for problem in _of_cluster(checked.values, networks or {})
+    ]
     for check in (_duplicates, _overlaps, _management, _netns_modes):
         found += check(every)
+    found += registry.of_values(
+        [(entry.host.name, entry.host.group, entry.values) for entry in every if entry.host.chosen]
+    )
     defaults = {name: option.get("default") for name, option in options.items()}
-    found += fleet_wide.problems([(one.host.name, one.values) for one in every if one.host.chosen], defaults)
+    found += fleet_wide.problems([(entry.host.name, entry.values) for entry in every if entry.host.chosen], defaults)
     # What the facts add is of use only once the variables are right by themselves.
     told = {name for name, _problem in found}
-    for one in every:
-        host = one.host
+    for entry in every:
+        host = entry.host
         if host.chosen and host.facts is not None and host.name not in told:
-            found += [(host.name, problem) for problem in prepare_values.of_facts(one.values, host.facts)]
-            found += [(host.name, problem) for problem in plan.problems(host.name, one.values, host.facts)]
+            found += [(host.name, problem) for problem in prepare_values.of_facts(entry.values, host.facts)]
+            found += [(host.name, problem) for problem in plan.problems(host.name, entry.values, host.facts)]
     return messages(found)

@@ -28,34 +28,29 @@ Options = Mapping[str, Mapping[str, Any]]
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 PREFIX = "rdma_"
+STRATEGY = "rdma_strategy"
 # Set by one play of a run for a later one, and not by users. Some hold the whole fleet.
-RESULTS = (
-    "rdma_cluster_answer",
-    "rdma_drift_result",
-    "rdma_kernel_result",
-    "rdma_links_result",
-    "rdma_preflight_facts",
-    "rdma_runtime_result",
-    "rdma_set",
-    "rdma_verify_document",
-)
+RESULTS: Options = {
+    "rdma_cluster_answer": {"type": "raw"},
+    "rdma_drift_result": {"type": "raw"},
+    "rdma_kernel_result": {"type": "raw"},
+    "rdma_links_result": {"type": "raw"},
+    "rdma_preflight_facts": {"type": "bool"},
+    "rdma_runtime_result": {"type": "raw"},
+    "rdma_set": {"type": "str"},
+    "rdma_verify_document": {"type": "raw"},
+}
 # What playbooks themselves read, beside the roles' variables.
 PLAYBOOKS: Options = {
     "rdma_cluster": {"type": "str", "choices": ["kubernetes", "none"]},
-    "rdma_cluster_answer": {"type": "raw"},
     "rdma_context": {"type": "str"},
-    "rdma_drift_result": {"type": "raw"},
     "rdma_hosts": {"type": "str"},
-    "rdma_kernel_result": {"type": "raw"},
     "rdma_kubeconfig": {"type": "str"},
-    "rdma_links_result": {"type": "raw"},
     "rdma_manifests": {"type": "str"},
-    "rdma_preflight_facts": {"type": "bool"},
-    "rdma_runtime_result": {"type": "raw"},
     "rdma_serial": {"type": "raw"},
     "rdma_serial_max": {"type": "raw"},
-    "rdma_set": {"type": "str"},
-    "rdma_verify_document": {"type": "raw"},
+    STRATEGY: {"type": "str", "default": "dra"},
+    **RESULTS,
 }
 
 _MISSPELT_PREFIX = re.compile(r"^(?!rdma)(?=.{0,3}r)(?=.{0,3}d)(?=.{0,3}m)(?=.{0,3}a)[rdma]{4}_", re.IGNORECASE)
@@ -136,10 +131,10 @@ def _map(at: str, value: Any, option: Mapping[str, Any]) -> Dict[Any, Any]:
     for key in value:
         if key not in inner:
             raise PlanError(Problem(at, f"has the key {key!r}, {_instead(str(key), inner)}"))
-    for key, one in inner.items():
-        if one.get("required") and value.get(key) is None:
+    for key, option in inner.items():
+        if option.get("required") and value.get(key) is None:
             raise PlanError(Problem(at, f"has no {key}, which is required: it is {shown(dict(value))}"))
-    return {key: convert(f"{at}.{key}", one, inner[key]) for key, one in value.items() if one is not None}
+    return {key: convert(f"{at}.{key}", item, inner[key]) for key, item in value.items() if item is not None}
 
 
 def _raw(_at: str, value: Any, _option: Mapping[str, Any]) -> Any:
@@ -220,6 +215,11 @@ def converted(variables: Mapping[str, Any], known: Options) -> Tuple[Dict[str, A
 def group_of(variables: Mapping[str, Any]) -> str:
     """The group whose picture and problems a host is shown in."""
     return str(variables.get("rdma_group") or (variables.get("group_names") or ["ungrouped"])[0])
+
+
+def strategy_of(variables: Mapping[str, Any]) -> str:
+    """How the pods of a host reach RDMA, by the name of a strategy, which may be unknown."""
+    return str(variables.get(STRATEGY) or PLAYBOOKS[STRATEGY]["default"])
 
 
 def sent(variables: Mapping[str, Any]) -> Any:

@@ -19,7 +19,7 @@ RAMP: Sequence[Size] = (1, "10%", "25%")
 
 
 @dataclass(frozen=True)
-class Member:
+class WaveMember:
     """A node to be changed; ``at_most`` is how many of its group may be in one wave, 0 for no limit."""
 
     host: str
@@ -33,7 +33,7 @@ def number(size: Size, of: int) -> int:
     return max(1, int(text[:-1]) * of // 100 if text.endswith("%") else int(text))
 
 
-def waves(members: Sequence[Member], ramp: Sequence[Size] = RAMP) -> List[List[str]]:
+def waves(members: Sequence[WaveMember], ramp: Sequence[Size] = RAMP) -> List[List[str]]:
     """Hosts of each wave, in their order as far as the limits allow.
 
     The sizes of ``ramp`` (whole numbers, or percentages of all members) are those of the first waves; the last holds
@@ -46,7 +46,7 @@ def waves(members: Sequence[Member], ramp: Sequence[Size] = RAMP) -> List[List[s
         size = sizes[min(len(found), len(sizes) - 1)]
         taken: Counts[str] = Counter()
         wave: List[str] = []
-        later: List[Member] = []
+        later: List[WaveMember] = []
         for member in waiting:
             if len(wave) < size and (not member.at_most or taken[member.group] < member.at_most):
                 taken[member.group] += 1

@@ -97,3 +97,16 @@ def test_the_roles_refuse_it_without_the_playbooks() -> None:
 def test_every_default_of_a_name_is_worked_out() -> None:
     templates = {name for name, option in variables.options_of().items() if "{{" in str(option.get("default"))}
     assert {"rdma_claims_set", "rdma_driver_set", "rdma_verify_cluster"} <= templates
+
+
+@pytest.mark.parametrize(
+    "name", ["rdma_driver_namespace", "rdma_driver_parent_namespace", "rdma_claims_parent_namespace"]
+)
+@pytest.mark.parametrize("value", ["RDMA", "rdma.system", "kube-system\n", "", "x" * 64])
+def test_what_is_no_namespace_is_refused_before_nodes_get_labels(name: str, value: str) -> None:
+    (found,) = preflight(everywhere(**{name: value}))
+    assert found.startswith(f"a100-01,v100-[01-02]: {name} is ")
+    assert "it must be the name of a namespace" in found
+    # By the role, too.
+    if name.startswith("rdma_driver"):
+        assert driver({}, HOSTS, everywhere(**{name: value}))["problems"] == [found]

@@ -10,11 +10,11 @@ from typing import Any
 
 from ansible_collections.zerocopy.rdma.plugins.filter.waves import waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.waves import Member
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.waves import WaveMember
 
 
-def members(count: int, group: str = "h100", at_most: int = 0) -> list[Member]:
-    return [Member(f"{group}-{number:03}", group, at_most) for number in range(1, count + 1)]
+def members(count: int, group: str = "h100", at_most: int = 0) -> list[WaveMember]:
+    return [WaveMember(f"{group}-{number:03}", group, at_most) for number in range(1, count + 1)]
 
 
 def test_one_first_then_a_tenth_then_a_quarter() -> None:

@@ -131,12 +131,12 @@ def rail_networks(wanted: AddressIntent) -> List[Optional[Network]]:
     if wanted.rail_subnets:
         found: List[Optional[Network]] = []
         for rail, text in enumerate(wanted.rail_subnets):
-            one = network(f"{RAIL_SUBNETS}[{rail}]", text)
+            subnet = network(f"{RAIL_SUBNETS}[{rail}]", text)
             for earlier, other in enumerate(found):
-                if other is not None and one.overlaps(other):
+                if other is not None and subnet.overlaps(other):
                     right = f"which overlaps rail {earlier}'s {other}: take {SUBNET} for rails in one subnet"
                     raise PlanError(wrong(f"{RAIL_SUBNETS}[{rail}]", text, right))
-            found.append(one)
+            found.append(subnet)
         return found
     return [None] * rails
 

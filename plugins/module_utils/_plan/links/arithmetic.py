@@ -16,13 +16,17 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac a
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem
 
+# Not where it is used: there, each of Ansible's workers would load it again.
+try:
+    import netaddr
+except ImportError:
+    netaddr = None
+
 
 def _netaddr() -> Any:
-    try:
-        import netaddr
-    except ImportError:
+    if netaddr is None:
         text = "is a Python library that is missing where Ansible runs: install netaddr"
-        raise PlanError(Problem("netaddr", text)) from None
+        raise PlanError(Problem("netaddr", text))
     return netaddr
 
 

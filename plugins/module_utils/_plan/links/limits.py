@@ -27,10 +27,10 @@ def pkeys(values: Mapping[str, Any]) -> List[str]:
     """All P_Keys of a host, each once. Raises PlanError."""
     found: List[str] = []
     for position, value in enumerate(values.get(PKEYS) or []):
-        one = pkey.written(checked(f"{PKEYS}[{position}]", str(value), pkey.full))
-        if one in found:
+        full = pkey.written(checked(f"{PKEYS}[{position}]", str(value), pkey.full))
+        if full in found:
             raise PlanError(wrong(f"{PKEYS}[{position}]", value, "which is there twice (0x8000 only tells membership)"))
-        found.append(one)
+        found.append(full)
     return found
 
 

@@ -157,7 +157,7 @@ def _away(selector: Mapping[str, Any]) -> Candidate:
 def _named(variable: Sequence[Mapping[str, Any]], every: Sequence[Candidate], may_be_away: bool) -> List[Candidate]:
     found: List[Candidate] = []
     for position, selector in enumerate(variable):
-        at, value = f"{PORTS}[{position}]", {key: one for key, one in selector.items() if one is not None}
+        at, value = f"{PORTS}[{position}]", {key: given for key, given in selector.items() if given is not None}
         matching = _matching(at, selector, every)
         if not matching and may_be_away:
             matching = [_away(value)]

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: strategies
+short_description: The strategies of a fleet, and hosts that another one still serves
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Says which strategies (C(rdma_strategy)) these hosts have, what the cluster has to serve for them, and which hosts
+    would get a strategy while the objects of another one are still in the cluster.
+  - Compute it once for all hosts (C(run_once)), not per host.
+positional: hostvars
+options:
+  _input:
+    description: Names of the hosts, which are those of the nodes.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), or any mapping of host names to variables.
+    type: dict
+    required: true
+  nodes:
+    description: Nodes of the cluster, of which names and labels are read.
+    type: list
+    elements: dict
+    default: []
+"""
+
+EXAMPLES = r"""
+- name: Show who has which strategy
+  ansible.builtin.debug:
+    msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.strategies(hostvars)).names }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: The strategies.
+  type: dict
+  contains:
+    names:
+      description: By group the strategy of its hosts.
+      type: dict
+      sample: {h100: dra, login: none}
+    slices:
+      description: Whether the cluster has to serve C(resource.k8s.io).
+      type: bool
+    problems:
+      description: One line for each thing that is wrong, with hosts, variable, value and what would be right.
+      type: list
+      elements: str
+"""
+
+from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+from jinja2 import pass_context
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
+
+
+@pass_context
+def strategies(
+    context: Mapping[str, Any],
+    hosts: List[str],
+    hostvars: Mapping[str, Mapping[str, Any]],
+    nodes: Sequence[Mapping[str, Any]] = (),
+) -> Dict[str, Any]:
+    found = _strategy_inventory.hosts(context, hosts, hostvars)
+    labels = {str(node["metadata"]["name"]): node["metadata"].get("labels") or {} for node in nodes}
+    return {
+        "names": {host.group: plan_variables.strategy_of(host.variables) for host in found},
+        "slices": any(strategy.slices for strategy in registry.used(found)),
+        "problems": registry.changes(found, labels),
+    }
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"strategies": strategies}

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: strategy
+short_description: What the strategy of a host asks of its node
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - From C(rdma_strategy), the way in which the pods of a group reach RDMA, follow the RDMA netns mode of the node and
+    the images that it needs.
+positional: ""
+options:
+  _input:
+    description: The variables of one host, C(hostvars[inventory_hostname]).
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show the images that a node needs
+  ansible.builtin.debug:
+    msg: "{{ (hostvars[inventory_hostname] | zerocopy.rdma.strategy).images }}"
+"""
+
+RETURN = r"""
+_value:
+  description: What is asked of the node.
+  type: dict
+  contains:
+    name:
+      description: The strategy.
+      type: str
+    netns_mode:
+      description: The RDMA netns mode, empty to leave it unchanged.
+      type: str
+    images:
+      description:
+        - Images with C(name), and C(archive), the path on the Ansible controller of an archive to import it from. The
+          archive is empty where the image is pulled.
+      type: list
+      elements: dict
+  sample:
+    name: dra
+    netns_mode: ""
+    images: [{name: "registry.k8s.io/networking/dranet:v1.4.0", archive: ""}]
+"""
+
+from dataclasses import asdict
+from typing import Any, Callable, Dict, Mapping
+
+from jinja2 import pass_context
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
+
+
+@pass_context
+def strategy(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, Any]:
+    values = _strategy_inventory.values(context, variables)
+    name = plan_variables.strategy_of(values)
+    images = registry.STRATEGIES[name].images(values) if name in registry.STRATEGIES else []
+    return {
+        "name": name,
+        "netns_mode": registry.netns_mode(values) or "",
+        "images": [asdict(image) for image in images],
+    }
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"strategy": strategy}

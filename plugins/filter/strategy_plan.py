@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: strategy_plan
+short_description: Objects of all strategies, how pods ask, and what nodes show
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Turns the variables and facts of all hosts into the objects by which the pods of each group reach RDMA in the way
+    that C(rdma_strategy) names, and says how a pod asks for it and what a node shows when it works.
+  - Compute it once for all hosts (C(run_once)), not per host.
+requirements:
+  - cel-expr-python (Python library, where Ansible runs)
+  - netaddr (Python library, where Ansible runs)
+positional: hostvars
+options:
+  _input:
+    description: Names of the hosts, which are those of the nodes.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), or any mapping of host names to variables.
+    type: dict
+    required: true
+  name:
+    description: One strategy. By default the answers of all are merged.
+    type: str
+"""
+
+EXAMPLES = r"""
+- name: Show how pods ask for RDMA
+  ansible.builtin.debug:
+    msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars)).asks }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: The plan.
+  type: dict
+  contains:
+    sets:
+      description: Sets of objects (M(zerocopy.rdma.applyset)), with C(name), C(namespace) and C(objects).
+      type: list
+      elements: dict
+    labels:
+      description: Labels of each node. A null removes the label.
+      type: dict
+    asks:
+      description:
+        - By group the ways in which a container asks, each with a C(name), extended resources (C(limits)), the alias of
+          a ResourceClaimTemplate (C(template)), C(annotations), C(capabilities) and C(environment).
+      type: dict
+      sample:
+        h100:
+          - annotations: {}
+            capabilities: [IPC_LOCK]
+            environment: {}
+            limits: {}
+            name: h100-1gpu-1nic
+            template: h100-1gpu-1nic
+    shows:
+      description:
+        - By host the DRA C(drivers) that publish ResourceSlices for the node, and the extended C(resources) of which
+          capacity and allocatable have the number.
+      type: dict
+      sample: {h100-01: {drivers: [dra.net, gpu.nvidia.com], resources: {}}}
+    warnings:
+      description: What does not stop anything.
+      type: list
+      elements: str
+    problems:
+      description: One line for each thing that is wrong, with hosts, variable, value and what would be right.
+      type: list
+      elements: str
+"""
+
+from dataclasses import asdict
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from ansible.errors import AnsibleFilterError
+from jinja2 import pass_context
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+
+
+@pass_context
+def strategy_plan(
+    context: Mapping[str, Any],
+    hosts: List[str],
+    hostvars: Mapping[str, Mapping[str, Any]],
+    name: Optional[str] = None,
+) -> Dict[str, Any]:
+    if name and name not in registry.STRATEGIES:
+        raise AnsibleFilterError(f"strategy_plan: name is {name!r}, it must be {' or '.join(registry.STRATEGIES)}")
+    plan = registry.STRATEGIES[name].plan if name else registry.plan
+    try:
+        found = plan(_strategy_inventory.hosts(context, hosts, hostvars), ClusterState(), _inventory.options(context))
+    except cel.LibraryMissingError as error:
+        raise AnsibleFilterError(f"strategy_plan: {error}") from error
+    return asdict(found)
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"strategy_plan": strategy_plan}

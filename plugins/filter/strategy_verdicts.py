@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: strategy_verdicts
+short_description: Judge whether nodes show what their strategy says
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Says for the DaemonSets of device plugins whether their pods are ready, and for each node whether it has the
+    extended resource of its group, and none of another group.
+positional: hostvars
+options:
+  _input:
+    description: Names of the hosts.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), or any mapping of host names to variables.
+    type: dict
+    required: true
+  nodes:
+    description: The nodes of the cluster.
+    type: list
+    elements: dict
+    required: true
+  daemon_sets:
+    description: The DaemonSets of the cluster.
+    type: list
+    elements: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Judge
+  ansible.builtin.debug:
+    msg: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_verdicts(hostvars, nodes.resources, sets.resources) }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: C(checks), as in the document of the role P(zerocopy.rdma.rdma_verify#role).
+  type: dict
+"""
+
+from dataclasses import asdict
+from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+from jinja2 import pass_context
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import resources
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+
+
+@pass_context
+def strategy_verdicts(
+    context: Mapping[str, Any],
+    hosts: List[str],
+    hostvars: Mapping[str, Mapping[str, Any]],
+    nodes: Sequence[Mapping[str, Any]],
+    daemon_sets: Sequence[Mapping[str, Any]],
+) -> Dict[str, List[Dict[str, Any]]]:
+    every = _strategy_inventory.hosts(context, hosts, hostvars)
+    plan = registry.plan(every, ClusterState(), _inventory.options(context))
+    meta = [(item["metadata"], item) for item in daemon_sets]
+    found = resources.checks(
+        {host.name: host.group for host in every},
+        plan.shows,
+        {str(node["metadata"]["name"]): node for node in nodes},
+        {f"{own['namespace']}/{own['name']}": item for own, item in meta},
+    )
+    return {"checks": [asdict(check) for check in found]}
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"strategy_verdicts": strategy_verdicts}

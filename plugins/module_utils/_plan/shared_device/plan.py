@@ -1,0 +1,233 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""From the variables ``rdma_shared_device_*`` and the facts of a fleet to the plugin's configurations."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import SharedDevices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.selectors import NodePorts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, names, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
+
+PREFIX = "rdma_shared_device_"
+RESOURCE, RESOURCE_PREFIX, MOST = PREFIX + "resource", PREFIX + "prefix", PREFIX + "max"
+NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
+SET, WAIT = PREFIX + "set", PREFIX + "wait"
+IMAGE = ImageVariables(PREFIX + "image", PREFIX + "version", PREFIX + "digest", PREFIX + "archive")
+_INTERVAL, _KUBELET_ROOT, _UNAVAILABLE = PREFIX + "update_interval", PREFIX + "kubelet_root", PREFIX + "max_unavailable"
+# What another strategy hands out, so that pods would wait for it forever.
+_OF_CLAIMS = ("rdma_claims_templates", "rdma_claims_claims")
+
+_MOST, _LONGEST_INTERVAL = 10000, 86400
+# validResourceName of the plugin, within what Kubernetes takes (IsQualifiedName).
+_RESOURCE = re.compile("[A-Za-z0-9](?:[A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
+# Quotas put it before the name of a resource (IsExtendedResourceName).
+_REQUESTS = "requests."
+
+Found = List[Tuple[str, Problem]]
+
+
+@dataclass
+class _SharedGroup:
+    name: str
+    label: str
+    values: Mapping[str, Any]
+    hosts: List[ClaimHost] = field(default_factory=list)
+
+
+@dataclass
+class SharedDevicePlan:
+    """``configurations`` have the hosts on which they apply; ``resources`` are the full names by group."""
+
+    namespace: str = ""
+    objects: List[Dict[str, Any]] = field(default_factory=list)
+    configurations: List[Tuple[SharedDevices, List[str]]] = field(default_factory=list)
+    resources: Dict[str, str] = field(default_factory=dict)
+    labels: Dict[str, Dict[str, Any]] = field(default_factory=dict)
+    wait: bool = False
+    found: Found = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
+
+
+def prefix(text: str) -> str:
+    """The prefix of an extended resource's name. Raises PlanError."""
+    if not names.is_subdomain(_REQUESTS + text):
+        raise PlanError(
+            wrong(RESOURCE_PREFIX, text, "it must be a DNS name in lower case, like rdma or rdma.example.org")
+        )
+    if text == "kubernetes.io" or text.endswith(".kubernetes.io") or text.startswith(_REQUESTS):
+        raise PlanError(wrong(RESOURCE_PREFIX, text, "which Kubernetes keeps for itself: choose another, like rdma"))
+    return text
+
+
+def resource(group: str, values: Mapping[str, Any]) -> str:
+    """The name of a group's resource after the prefix. Raises PlanError."""
+    given = values[RESOURCE]
+    name = given or "rdma_" + re.sub("[^A-Za-z0-9_]", "_", group)
+    if not _RESOURCE.fullmatch(name):
+        right = "it must be at most 63 letters, digits and _, with a letter or digit at both ends"
+        text = (
+            wrong(RESOURCE, name, right) if given else Problem(RESOURCE, f"is not set and would be {name!r}, {right}")
+        )
+        raise PlanError(text)
+    return name
+
+
+def _between(name: str, value: int, least: int, most: int, unit: str = "") -> None:
+    if not least <= value <= most:
+        raise PlanError(wrong(name, value, f"it must be {least} to {most}{unit}"))
+
+
+def _devices(group: _SharedGroup, known: plan_variables.Options) -> SharedDevices:
+    """A group's configuration without its selectors. Raises PlanError."""
+    values = group.values
+    _between(MOST, values[MOST], 1, _MOST)
+    _between(_INTERVAL, values[_INTERVAL], 0, _LONGEST_INTERVAL, " seconds, 0 for never")
+    drivers_plan.check_share(_UNAVAILABLE, values[_UNAVAILABLE])
+    return SharedDevices(
+        value=group.label,
+        image=image_reference.reference(IMAGE, values, known),
+        prefix=prefix(values[RESOURCE_PREFIX]),
+        resource=resource(group.name, values),
+        most=values[MOST],
+        selectors={},
+        update_interval=values[_INTERVAL],
+        imported=bool(values[IMAGE.archive]),
+        kubelet_root=checked(_KUBELET_ROOT, values[_KUBELET_ROOT], directory.below_root),
+        pull_secrets=tuple(values[PREFIX + "pull_secrets"]),
+        max_unavailable=values[_UNAVAILABLE],
+    )
+
+
+def _groups(hosts: Sequence[ClaimHost], known: plan_variables.Options, found: Found) -> List[_SharedGroup]:
+    """The groups whose variables are right; what is wrong is added to ``found``."""
+    mine = [name for name in known if name.startswith(PREFIX)]
+    defaults = {name: option.get("default") for name, option in known.items()}
+    groups: Dict[str, _SharedGroup] = {}
+    for host in hosts:
+        wanted = (*mine, drivers_plan.EXCLUDE, *_OF_CLAIMS)
+        typed, problems = plan_variables.converted(
+            {name: value for name, value in host.variables.items() if name in wanted}, known
+        )
+        problems += [problem for problem in host.broken if problem.variable in wanted]
+        for name in _OF_CLAIMS:
+            if typed.get(name):
+                right = f"but {STRATEGY} is shared_device, with which pods claim nothing: leave it out"
+                problems.append(Problem(name, f"is set, {right}"))
+        found += [(host.name, problem) for problem in problems]
+        if problems:
+            continue
+        values = {**defaults, **typed}
+        try:
+            label = drivers_plan.label_of_group(host.group)
+        except PlanError as error:
+            found.append((host.name, error.problem))
+            continue
+        group = groups.setdefault(label, _SharedGroup(host.group, label, values))
+        if group.name != host.group:
+            right = f"which has the same name in Kubernetes as {group.name}: rename one of them"
+            found.append((host.name, wrong("rdma_group", host.group, right)))
+        for name in sorted(set(mine) - set(fleet_wide.NAMES)):
+            if values[name] != group.values[name]:
+                first = group.hosts[0].name
+                right = f"but {group.values[name]!r} on {first}: a group has one resource, so it must be the same"
+                found.append((host.name, wrong(name, values[name], right)))
+        group.hosts.append(replace(host, variables=values))
+    return list(groups.values())
+
+
+def _exclude(host: ClaimHost) -> List[str]:
+    """PCI addresses that no pod may have, for whatever strategy. Raises PlanError."""
+    return [checked(drivers_plan.EXCLUDE, text, pci.address) for text in host.variables[drivers_plan.EXCLUDE]]
+
+
+def _ports(group: _SharedGroup, result: SharedDevicePlan) -> Dict[str, NodePorts]:
+    """What the nodes of a group have to share."""
+    nodes: Dict[str, NodePorts] = {}
+    known = [host for host in group.hosts if host.facts is not None]
+    for host in known:
+        try:
+            own = selectors.ports(host.facts, _exclude(host))  # type: ignore[arg-type]
+        except PlanError as error:
+            result.found.append((host.name, error.problem))
+            continue
+        if own.in_pod:
+            text = f"is shared_device, but {', '.join(own.in_pod)} is in a pod, moved there by another driver"
+            result.found.append((host.name, Problem(STRATEGY, f"{text}: end the pod, and remove that driver")))
+            continue
+        result.warnings += [f"{host.name}: {text}" for text in own.left_out]
+        if own.selectable:
+            nodes[host.name] = own
+        else:
+            result.warnings.append(f"{host.name}: has no ACTIVE port that pods can share, so it gets no plugin")
+    silent = [host.name for host in group.hosts if host.facts is None]
+    if silent and known:
+        result.warnings.append(f"{fold(silent)}: there are no facts, so the plugin is left there as it is")
+    if not nodes and not result.found:
+        right = "has an ACTIVE port that pods can share" if known else "has facts: run rdma_discover first"
+        for host in group.hosts:
+            result.found.append((host.name, Problem(STRATEGY, f"is shared_device, but no node of the group {right}")))
+    return nodes
+
+
+def _configurations(devices: SharedDevices, nodes: Mapping[str, NodePorts]) -> List[Tuple[SharedDevices, List[str]]]:
+    """One configuration, or one for each shape, which then has a name of its own."""
+    parts = selectors.shapes(nodes)
+    found = []
+    for part in parts:
+        own = replace(devices, selectors=selectors.selectors([nodes[host] for host in part]))
+        if len(parts) > 1:
+            digest = hashlib.sha256(repr(sorted(own.selectors.items())).encode()).hexdigest()[:8]
+            own = replace(own, value=f"{devices.value}-{digest}")
+        found.append((own, part))
+    return found
+
+
+def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> SharedDevicePlan:
+    """The plugin for hosts that all have this strategy; their ``found`` problems are by host."""
+    result = SharedDevicePlan()
+    ordered = sorted(hosts, key=lambda host: natural_key(host.name))
+    groups = _groups(ordered, known, result.found)
+    if not result.found and groups:
+        first = groups[0]
+        result.namespace = first.values[NAMESPACE]
+        if drivers_objects.is_member(result.namespace) and first.values[PARENT_NAMESPACE] == result.namespace:
+            right = f"the same as {NAMESPACE}, which is part of the set: choose another one, such as kube-system"
+            result.found.append((first.hosts[0].name, wrong(PARENT_NAMESPACE, result.namespace, right)))
+    for group in groups if not result.found else ():
+        result.wait = result.wait or any(host.variables[WAIT] for host in group.hosts)
+        try:
+            devices = _devices(group, known)
+        except PlanError as error:
+            result.found += [(host.name, error.problem) for host in group.hosts]
+            continue
+        nodes = _ports(group, result)
+        result.resources[group.name] = f"{devices.prefix}/{devices.resource}"
+        result.configurations += _configurations(devices, nodes)
+        of_host = {host: own.value for own, part in result.configurations for host in part}
+        for host in group.hosts:
+            if host.facts is not None:
+                result.labels[host.name] = {objects.LABEL: of_host.get(host.name)}
+    if not result.found and groups:
+        every = [own for own, _part in result.configurations]
+        result.objects = [*drivers_objects.namespaces(result.namespace), *objects.objects(result.namespace, every)]
+    return result

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The strategy ``dra``: DRANET hands out NICs, and pods claim them with their GPUs (DeviceClasses, claim templates)."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
+    ClusterState,
+    NodeStatus,
+    ObjectSet,
+    PodRequest,
+    Strategy,
+    StrategyImage,
+    StrategyPlan,
+    of_fleet,
+    served,
+)
+
+NAME = "dra"
+_ENABLED = "rdma_driver_enabled"
+_TEMPLATES = "rdma_claims_templates"
+
+
+def driver(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> drivers_plan.DriverPlan:
+    """DRANET for the hosts of this strategy; the others lose its label."""
+    own = {host.name for host in served(NAME, hosts)}
+    every: List[Tuple[str, str, Mapping[str, Any]]] = []
+    for host in hosts:
+        # A value of no type, so that it is refused with this text.
+        broken = {problem.variable: {problem.text: ""} for problem in host.broken}
+        values = {**broken, **host.variables}
+        mine = {name: value for name, value in values.items() if name.startswith(drivers_plan.PREFIX)}
+        every.append((host.name, host.group, mine if host.name in own else {**mine, _ENABLED: False}))
+    return drivers_plan.plan(every, known, {host.name: host.facts for host in hosts})
+
+
+def claims(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> claims_plan.ClaimPlan:
+    """What pods can claim on the hosts of this strategy. Raises as :func:`claims_plan.plan`."""
+    own = served(NAME, hosts)
+    return claims_plan.plan(own, cluster.slices, cluster.kubernetes, cluster.device_classes, known)
+
+
+def _asks(hosts: Sequence[ClaimHost], names: Mapping[str, Sequence[str]]) -> Dict[str, List[PodRequest]]:
+    aliases: Dict[str, Dict[str, None]] = {}
+    for host in hosts:
+        for entry in host.variables.get(_TEMPLATES) or []:
+            aliases.setdefault(host.group, {}).update(dict.fromkeys(names.get(str(entry["name"]), ())))
+    return {group: [PodRequest(alias, template=alias) for alias in of_group] for group, of_group in aliases.items()}
+
+
+class Dra(Strategy):
+    name = NAME
+    roles = ("rdma_driver", "rdma_claims")
+    label = GROUP_LABEL
+    # DRANET works in both; in mode shared a pod sees the HCAs of others in sysfs.
+    netns_modes: Tuple[str, ...] = ()
+    slices = True
+
+    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+        of_driver, of_claims = driver(hosts, known), claims(hosts, cluster, known)
+        found = StrategyPlan(
+            wait=of_driver.wait,
+            nodes=of_driver.nodes,
+            labels=of_driver.labels,
+            warnings=of_claims.warnings,
+            problems=of_driver.problems + of_claims.problems,
+        )
+        if found.problems:
+            return found
+        values = of_fleet(hosts, known)
+        for part, objects in (("driver", of_driver.objects), ("claims", of_claims.objects)):
+            parent = str(values[f"rdma_{part}_parent_namespace"])
+            found.sets.append(ObjectSet(str(values[f"rdma_{part}_set"]), parent, objects))
+        own = served(NAME, hosts)
+        found.asks = _asks(own, of_claims.names)
+        found.shows = {host: NodeStatus(tuple(node["drivers"])) for host, node in expected.expected(own).items()}
+        return found
+
+    def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
+        if not values[_ENABLED]:
+            return []
+        return [StrategyImage(image_reference.tagged(drivers_plan.IMAGES, values), str(values[drivers_plan.ARCHIVE]))]

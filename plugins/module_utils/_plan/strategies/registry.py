@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The strategies that there are, and what is asked of all of them together."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_values import NETNS_MODE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import Dra
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.none import NoStrategy
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.shared_device import SharedDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
+    ClusterState,
+    Strategy,
+    StrategyPlan,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages, wrong
+
+# The first is the default. Objects are applied in this order.
+STRATEGIES: Dict[str, Strategy] = {strategy.name: strategy for strategy in (Dra(), SharedDevice(), NoStrategy())}
+
+Found = Iterator[Tuple[str, Problem]]
+
+
+def roles() -> List[str]:
+    """Every role that applies a strategy, also one that no group has: it then removes what is left of it."""
+    return [role for strategy in STRATEGIES.values() for role in strategy.roles]
+
+
+def used(hosts: Sequence[ClaimHost]) -> List[Strategy]:
+    """The strategies of these hosts."""
+    names = {strategy_of(host.variables) for host in hosts}
+    return [strategy for name, strategy in STRATEGIES.items() if name in names]
+
+
+def netns_mode(values: Mapping[str, Any]) -> Optional[str]:
+    """The RDMA netns mode of a host: what its variables say, or else the only one in which its strategy works."""
+    strategy = STRATEGIES.get(strategy_of(values))
+    only = strategy.netns_modes[0] if strategy and len(strategy.netns_modes) == 1 else None
+    return values.get(NETNS_MODE) or only
+
+
+def of_values(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:
+    """What is wrong with the choice of a strategy; hosts have a name, a group and variables in their types."""
+    groups: Dict[str, Dict[str, List[str]]] = {}
+    for host, group, values in hosts:
+        name = strategy_of(values)
+        strategy = STRATEGIES.get(name)
+        if strategy is None:
+            yield host, wrong(STRATEGY, name, f"it must be {' or '.join(STRATEGIES)}")
+            continue
+        groups.setdefault(group, {}).setdefault(name, []).append(host)
+        mode = values.get(NETNS_MODE)
+        if mode and strategy.netns_modes and mode not in strategy.netns_modes:
+            right = f"but {STRATEGY} is {name}, which works in mode {' or '.join(strategy.netns_modes)}: leave it out"
+            yield host, wrong(NETNS_MODE, mode, right)
+    for group, names in groups.items():
+        if len(names) > 1:
+            text = "; ".join(f"{name} on {fold(several)}" for name, several in names.items())
+            for host in (host for several in names.values() for host in several):
+                yield host, Problem(STRATEGY, f"is {text}: it must be the same on all hosts of group {group}")
+
+
+def changes(hosts: Sequence[ClaimHost], labels: Mapping[str, Mapping[str, str]]) -> List[str]:
+    """Hosts that another strategy still serves. ``labels`` are those of the cluster's nodes."""
+    found: List[Tuple[str, Problem]] = []
+    for host in hosts:
+        wanted = STRATEGIES.get(strategy_of(host.variables))
+        if wanted is None or not wanted.label:
+            continue
+        for name, strategy in STRATEGIES.items():
+            value = labels.get(host.name, {}).get(strategy.label) if strategy.label else None
+            if name != wanted.name and value:
+                way = f"run provision with {STRATEGY} none, which removes its objects, and then with {wanted.name}"
+                right = f"but {name} still serves this node (label {strategy.label}={value}): {way}"
+                found.append((host.name, wrong(STRATEGY, wanted.name, right)))
+    return messages(found)
+
+
+def plan(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+    """The answers of all strategies for a fleet in one."""
+    whole = StrategyPlan()
+    for strategy in STRATEGIES.values():
+        found = strategy.plan(hosts, cluster, known)
+        whole.sets += found.sets
+        whole.warnings += found.warnings
+        whole.problems += found.problems
+        whole.asks.update(found.asks)
+        whole.shows.update(found.shows)
+        for host, labels in found.labels.items():
+            whole.labels.setdefault(host, {}).update(labels)
+    return whole

@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The strategy ``shared_device``: every pod that asks gets all HCAs of its node, by k8s-rdma-shared-dev-plugin.
+
+Pods of a node share the HCAs: any of them can use all of their bandwidth, and see the others' traffic counters.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
+    ClusterState,
+    NodeStatus,
+    ObjectSet,
+    PodRequest,
+    Strategy,
+    StrategyImage,
+    StrategyPlan,
+    node_objects,
+    of_fleet,
+    served,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
+
+NAME = "shared_device"
+
+
+class SharedDevice(Strategy):
+    name = NAME
+    roles = ("rdma_shared_device",)
+    label = objects.LABEL
+    # It ends at once in mode exclusive.
+    netns_modes = ("shared",)
+    slices = False
+
+    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+        own = served(NAME, hosts)
+        found = plan.plan(own, known)
+        names = {host.name for host in own}
+        result = StrategyPlan(
+            labels={**{host.name: {objects.LABEL: None} for host in hosts if host.name not in names}, **found.labels},
+            warnings=found.warnings,
+            problems=messages(found.found),
+            wait=found.wait,
+            nodes=node_objects(found.labels),
+        )
+        if result.problems:
+            return result
+        values = of_fleet(own, known)
+        result.sets = [ObjectSet(str(values[plan.SET]), str(values[plan.PARENT_NAMESPACE]), found.objects)]
+        result.asks = {group: [PodRequest(name, limits={name: 1})] for group, name in found.resources.items()}
+        for devices, part in found.configurations:
+            resources = {f"{devices.prefix}/{devices.resource}": devices.most}
+            shown = NodeStatus(resources=resources, daemon_set=f"{found.namespace}/{devices.name}")
+            result.shows.update(dict.fromkeys(part, shown))
+        return result
+
+    def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
+        return [StrategyImage(image_reference.tagged(plan.IMAGE, values), str(values[plan.IMAGE.archive]))]

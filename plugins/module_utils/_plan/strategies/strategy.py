@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What every strategy answers: how the pods of an inventory group reach RDMA.
+
+A strategy is one file beside this one and one entry of :mod:`registry`. Nothing else in the library names a strategy:
+preflight, provision, teardown and verify ask for these answers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+
+Object = Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """What is known of the cluster, ``None`` where nothing is: its version, ResourceSlices, names of DeviceClasses."""
+
+    kubernetes: Optional[Tuple[int, ...]] = None
+    slices: Sequence[Mapping[str, Any]] = ()
+    device_classes: Optional[Collection[str]] = None
+
+
+@dataclass(frozen=True)
+class ObjectSet:
+    """The objects of one applyset, for all groups. ``namespace`` is that of the set's parent."""
+
+    name: str
+    namespace: str
+    objects: List[Object]
+
+
+@dataclass(frozen=True)
+class PodRequest:
+    """How a container of a pod asks for RDMA.
+
+    ``limits`` are extended resources with their number. ``template`` is the alias of a ResourceClaimTemplate, the
+    objects of which are in the plan's sets. ``capabilities`` are to be added in the security context: without IPC_LOCK
+    programs crash when they register memory beyond the limit of locked memory.
+    """
+
+    name: str
+    limits: Mapping[str, int] = field(default_factory=dict)
+    template: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    capabilities: Sequence[str] = ("IPC_LOCK",)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    """What a node shows when the strategy works on it.
+
+    ``drivers`` are DRA drivers that publish ResourceSlices for it, ``resources`` are extended resources with the number
+    that capacity and allocatable shall both have. ``daemon_set`` (namespace/name) has a pod on it.
+    """
+
+    drivers: Sequence[str] = ()
+    resources: Mapping[str, int] = field(default_factory=dict)
+    daemon_set: str = ""
+
+
+@dataclass(frozen=True)
+class StrategyImage:
+    """A container image that a node needs; ``archive`` is a path on the controller, empty where it is pulled."""
+
+    name: str
+    archive: str = ""
+
+
+@dataclass
+class StrategyPlan:
+    """All answers of one strategy for its hosts. Where there are problems, there are no objects.
+
+    ``labels`` are by host (``None`` to be removed), ``asks`` by group, ``shows`` by host.
+    ``nodes`` are the labels as objects, for manifests; ``wait`` says whether to wait until all works.
+    """
+
+    sets: List[ObjectSet] = field(default_factory=list)
+    labels: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
+    asks: Dict[str, List[PodRequest]] = field(default_factory=dict)
+    shows: Dict[str, NodeStatus] = field(default_factory=dict)
+    nodes: List[Object] = field(default_factory=list)
+    wait: bool = False
+    warnings: List[str] = field(default_factory=list)
+    problems: List[str] = field(default_factory=list)
+
+
+def served(name: str, hosts: Sequence[ClaimHost]) -> List[ClaimHost]:
+    """The hosts of one strategy."""
+    return [host for host in hosts if plan_variables.strategy_of(host.variables) == name]
+
+
+def of_fleet(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[str, Any]:
+    """Variables that have one value for all hosts, which preflight has looked at, with defaults for the others."""
+    defaults = {name: option.get("default") for name, option in known.items()}
+    return {**defaults, **(hosts[0].variables if hosts else {})}
+
+
+def node_objects(labels: Mapping[str, Mapping[str, Optional[str]]]) -> List[Object]:
+    """Nodes with their labels, those without left out."""
+    return [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": host, "labels": dict(own)}}
+        for host, own in labels.items()
+        if all(own.values())
+    ]
+
+
+class Strategy(ABC):
+    """One strategy; ``roles`` apply it, in this order, and remove it in the opposite one.
+
+    ``label`` is the label of nodes that have it at the moment, empty where it leaves nothing there. ``netns_modes`` are
+    the RDMA netns modes in which it works; empty means that none is of concern. ``slices`` says whether it needs
+    ``resource.k8s.io``.
+    """
+
+    name: str
+    roles: Tuple[str, ...]
+    label: str
+    netns_modes: Tuple[str, ...]
+    slices: bool
+
+    @abstractmethod
+    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+        """The answers for all hosts, those of other strategies included, which only lose its labels."""
+
+    @abstractmethod
+    def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
+        """What a node with these variables needs, each in its type, defaults included."""

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The hosts of the inventory as strategies take them."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Sequence
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+
+_PREFIXES = (
+    plan_variables.STRATEGY,
+    "rdma_claims",
+    "rdma_driver_",
+    "rdma_links_",
+    "rdma_discover_expect_",
+    "rdma_kernel_netns_mode",
+    "rdma_shared_device_",
+)
+
+
+def _matters(name: str) -> bool:
+    return name.startswith(_PREFIXES)
+
+
+def _host(name: str, variables: Mapping[str, Any], play: Mapping[str, Any]) -> ClaimHost:
+    own, broken = _inventory.of_host(variables, play, _matters)
+    facts, malformed = _inventory.facts_of(variables)
+    whole = facts is not None and {"hcas", "gpus"} <= set(facts.sent)
+    problems = [Problem(variable, f"cannot be worked out: {why}") for variable, why in broken.items()]
+    return ClaimHost(name, plan_variables.group_of(variables), own, facts if whole else None, problems, malformed)
+
+
+def hosts(context: Mapping[str, Any], names: Sequence[str], hostvars: _inventory.Hostvars) -> List[ClaimHost]:
+    """These hosts with their variables and facts. ``context`` is Jinja's."""
+    play = _inventory.of_play(context, hostvars)
+    return [_host(name, hostvars[name], play) for name in names]
+
+
+def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, Any]:
+    """The variables of one host of ``hostvars`` in their types, defaults included. ``context`` is Jinja's."""
+    host = str(variables["inventory_hostname"])
+    known = _inventory.options(context)
+    own, _broken = _inventory.of_host(variables, _inventory.of_play(context, {host: variables}), _matters)
+    typed, problems = plan_variables.converted(own, known)
+    if problems:
+        raise AnsibleFilterError(f"{host}: {problems[0].variable} {problems[0].text}")
+    defaults = {name: option["default"] for name, option in known.items() if "default" in option}
+    return {**defaults, **typed}

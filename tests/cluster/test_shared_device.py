@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Groups of one fleet with different strategies on a real API server, and a group that changes its strategy."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Set
+
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions
+from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
+
+# A fixture that is defined elsewhere.
+__all__ = ["make_set_of_inventory"]
+
+LABEL = "zerocopy.rdma/shared-device"
+APPLIED, RESOURCE = "Apply the plugin's objects", "rdma/rdma_v100"
+
+
+def group(strategy: str) -> Dict[str, Any]:
+    return {"v100": {"rdma_strategy": strategy, "rdma_claims_templates": []}}
+
+
+def there(cluster_set: ClusterSet) -> Set[str]:
+    listed = cluster_set.kubectl("get", "daemonsets,configmaps,secrets", "-n", "kube-system", "-o", "name").split()
+    return {name for name in listed if any(part in name for part in ("rdma-shared", "dranet", "zerocopy-rdma"))}
+
+
+def labels(cluster_set: ClusterSet) -> Dict[str, str]:
+    items = json.loads(cluster_set.kubectl("get", "nodes", "-o", "json"))["items"]
+    return {item["metadata"]["name"]: item["metadata"]["labels"].get(LABEL, "") for item in items}
+
+
+def offer(cluster_set: ClusterSet, node: str, number: str) -> None:
+    """What a kubelet would write."""
+    resources = {RESOURCE: number}
+    patch = json.dumps({"status": {"capacity": resources, "allocatable": resources}})
+    cluster_set.kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p", patch)
+
+
+def verdicts(report: Object, kind: str) -> List[Any]:
+    found = [check for check in report["checks"] if check["id"] == kind]
+    return sorted((check["host"] or "", check["subject"], check["verdict"]) for check in found)
+
+
+def test_a_group_shares_its_devices_and_leaves(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    before = there(cluster_set)
+    predicted = playbook("--check", "--diff", groups=group("shared_device"), **own)
+    # Validated by the API server, strictly, and kept by nobody.
+    assert there(cluster_set) == before
+    done = playbook("--diff", groups=group("shared_device"), **own)
+    assert done[APPLIED]["objects"] == predicted[APPLIED]["objects"]
+    assert done[APPLIED]["diff"] == predicted[APPLIED]["diff"]
+    assert {name for name in there(cluster_set) if "secret" not in name} == {
+        "configmap/rdma-shared-v100",
+        "daemonset.apps/rdma-shared-v100",
+        *(f"daemonset.apps/dranet-{name}" for name in ("a100", "h100", "lab")),
+    }
+    assert {name for name, value in labels(cluster_set).items() if value == "v100"} == {"v100-01", "v100-02"}
+    again = playbook(groups=group("shared_device"), **own)
+    assert not again[APPLIED]["changed"]
+    assert not again["Label the nodes with their plugin"]["changed"]
+
+    said = playbook.refused(groups=group("dra"), **own)
+    assert "v100-[01-02]: rdma_strategy is 'dra', but shared_device still serves this node" in said
+    assert there(cluster_set) >= {"daemonset.apps/rdma-shared-v100"}
+
+    gone = playbook(groups=group("none"), **own)
+    assert set(actions(gone[APPLIED]).values()) == {"pruned"}
+    assert there(cluster_set) == {
+        *(f"daemonset.apps/dranet-{name}" for name in ("a100", "h100", "lab")),
+        "secret/zerocopy-rdma-claims",
+        "secret/zerocopy-rdma-driver",
+    }
+    assert set(labels(cluster_set).values()) == {""}
+    assert not playbook(groups=group("none"), **own)[APPLIED]["changed"]
+    # Then nothing is in the way of another one.
+    playbook(groups=group("dra"), **own)
+    assert "daemonset.apps/dranet-v100" in there(cluster_set)
+
+
+def test_verify_looks_at_plugins_and_resources(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    playbook(groups=group("shared_device"), **own)
+    offer(cluster_set, "v100-01", "63")
+    # Of the plugin of another group.
+    offer(cluster_set, "h100-01", "63")
+    _said, report = playbook.verified("--tags=cluster", groups=group("shared_device"), **own)
+    assert verdicts(report, "cluster.resources") == [
+        ("h100-01", RESOURCE, "fail"),
+        ("v100-01", RESOURCE, "pass"),
+        ("v100-02", RESOURCE, "fail"),
+    ]
+    # No kubelet starts its pods.
+    assert verdicts(report, "cluster.plugin") == [("", "kube-system/rdma-shared-v100", "fail")]
+    assert ("", "shared_device", "pass") in verdicts(report, "cluster.objects")
+    assert {host for host, _subject, _verdict in verdicts(report, "cluster.driver")} == {
+        *(f"a100-0{number}" for number in (1, 2)),
+        *(f"h100-0{number}" for number in (1, 2, 3)),
+        *(f"lab-0{number}" for number in (1, 2)),
+    }
+
+
+def test_without_a_group_of_a_strategy_nothing_of_it_is_there(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    groups = {name: group("none")["v100"] for name in ("a100", "h100", "lab")} | group("shared_device")
+    playbook(groups=groups)
+    assert there(cluster_set) == {
+        "configmap/rdma-shared-v100",
+        "daemonset.apps/rdma-shared-v100",
+        "secret/zerocopy-rdma-shared-device",
+    }
+    playbook(groups={name: group("none")["v100"] for name in groups})
+    assert there(cluster_set) == set()

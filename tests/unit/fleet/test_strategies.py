@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What all strategies answer for a fleet, and how they keep out of each other's way."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+import yaml
+
+from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
+from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
+from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+
+Facts = Callable[..., dict[str, Any]]
+TEMPLATES = {"rdma_claims_templates": [{"name": "one-nic", "nics": 1}]}
+GROUP = "zerocopy.rdma/group"
+
+
+def hostvars(facts_of: Facts, **groups: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Two recorded nodes of each group, with the group's variables."""
+    return {
+        host: {
+            **own,
+            "inventory_hostname": host,
+            "group_names": [group],
+            "ansible_facts": {"rdma": facts_of(host)},
+        }
+        for group, own in groups.items()
+        for host in (f"{group}-01", f"{group}-02")
+    }
+
+
+def plan(hosts: dict[str, dict[str, Any]], name: str | None = None) -> dict[str, Any]:
+    found = strategy_plan({}, list(hosts), hosts, name)
+    assert found["problems"] == []
+    return found
+
+
+def objects(found: dict[str, Any], kind: str) -> list[str]:
+    items = [item for one in found["sets"] for item in one["objects"]]
+    return [item["metadata"]["name"] for item in items if item["kind"] == kind]
+
+
+def test_all_answers_are_there_for_every_strategy(facts_of: Facts) -> None:
+    for name, one in registry.STRATEGIES.items():
+        assert one.name == name
+        found = plan(hostvars(facts_of, v100={"rdma_strategy": name}), name)
+        assert {host for host, labels in found["labels"].items() if any(labels.values())} == (
+            {"v100-01", "v100-02"} if one.label else set()
+        )
+    labels = [one.label for one in registry.STRATEGIES.values() if one.label]
+    assert len(labels) == len(set(labels))
+
+
+@pytest.mark.parametrize(("playbook", "backwards"), [("provision", False), ("teardown", True)])
+def test_playbooks_have_the_roles_of_all_strategies(playbook: str, backwards: bool) -> None:
+    plays = yaml.safe_load((variables.ROLES.parent / "playbooks" / f"{playbook}.yml").read_text("utf-8"))
+    (tasks,) = [play["tasks"] for play in plays if "module_defaults" in play]
+    imported = [task["ansible.builtin.import_role"]["name"] for task in tasks if "ansible.builtin.import_role" in task]
+    roles = [name.rpartition(".")[2] for name in imported]
+    assert roles == (registry.roles()[::-1] if backwards else registry.roles())
+
+
+def test_groups_differ(facts_of: Facts) -> None:
+    found = plan(hostvars(facts_of, v100=TEMPLATES, h100={**TEMPLATES, "rdma_strategy": "none"}))
+    assert objects(found, "DaemonSet") == ["dranet-v100"]
+    assert found["labels"]["v100-01"][GROUP] == "v100"
+    assert found["labels"]["h100-01"][GROUP] is None
+    assert set(found["asks"]) == {"v100"}
+    assert {host: shown["drivers"] for host, shown in found["shows"].items()} == {
+        "v100-01": ("dra.net",),
+        "v100-02": ("dra.net",),
+    }
+
+
+def test_a_group_that_leaves_takes_its_objects_along(facts_of: Facts) -> None:
+    both = plan(hostvars(facts_of, v100=TEMPLATES, h100=TEMPLATES))
+    left = plan(hostvars(facts_of, v100=TEMPLATES))
+    assert set(objects(both, "DaemonSet")) - set(objects(left, "DaemonSet")) == {"dranet-h100"}
+    assert [(one["name"], one["namespace"]) for one in both["sets"]] == [
+        ("zerocopy-rdma-driver", "kube-system"),
+        ("zerocopy-rdma-claims", "kube-system"),
+        ("zerocopy-rdma-shared-device", "kube-system"),
+    ]
+
+
+def test_without_a_group_of_the_strategy_there_is_no_object(facts_of: Facts) -> None:
+    found = plan(hostvars(facts_of, v100={**TEMPLATES, "rdma_strategy": "none"}))
+    assert [item for one in found["sets"] for item in one["objects"]] == []
+    assert found["shows"] == found["asks"] == {}
+
+
+def test_how_a_pod_asks_dra(facts_of: Facts) -> None:
+    found = plan(hostvars(facts_of, v100=TEMPLATES))
+    assert [ask["template"] for ask in found["asks"]["v100"]] == ["one-nic"]
+    assert found["asks"]["v100"][0]["capabilities"] == ("IPC_LOCK",)
+    assert "one-nic" in objects(found, "ResourceClaimTemplate")
+
+
+@pytest.mark.parametrize(
+    ("own", "name"),
+    [
+        ({}, "registry.k8s.io/networking/dranet:v1.4.0"),
+        ({"rdma_driver_image": "mirror.example/dranet"}, "mirror.example/dranet:v1.4.0"),
+        ({"rdma_driver_enabled": False}, None),
+        ({"rdma_strategy": "none"}, None),
+    ],
+)
+def test_images_of_a_node(facts_of: Facts, own: dict[str, Any], name: str | None) -> None:
+    found = strategy({"inventory_hostname": "v100-01"}, hostvars(facts_of, v100=own)["v100-01"])
+    assert [image["name"] for image in found["images"]] == ([name] if name else [])
+
+
+@pytest.mark.parametrize("mode", ["shared", "exclusive", ""])
+def test_dra_leaves_the_netns_mode_to_the_user(facts_of: Facts, mode: str) -> None:
+    own = {"rdma_kernel_netns_mode": mode} if mode else {}
+    assert strategy({}, hostvars(facts_of, v100=own)["v100-01"])["netns_mode"] == mode
+
+
+def node(name: str, **labels: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": labels}}
+
+
+def test_a_node_that_another_strategy_serves_is_refused(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other(type(registry.STRATEGIES["none"])):  # type: ignore[misc]
+        name, label = "other", "example.org/other"
+
+    monkeypatch.setitem(registry.STRATEGIES, "other", Other())
+    hosts = hostvars(facts_of, v100={"rdma_strategy": "other"}, h100={})
+    served = [node(host, **{GROUP: host.partition("-")[0]}) for host in hosts]
+    found = strategies({}, list(hosts), hosts, served)
+    assert found["problems"] == [
+        "v100-[01-02]: rdma_strategy is 'other', but dra still serves this node (label zerocopy.rdma/group=v100): run"
+        " provision with rdma_strategy none, which removes its objects, and then with other"
+    ]
+    assert strategies({}, list(hosts), hosts, [node(host) for host in hosts])["problems"] == []
+    # The way out is never refused.
+    hosts = hostvars(facts_of, v100={"rdma_strategy": "none"})
+    assert strategies({}, list(hosts), hosts, served)["problems"] == []
+
+
+def test_only_dra_needs_the_api_of_resources(facts_of: Facts) -> None:
+    for name, one in registry.STRATEGIES.items():
+        hosts = hostvars(facts_of, v100={"rdma_strategy": name})
+        assert strategies({}, list(hosts), hosts)["slices"] == one.slices == (name == "dra")
