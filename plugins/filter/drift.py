@@ -79,7 +79,7 @@ def drift(hosts: Sequence[str], hostvars: _inventory.Hostvars, diff: bool = Fals
     for host in hosts:
         variables = hostvars[host]
         result = _inventory.raw(variables, report_drift.RESULT)
-        answers.append(report_drift.Answer(host, plan_variables.group_of(variables), result))
+        answers.append(report_drift.HostDrift(host, plan_variables.group_of(variables), result))
     return report_drift.view(answers, diff)
 
 

@@ -33,6 +33,11 @@ options:
     description: Why nothing was tried on the hosts, empty if it was.
     type: str
     default: ""
+  now:
+    description:
+      - When the facts were gathered for the second time, in seconds since the epoch. Error counters that grew since the
+        first time are judged by it.
+    type: float
 """
 
 EXAMPLES = r"""
@@ -68,7 +73,14 @@ from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift, facts, site_checks
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import (
+    counters,
+    drift,
+    fabric,
+    facts,
+    fleet,
+    site_checks,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import live as host_live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
@@ -81,18 +93,22 @@ def host_verdicts(
     hostvars: Mapping[str, Mapping[str, Any]],
     plan: Optional[Mapping[str, Any]] = None,
     untried: str = "",
+    now: Optional[float] = None,
 ) -> Dict[str, Any]:
     nodes = _verify_inventory.nodes(context, hosts, hostvars)
-    checks = facts.of_fleet(nodes)
+    checks = fleet.of_fleet(nodes)
     for node in nodes:
         checks += facts.of_node(node)
         checks += drift.of_node(node) if node.facts is not None else []
         checks += site_checks.of_node(node, variables.sent(hostvars[node.host]) if node.facts else None)
     owns = {host: host_plan.own(value) for host, value in (plan or {}).items()}
+    if not untried and now is not None:
+        checks += [check for node in nodes for check in counters.of_node(node, now)]
+    checks += [] if untried else fabric.of_fleet(nodes, owns)
     live, measurements = host_live.of_fleet(nodes, owns, untried)
     return {
         "checks": [asdict(check) for check in checks + live],
-        "bandwidth": [document.plain_measurement(one) for one in measurements],
+        "bandwidth": [document.plain_measurement(measurement) for measurement in measurements],
     }
 
 

@@ -10,8 +10,9 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - For each ResourceClaimTemplate of the plan of claims, a pod on some nodes of each group that has it. Pods that may
-    run at the same time are a wave, and of two neighbours the second measures against the first.
+  - For each ResourceClaimTemplate of the plan of claims, a pod on some nodes of each group that has it, and for each
+    ResourceClaim a pod on its host. Pods that may run at the same time are a wave, and of two neighbours the second
+    measures against the first.
 positional: hosts, hostvars
 options:
   _input:
@@ -62,8 +63,10 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from jinja2 import pass_context
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import NAME
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import served
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _claims_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 
 @pass_context
@@ -76,12 +79,17 @@ def pod_plan(
     bandwidth: bool = True,
 ) -> List[List[Dict[str, Any]]]:
     having: Dict[str, List[str]] = {}
+    single: Dict[str, str] = {}
     groups: Dict[str, str] = {}
-    for host in _claims_inventory.hosts(context, hosts, hostvars):
+    for host in served(NAME, _strategy_inventory.hosts(context, hosts, hostvars)):
         groups[host.name] = host.group
         for entry in host.variables.get("rdma_claims_templates") or []:
             having.setdefault(str(entry["name"]), []).append(host.name)
+        for entry in host.variables.get("rdma_claims_claims") or []:
+            if (entry.get("host") or host.name) == host.name:
+                single[str(entry["name"])] = host.name
     waves = plan.waves(claims["objects"], claims["names"], having, groups, sample, bandwidth)
+    waves += plan.single(claims["objects"], single, groups)
     return [[plan.plain(pod) for pod in wave] for wave in waves]
 
 

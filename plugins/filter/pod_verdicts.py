@@ -45,10 +45,12 @@ options:
     description: The devices of each pool that claims held before.
     type: dict
     default: {}
-  fraction:
-    description: What a port has to reach of what it can carry.
-    type: float
-    default: 0.9
+  hostvars:
+    description:
+      - The magic variable C(hostvars). The C(rdma_verify_fraction) and C(rdma_verify_gbps) of the node that measured
+        decide; without it the defaults.
+    type: dict
+    default: {}
 """
 
 EXAMPLES = r"""
@@ -65,9 +67,10 @@ _value:
 """
 
 from dataclasses import asdict
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ansible.errors import AnsibleFilterError
+from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
@@ -75,6 +78,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, plan, verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import report as pod_report
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
+
+_FRACTION = 0.9
 
 
 def _facts(by_host: Mapping[str, Any]) -> Dict[str, Facts]:
@@ -84,7 +90,21 @@ def _facts(by_host: Mapping[str, Any]) -> Dict[str, Facts]:
         raise AnsibleFilterError(f"pod_verdicts: the facts of a host cannot be used: {error}") from error
 
 
+def _limits(
+    context: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]], hosts: List[str]
+) -> Dict[str, Tuple[float, Optional[float]]]:
+    """Fraction and, if any, Gb/s that each host demands."""
+    nodes = _verify_inventory.nodes(context, [host for host in hosts if host in hostvars], hostvars)
+    default: Tuple[float, Optional[float]] = (_FRACTION, None)
+    found = {
+        node.host: (float(node.values["rdma_verify_fraction"]), node.values.get("rdma_verify_gbps")) for node in nodes
+    }
+    return {host: found.get(host, default) for host in hosts}
+
+
+@pass_context
 def pod_verdicts(
+    context: Mapping[str, Any],
     pods: List[Dict[str, Any]],
     results: List[Dict[str, Any]],
     claims: Mapping[str, Any],
@@ -92,12 +112,10 @@ def pod_verdicts(
     before: Mapping[str, Any],
     after: Mapping[str, Any],
     in_use: Optional[Mapping[str, List[str]]] = None,
-    fraction: float = 0.9,
+    hostvars: Optional[Mapping[str, Mapping[str, Any]]] = None,
 ) -> Dict[str, List[Dict[str, Any]]]:
-    specs = {
-        one["metadata"]["name"]: one["spec"] for one in claims["objects"] if one["kind"] == "ResourceClaimTemplate"
-    }
-    published: Dict[str, Dict[Any, model.Device]] = {}
+    specs = {(manifest["kind"], manifest["metadata"]["name"]): manifest["spec"] for manifest in claims["objects"]}
+    published: Dict[str, Dict[Any, model.SliceDevice]] = {}
     for device in model.devices(slices):
         published.setdefault(str(device.node), {})[device.driver, device.name] = device
     known = {pod.name: pod for pod in map(plan.pod_of, pods)}
@@ -105,19 +123,21 @@ def pod_verdicts(
     had, has = _facts(before), _facts(after)
     checks: List[document.Check] = []
     measured: List[document.Measurement] = []
+    limits = _limits(context, hostvars or {}, sorted({pod.node for pod in known.values()}))
     for result in results:
         pod, report = known[result["name"]], reports[result["name"]]
         busy = (in_use or {}).get(pod.node, [])
-        node = verdicts.Node(had.get(pod.node, Facts()), has.get(pod.node), published.get(pod.node, {}), busy)
-        checks += verdicts.checks(pod, specs[pod.alias], result, report, node)
+        node = verdicts.PodNode(had.get(pod.node, Facts()), has.get(pod.node), published.get(pod.node, {}), busy)
+        spec = {"spec": specs["ResourceClaim", pod.alias]} if pod.claim else specs["ResourceClaimTemplate", pod.alias]
+        checks += verdicts.checks(pod, spec, result, report, node)
         if pod.peer and report.complete:
             server = known[pod.peer]
-            found = bandwidth.measurements(pod, report, server, reports[pod.peer], had, fraction)
+            found = bandwidth.measurements(pod, report, server, reports[pod.peer], had, *limits[pod.node])
             checks += [entry for entry in found if isinstance(entry, document.Check)]
             measured += [entry for entry in found if isinstance(entry, document.Measurement)]
     return {
         "checks": [asdict(check) for check in checks],
-        "bandwidth": [document.plain_measurement(one) for one in measured],
+        "bandwidth": [document.plain_measurement(measurement) for measurement in measured],
     }
 
 

@@ -38,6 +38,12 @@ options:
       - Whether to compare with what M(zerocopy.rdma.rdma_facts) found in this run as well, for hosts that have it.
     type: bool
     default: false
+  networks:
+    description:
+      - Networks that the cluster has for C(pods) and C(services), as M(zerocopy.rdma.resource_slice_info) returns them.
+        No RDMA link may have an address in them.
+    type: dict
+    default: {}
 """
 
 EXAMPLES = r"""
@@ -73,8 +79,10 @@ def _matters(name: str) -> bool:
     return name in _ALSO or (plan_variables.ours(name) and name not in plan_variables.RESULTS)
 
 
-def _host(name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, Any]], facts: bool) -> prepare.Host:
-    host = prepare.Host(name, chosen=play is not None)
+def _host(
+    name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, Any]], facts: bool
+) -> prepare.PrepareHost:
+    host = prepare.PrepareHost(name, chosen=play is not None)
     host.variables, broken = _inventory.of_host(variables, play or {}, _matters)
     host.broken = [Problem(variable, f"cannot be worked out: {why}") for variable, why in broken.items()]
     host.group = plan_variables.group_of({**host.variables, "group_names": variables.get("group_names")})
@@ -92,11 +100,12 @@ def prepare_problems(
     hostvars: Mapping[str, Mapping[str, Any]],
     everyone: Optional[List[str]] = None,
     facts: bool = False,
+    networks: Optional[Dict[str, List[str]]] = None,
 ) -> List[str]:
     chosen = dict.fromkeys(hosts, _inventory.of_play(context, hostvars))
     names = dict.fromkeys([*hosts, *(everyone or [])])
     every = [_host(name, hostvars[name], chosen.get(name), facts) for name in names]
-    return prepare.problems(every, _inventory.options(context))
+    return prepare.problems(every, _inventory.options(context), networks)
 
 
 class FilterModule:

@@ -30,6 +30,11 @@ options:
   created:
     description: When, as ISO 8601 time.
     type: str
+  earlier:
+    description:
+      - Path of the document of an earlier run, read for what is new and what is gone since. One that is missing or
+        cannot be read is no earlier run.
+    type: path
 """
 
 EXAMPLES = r"""
@@ -56,6 +61,12 @@ _value:
     collection:
       description: Version of this collection.
       type: str
+    run:
+      description: How Ansible was called, from its magic variables, for the commands in the report.
+      type: dict
+    earlier:
+      description: C(created) of the earlier run, what is C(new) and C(gone) since, and how much is C(unchanged).
+      type: dict
     hosts:
       description: C(group) and C(facts) of each host.
       type: dict
@@ -70,14 +81,17 @@ _value:
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import yaml
 from ansible.errors import AnsibleFilterError
+from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import earlier as report_earlier
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 _COLLECTION = Path(__file__).resolve().parents[2]
@@ -95,32 +109,66 @@ def _plain(value: Any) -> Any:
     """A value without Ansible's own containers, of which there are no copies."""
     if isinstance(value, Mapping):
         return {str(key): _plain(value[key]) for key in value}
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _host(own: Mapping[str, Any]) -> document.Host:
+def _host(own: Mapping[str, Any]) -> document.DocumentHost:
     # A host whose facts cannot be used has none; the host ring tells why.
     facts, _malformed = _inventory.facts_of(own)
-    return document.Host(variables.group_of(own), variables.sent(own) if facts else {})
+    return document.DocumentHost(variables.group_of(own), variables.sent(own) if facts else {})
 
 
+def _source(path: str) -> str:
+    """A source of the inventory as the user may have given it: Ansible makes all paths absolute."""
+    here = os.getcwd()
+    return os.path.relpath(path, here) if path.startswith(f"{here}/") else path
+
+
+def _run(context: Mapping[str, Any], hosts: Mapping[str, document.DocumentHost]) -> document.VerifyRun:
+    planned: Dict[str, List[str]] = {}
+    for name, host in hosts.items():
+        planned.setdefault(host.group, []).append(name)
+    groups = context.get("groups") or {}
+    return document.VerifyRun(
+        inventory=[_source(str(source)) for source in context.get("ansible_inventory_sources") or []],
+        limit=context.get("ansible_limit") or None,
+        hosts=context.get("rdma_hosts") or None,
+        tags=sorted(set(context.get("ansible_run_tags") or []) - {"all"}),
+        groups=[group for group, names in planned.items() if set(groups.get(group) or []) == set(names)],
+    )
+
+
+def _earlier(path: str) -> Optional[document.VerifyDocument]:
+    try:
+        return report_earlier.read(Path(path).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+@pass_context
 def verify_document(
+    context: Mapping[str, Any],
     hosts: List[str],
     hostvars: Mapping[str, Mapping[str, Any]],
     rings: Optional[List[Mapping[str, Any]]] = None,
     created: Optional[str] = None,
+    earlier: Optional[str] = None,
 ) -> Dict[str, Any]:
     found = _plain(rings or [])
+    known = {host: _host(hostvars[host]) for host in hosts}
     try:
-        whole = document.Document(
+        whole = document.VerifyDocument(
             created,
             _version(),
-            {host: _host(hostvars[host]) for host in hosts},
+            known,
             [document.check(check) for ring in found for check in ring.get("checks") or []],
-            [document.measurement(one) for ring in found for one in ring.get("bandwidth") or []],
+            [document.measurement(entry) for ring in found for entry in ring.get("bandwidth") or []],
+            _run(context, known),
         )
     except document.DocumentError as error:
         raise AnsibleFilterError(f"verify_document: {error}") from error
+    past = _earlier(earlier) if earlier else None
+    whole.earlier = report_earlier.compare(past, whole) if past else None
     return document.plain(whole)
 
 

@@ -14,11 +14,15 @@ description:
     would be worked out for all of them on every host, which takes a large fleet minutes.
 options:
   _input:
-    description: Variables of the host, C(hostvars[inventory_hostname]).
+    description: Variables of the host that the plan is a fact of, C(hostvars['localhost']).
     type: dict
     required: true
   name:
     description: Name of the variable, set by C(set_fact) from values without templates.
+    type: str
+    required: true
+  host:
+    description: Name of the host whose entry it is.
     type: str
     required: true
 """
@@ -26,7 +30,7 @@ options:
 EXAMPLES = r"""
 - name: Show what this host tries
   ansible.builtin.debug:
-    msg: "{{ hostvars[inventory_hostname] | zerocopy.rdma.verify_part('plan') }}"
+    msg: "{{ hostvars['localhost'] | zerocopy.rdma.verify_part('plan', inventory_hostname) }}"
 """
 
 RETURN = r"""
@@ -40,8 +44,8 @@ from typing import Any, Callable, Dict, Mapping
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 
-def verify_part(variables: Mapping[str, Any], name: str) -> Any:
-    return _inventory.raw(variables, name)[str(variables["inventory_hostname"])]
+def verify_part(variables: Mapping[str, Any], name: str, host: str) -> Any:
+    return _inventory.raw(variables, name)[host]
 
 
 class FilterModule:

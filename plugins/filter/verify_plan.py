@@ -48,6 +48,9 @@ _value:
       description: Pings.
       type: list
       elements: dict
+    ends:
+      description: C(port) and C(peer) of each of them by its name.
+      type: dict
     addresses:
       description: Addresses to look for on the wire.
       type: list
@@ -55,6 +58,10 @@ _value:
     loopback:
       description: What is measured from each port to itself, in the form of a round.
       type: dict
+    fabric_ports:
+      description: Ports from which the links of their InfiniBand fabric are read.
+      type: list
+      elements: dict
     rounds:
       description:
         - For each round C(role) (V(server), V(client) or V(idle)), C(peer), C(seconds), C(runs) and what is C(expected)

@@ -20,6 +20,7 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
+  - zerocopy.rdma._runtime
   - zerocopy.rdma._attributes.state_module
 options:
   name:
@@ -37,13 +38,6 @@ options:
       - IDs of the image by architecture (digests of the image configurations). Read from O(archive) by default.
       - Without O(archive) nothing is imported, and the result reports whether the image is missing.
     type: dict
-  runtime:
-    description:
-      - Container runtime that runs the pods. V(auto) selects the one that is running or, if none is, the one that is
-        installed. It fails if there are several.
-    type: str
-    choices: [auto, containerd, k3s, rke2, crio]
-    default: auto
   state:
     description: V(absent) removes the images that this module imported.
     type: str
@@ -84,15 +78,17 @@ runtime:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import images
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import image_options, images
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=images.ARGUMENTS, required_if=images.REQUIRED_IF, supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec=image_options.ARGUMENTS, required_if=image_options.REQUIRED_IF, supports_check_mode=True
+    )
     params, check = module.params, module.check_mode
-    answer(module, lambda: images.converge(images.request(params, check), Files()))
+    answer(module, lambda: images.converge(image_options.request(params, check), Files()))
 
 
 if __name__ == "__main__":

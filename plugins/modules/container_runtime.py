@@ -35,15 +35,9 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
+  - zerocopy.rdma._runtime
   - zerocopy.rdma._attributes.state_module
 options:
-  runtime:
-    description:
-      - Container runtime that runs the pods. V(auto) selects the one that is running or, if none is, the one that is
-        installed. It fails if there are several.
-    type: str
-    choices: [auto, containerd, k3s, rke2, crio]
-    default: auto
   request_timeout:
     description: Time an NRI plugin may take for one request, as a Go duration from one second to one hour.
     type: str

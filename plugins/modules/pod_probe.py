@@ -6,14 +6,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pod_probe
-short_description: Run short-lived pods with claims, and tell what they got
+short_description: Run short-lived pods with claims and report what they got
 version_added: 0.1.0
 description:
-  - Makes a pod for each entry of O(pods) on its node, with a claim from a ResourceClaimTemplate, follows all of them to
-    their end at the same time, returns what was allocated and what they wrote to their log, and takes them away again.
-  - A pod may have a peer, another entry that is a server. It is made as soon as the server has an address, which it
-    finds in the environment variable E(ZEROCOPY_PEER). The server has E(ZEROCOPY_SERVER).
-  - It runs where Ansible runs and talks to the API server only.
+  - Creates a pod for each entry of O(pods) on its node, with a claim or one from a template. Waits until all of
+    them have ended, returns the allocated devices and the pods' logs, and deletes the pods.
+  - A pod may have a peer, another entry that is a server. It is created as soon as the server has an IP address, which
+    is in its environment variable E(ZEROCOPY_PEER). The server has E(ZEROCOPY_SERVER).
+  - Runs on the controller and needs only the API server.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -24,17 +24,17 @@ attributes:
   check_mode:
     support: full
     details:
-      - No pod is made then.
+      - No pod is created in check mode.
   diff_mode:
     support: N/A
     details:
-      - What it makes it takes away again.
+      - It deletes all that it creates.
   platform:
     support: full
     platforms: linux
 options:
   pods:
-    description: The pods.
+    description: Pods to run.
     type: list
     elements: dict
     required: true
@@ -44,17 +44,22 @@ options:
         type: str
         required: true
       namespace:
-        description: Namespace of the pod and of the template.
+        description: Namespace of the pod and of its template or claim.
         type: str
         required: true
       node:
-        description: Name of the node.
+        description: Name of the node that the pod runs on.
         type: str
         required: true
       template:
-        description: Name of the ResourceClaimTemplate, which is the one in RV(zerocopy.rdma.applyset#module:names).
+        description:
+          - Name of a ResourceClaimTemplate, as in RV(zerocopy.rdma.applyset#module:names). One of this and
+            O(pods[].claim) is required.
         type: str
-        required: true
+      claim:
+        description:
+          - Name of a ResourceClaim instead of a template. While others use it, the pod is not created.
+        type: str
       server:
         description: Whether another pod measures against this one.
         type: bool
@@ -63,15 +68,15 @@ options:
         description: Name of the pod that this one measures against.
         type: str
   image:
-    description: Image of the pods, with C(/bin/sh). A node that has it pulls nothing.
+    description: Image of the pods, with C(/bin/sh). It is pulled only on nodes that do not have it.
     type: str
     required: true
   script:
-    description: What runs in them.
+    description: Shell script that the pods run.
     type: str
     required: true
   timeout:
-    description: Seconds that a pod may take to its end.
+    description: Seconds within which a pod must have ended.
     type: int
     default: 120
   tolerations:
@@ -80,27 +85,14 @@ options:
     elements: dict
     default: []
   pull_secrets:
-    description: Secrets to pull the image with.
+    description: Names of the image pull secrets.
     type: list
     elements: str
     default: []
-  annotations:
-    description: Annotations of the pods.
-    type: dict
-    default: {}
-  capabilities:
-    description: Capabilities of the container.
-    type: list
-    elements: str
-    default: []
-  field_manager:
-    description: Name under which the API server remembers which fields are ours.
-    type: str
-    default: zerocopy.rdma
 """
 
 EXAMPLES = r"""
-- name: Look at what a pod gets
+- name: List the device nodes that a pod gets
   zerocopy.rdma.pod_probe:
     pods:
       - {name: look, namespace: training, node: h100-01, template: h100-1nic-0a1b2c3d4e}
@@ -108,14 +100,14 @@ EXAMPLES = r"""
     script: ls /dev/infiniband
   register: probe
 
-- name: Show it
+- name: Show the list
   ansible.builtin.debug:
     msg: "{{ probe.pods[0].output }}"
 """
 
 RETURN = r"""
 pods:
-  description: What became of each pod, in the order of O(pods).
+  description: Results, in the order of O(pods).
   returned: success
   type: list
   elements: dict
@@ -127,26 +119,28 @@ pods:
       description: Name of the node.
       type: str
     phase:
-      description: V(Succeeded), V(Failed), V(Running), V(Pending), or V(Refused) by the API server.
+      description:
+        - V(Succeeded), V(Failed), V(Running), V(Pending), V(Refused) by the API server, or V(InUse) if others use
+          O(pods[].claim).
       type: str
     trouble:
-      description: Why it did not succeed.
+      description: Why the pod did not succeed, empty otherwise.
       type: str
     output:
-      description: Its log.
+      description: Log of the pod.
       type: str
     seconds:
-      description: From the pod's creation until its container started.
+      description: Seconds from the pod's creation to the start of its container.
       type: float
     claim:
-      description: Name of its claim.
+      description: Name of the pod's claim.
       type: str
     allocation:
-      description: Request, driver, pool and name of each device of its claim.
+      description: Request, driver, pool and name of each device in the claim.
       type: list
       elements: dict
 in_use:
-  description: The devices of each pool that claims held before, as driver and name.
+  description: Devices of each pool (driver and name) that claims held before the pods were created.
   returned: success
   type: dict
   sample: {h100-01: [dra.net/pci-0000-1a-00-0]}
@@ -156,7 +150,7 @@ from dataclasses import asdict
 from typing import Any, Dict
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe_run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import Probe, Recipe
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import PodProbe, Recipe
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import dra_version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
@@ -176,11 +170,12 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
         timeout=params["timeout"],
         tolerations=params["tolerations"],
         pull_secrets=params["pull_secrets"],
-        annotations=params["annotations"],
-        capabilities=params["capabilities"],
     )
-    found = probe_run.run(client, [Probe(**pod) for pod in params["pods"]], recipe, params["field_manager"], version)
-    return {"changed": False, "pods": [asdict(one) for one in found], "in_use": before}
+    found = probe_run.run(client, [PodProbe(**pod) for pod in params["pods"]], recipe, version)
+    return {"changed": False, "pods": [asdict(result) for result in found], "in_use": before}
+
+
+_ONE_OF = {"mutually_exclusive": [("template", "claim")], "required_one_of": [("template", "claim")]}
 
 
 def main() -> None:
@@ -188,21 +183,19 @@ def main() -> None:
         "name": {"type": "str", "required": True},
         "namespace": {"type": "str", "required": True},
         "node": {"type": "str", "required": True},
-        "template": {"type": "str", "required": True},
+        "template": {"type": "str"},
+        "claim": {"type": "str"},
         "server": {"type": "bool", "default": False},
         "peer": {"type": "str"},
     }
     run(
         {
-            "pods": {"type": "list", "elements": "dict", "required": True, "options": pod},
+            "pods": {"type": "list", "elements": "dict", "required": True, "options": pod, **_ONE_OF},
             "image": {"type": "str", "required": True},
             "script": {"type": "str", "required": True},
             "timeout": {"type": "int", "default": 120},
             "tolerations": {"type": "list", "elements": "dict", "default": []},
             "pull_secrets": {"type": "list", "elements": "str", "default": [], "no_log": False},
-            "annotations": {"type": "dict", "default": {}},
-            "capabilities": {"type": "list", "elements": "str", "default": []},
-            "field_manager": {"type": "str", "default": "zerocopy.rdma"},
         },
         _call,
     )

@@ -9,13 +9,13 @@ module: rdma_bandwidth
 short_description: Measure bandwidth and latency between RDMA ports with perftest
 version_added: 0.1.0
 description:
-  - Runs the programs of perftest (C(ib_write_bw), C(ib_read_lat), ...) on this node, as servers in the background
+  - Runs perftest (C(ib_write_bw), C(ib_read_lat), ...) on this node, as servers in the background
     (O(state=server)), as clients of servers on another node (O(state=client)), or as both (O(state=loopback)).
-  - A server ends after its client, and after O(seconds) in any case, so that nothing stays behind. The module returns
-    when all of them listen.
-  - Each process runs on the CPUs that are near its HCA.
-  - Values are read from perftest's JSON output where it has one, else from its table.
-  - What could not be measured is a result with the reason, not a failure of the module.
+  - A server ends with its client, and after O(seconds) at the latest, so no process is left behind. The module returns
+    when all servers listen.
+  - Each process is pinned to the CPUs near its HCA.
+  - Values are read from perftest's JSON output if it has one, otherwise from its table.
+  - A measurement that is not possible is a result with the reason, not a failure of the module.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -24,7 +24,7 @@ attributes:
   check_mode:
     support: none
     details:
-      - It changes nothing, but would be a load on node and network.
+      - It changes nothing, but puts load on node and network.
   diff_mode:
     support: N/A
     details:
@@ -41,22 +41,23 @@ options:
     choices: [server, client, loopback]
     required: true
   seconds:
-    description: After how many seconds each process is ended if it has not ended by itself.
+    description: Seconds after which a process is killed.
     type: int
     default: 60
   runs:
     description:
-      - What to run. Runs of the same test go at the same time, one test after another in the order of first appearance.
+      - Measurements to run. Those of the same test run at the same time; tests run one after another, in the order of
+        their first appearance.
     type: list
     elements: dict
     required: true
     suboptions:
       name:
-        description: By which the result is found again.
+        description: Name of the run, which is also that of its result.
         type: str
         required: true
       test:
-        description: The program, without C(ib_).
+        description: Name of the program without C(ib_).
         type: str
         choices: [write_bw, read_bw, send_bw, read_lat, write_lat, send_lat]
         required: true
@@ -65,28 +66,28 @@ options:
         type: str
         required: true
       port:
-        description: Its port.
+        description: Port number.
         type: int
         default: 1
       gid_index:
-        description: GID index, on Ethernet.
+        description: GID index. Required on Ethernet.
         type: int
       tcp_port:
-        description: TCP port on which client and server agree, another one for each run.
+        description: TCP port of the server, different for each run.
         type: int
         default: 18515
       iterations:
-        description: Number of messages. Client and server have to agree, as in O(runs[].size).
+        description: Number of messages. Must be the same for client and server, as O(runs[].size).
         type: int
         required: true
       size:
-        description: Size of a message in bytes, perftest's own if not given.
+        description: Size of a message in bytes. By default that of perftest.
         type: int
       address:
         description: Address or name of the server, for O(state=client).
         type: str
       ipv6:
-        description: Whether that address is one of IPv6. Client and server have to agree. Needs perftest 23.07.
+        description: Whether the address is IPv6. Must be the same for client and server. Needs perftest 23.07.
         type: bool
         default: false
 """
@@ -119,16 +120,19 @@ results:
       description: Name of the run.
       type: str
     ok:
-      description: Whether the server listens, or a value was measured.
+      description: Whether the server listens or, for a client, a value was measured.
       type: bool
+    code:
+      description: Why not, V(not_installed) where this node has no perftest, otherwise V(failed).
+      type: str
     error:
-      description: Why not.
+      description: Why not, as text.
       type: str
     value:
-      description: Average bandwidth in Gb/s, or typical latency in microseconds. Of clients only.
+      description: Average bandwidth in Gb/s or typical latency in microseconds. Clients only.
       type: float
     peak:
-      description: Peak bandwidth in Gb/s, where perftest tells.
+      description: Peak bandwidth in Gb/s, if perftest reports it.
       type: float
     size:
       description: Size of a message in bytes.
@@ -137,14 +141,14 @@ results:
       description: Number of messages.
       type: int
     source:
-      description: Where the value was read, V(json) or V(text).
+      description: Output that the value was read from, V(json) or V(text).
       type: str
     command:
-      description: The command.
+      description: Command line.
       type: list
       elements: str
     cpus:
-      description: On how many CPUs it might run.
+      description: Number of CPUs that the process was pinned to.
       type: int
 """
 
@@ -181,7 +185,9 @@ def main() -> None:
             module.fail_json(
                 msg=f"runs: {run.name!r} has address {run.address!r}, it must have one with state client only"
             )
-    module.exit_json(changed=False, results=_STATES[state](runs, perftest_run.Node(), module.params["seconds"]))
+    module.exit_json(
+        changed=False, results=_STATES[state](runs, perftest_run.PerftestTools(), module.params["seconds"])
+    )
 
 
 if __name__ == "__main__":

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rdma_reachability
-short_description: Whether large packets reach peers in one piece, and whether addresses are used twice
+short_description: Test path MTU, duplicate addresses and the links of an InfiniBand fabric
 version_added: 0.1.0
 description:
-  - Sends packets of a given size, which nothing may fragment, from an address of this node to addresses of others
-    (C(ping -M do) of iputils). Where they do not arrive it tries small ones, so that a wrong MTU is told from a missing
-    path.
-  - Asks on the wire whether another station has an IPv4 address of this node (ARP probes as in RFC 5227). That needs
-    root and an Ethernet netdev. No cache of another station is changed by it.
-  - Changes nothing, and does the same in check mode. What does not answer is a result, not a failure of the module.
+  - Pings addresses of other nodes from addresses of this one, with packets of a given size that must not be fragmented
+    (C(ping -M do) of iputils). If none arrives, it tries small packets, which tells a wrong MTU from a missing path.
+  - Sends ARP probes (RFC 5227) to find other stations that claim an IPv4 address of this node. This needs root and an
+    Ethernet netdev, and changes no ARP cache.
+  - Reads the links of InfiniBand fabrics with C(iblinkinfo) of infiniband-diags. This needs root.
+  - Changes nothing, and does the same in check mode. A peer that does not answer is a result, not a failure.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -22,17 +22,17 @@ extends_documentation_fragment:
   - zerocopy.rdma._attributes.facts_module
 options:
   pings:
-    description: What to send, some of them at a time.
+    description: Pings to send, up to 16 at a time.
     type: list
     elements: dict
     default: []
     suboptions:
       name:
-        description: By which the result is found again.
+        description: Name of the ping, which is also that of its result.
         type: str
         required: true
       source:
-        description: Address of this node to send from.
+        description: Source address, one of this node.
         type: str
         required: true
       target:
@@ -44,7 +44,7 @@ options:
         type: int
         required: true
   addresses:
-    description: IPv4 addresses of this node to look for on the wire.
+    description: IPv4 addresses of this node for which ARP probes are sent.
     type: list
     elements: dict
     default: []
@@ -57,10 +57,30 @@ options:
         description: The address, without prefix length.
         type: str
         required: true
+  fabric_ports:
+    description:
+      - Active InfiniBand ports from which the links of their fabric are read. A fabric that has been read from an
+        earlier port in the list is not read again.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      hca:
+        description: The HCA.
+        type: str
+        required: true
+      port:
+        description: Number of the port.
+        type: int
+        required: true
+      guid:
+        description: GUID of the port, for example V(0x0c42a10300aabbcc).
+        type: str
+        required: true
 """
 
 EXAMPLES = r"""
-- name: See that jumbo frames get to the other node
+- name: Test whether jumbo frames reach the other node
   zerocopy.rdma.rdma_reachability:
     pings:
       - {name: rail0, source: 10.0.0.1, target: 10.0.0.2, mtu: 9000}
@@ -68,11 +88,16 @@ EXAMPLES = r"""
       - {netdev: ens1np0, address: 10.0.0.1}
   register: reached
 
-- name: Insist on it
+- name: Fail if they do not, or if an address is a duplicate
   ansible.builtin.assert:
     that:
       - reached.pings | rejectattr('whole') | length == 0
       - reached.addresses | selectattr('other') | length == 0
+
+- name: Read the links of a fabric
+  zerocopy.rdma.rdma_reachability:
+    fabric_ports:
+      - {hca: mlx5_0, port: 1, guid: "0x0c42a10300aabbcc"}
 """
 
 RETURN = r"""
@@ -86,23 +111,23 @@ pings:
       description: Name of the request.
       type: str
     whole:
-      description: Whether a packet of the wanted size was answered.
+      description: Whether a packet of the requested size was answered.
       type: bool
     reached:
       description: Whether any packet was answered.
       type: bool
     lost:
-      description: How many of the large packets were not answered although others were.
+      description: Number of large packets without an answer, where others were answered.
       type: int
     mtu_named:
-      description: The MTU that the kernel or a router gave as the reason why a packet was not sent on.
+      description: MTU that the kernel or a router reported when it rejected a packet.
       type: int
     complaint:
-      description: What ping said.
+      description: Error message of ping.
       type: str
       sample: "local error: message too long, mtu=1500"
     usable:
-      description: Whether this node has a ping that can do it.
+      description: Whether the ping of this node supports the options used.
       type: bool
 addresses:
   description: Results of O(addresses).
@@ -117,16 +142,38 @@ addresses:
       description: The address.
       type: str
     other:
-      description: MAC address of another station that claims it.
+      description: MAC address of another station that claims the address.
       type: str
     skipped:
-      description: Why it cannot be told, empty otherwise.
+      description: Why the address could not be probed, empty otherwise.
       type: str
+fabrics:
+  description: The fabrics of O(fabric_ports), each once.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    hca:
+      description: The HCA from which the fabric was read.
+      type: str
+    port:
+      description: Number of its port.
+      type: int
+    error:
+      description: Why the fabric could not be read, empty otherwise.
+      type: str
+    links:
+      description:
+        - Both ends of each link, with the C(guid), C(name), C(port), C(state), C(width) and lane C(speed) (Gb/s) of the
+          one end, the C(peer_guid), C(peer) and C(peer_port) of the other, and the width and speed that both C(could)
+          have beyond that.
+      type: list
+      elements: dict
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import arp, ping
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import arp, iblinkinfo, ping
 
 
 def main() -> None:
@@ -145,15 +192,23 @@ def main() -> None:
                 "default": [],
                 "options": {"netdev": text, "address": text},
             },
+            "fabric_ports": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {"hca": text, "port": number, "guid": text},
+            },
         },
         supports_check_mode=True,
     )
-    pings = [ping.Probe(**value) for value in module.params["pings"]]
-    addresses = [arp.Own(**value) for value in module.params["addresses"]]
+    pings = [ping.PathProbe(**value) for value in module.params["pings"]]
+    addresses = [arp.LocalAddress(**value) for value in module.params["addresses"]]
+    fabric_ports = [iblinkinfo.FabricPort(**value) for value in module.params["fabric_ports"]]
     module.exit_json(
         changed=False,
         pings=ping.probe_all(pings),
         addresses=arp.probe_all(addresses),
+        fabrics=iblinkinfo.fabrics(fabric_ports),
     )
 
 

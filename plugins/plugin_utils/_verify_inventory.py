@@ -8,17 +8,21 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Sequence
+from typing import Any, List, Mapping, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 _HOST = "ansible_host"
 
 
-def _node(host: str, variables: Mapping[str, Any], play: Mapping[str, Any], options: plan_variables.Options) -> Node:
+def _node(
+    host: str, variables: Mapping[str, Any], play: Mapping[str, Any], options: plan_variables.Options
+) -> HostEvidence:
     # What playbooks have set is of the whole fleet, and as large as it.
     wanted = {_HOST, *options} - set(plan_variables.PLAYBOOKS)
     own, _broken = _inventory.of_host(variables, play, lambda name: name in wanted)
@@ -27,7 +31,8 @@ def _node(host: str, variables: Mapping[str, Any], play: Mapping[str, Any], opti
     defaults = {name: option["default"] for name, option in options.items() if "default" in option}
     verify = {name: value for name, value in defaults.items() if name.startswith(PREFIX)}
     facts, malformed = _inventory.facts_of(variables)
-    return Node(
+    first = _inventory.raw(variables, "__rdma_verify_first") or {}
+    return HostEvidence(
         host=host,
         group=plan_variables.group_of({**own, "group_names": variables.get("group_names")}),
         facts=facts,
@@ -38,10 +43,21 @@ def _node(host: str, variables: Mapping[str, Any], play: Mapping[str, Any], opti
         reached=_inventory.raw(variables, "__rdma_verify_reached"),
         loopback=_inventory.raw(variables, "__rdma_verify_loopback"),
         rounds=_inventory.raw(variables, "__rdma_verify_results") or [],
+        earlier=_earlier(first, _inventory.raw(variables, "__rdma_verify_again") or {}),
+        # A text with ansible-core 2.18.
+        began=float(first["at"]) if first else None,
     )
 
 
-def nodes(context: Mapping[str, Any], hosts: Sequence[str], hostvars: _inventory.Hostvars) -> List[Node]:
+def _earlier(first: Mapping[str, Any], again: Mapping[str, Any]) -> Optional[Facts]:
+    """The first facts, where there are others now."""
+    try:
+        return read.facts(first["facts"]) if "ansible_facts" in again else None
+    except (KeyError, read.FactsError):
+        return None
+
+
+def nodes(context: Mapping[str, Any], hosts: Sequence[str], hostvars: _inventory.Hostvars) -> List[HostEvidence]:
     """These hosts with their variables, facts and what tasks have registered. ``context`` is Jinja's."""
     options = plan_variables.options_of()
     play = _inventory.of_play(context, hostvars)

@@ -6,7 +6,8 @@
 Renders documents of the recorded fleet (synthesised, see example.py; one small and one of 1,000 hosts), opens them in
 Chromium by file name, as wide as on a desk and on a telephone, in light and in dark, and fails where the page is wider
 than the window, a text leaves its box, a contrast is below 4.5 to 1, the console has errors or anything is asked of
-the network. Screenshots and PDFs go to build/report.
+the network; where a table that goes on does not say so, a host is not found by its name, or a link does not lead to
+something to be seen. Screenshots and PDFs go to build/report.
 """
 
 from __future__ import annotations
@@ -50,6 +51,43 @@ _LEAVES = """
   const [left, right] = [...group.querySelectorAll('.low, .near')].map(text => text.getBBox())
   return right && left.x + left.width + 6 > right.x
 }).map(group => group.textContent.trim()))
+"""
+_UNMARKED = """
+[...document.querySelectorAll('.scroll')].filter(box => (box.scrollWidth > box.clientWidth + 1) !== (
+  getComputedStyle(box, '::before').content !== 'none')).map(box => box.getAttribute('aria-label'))
+"""
+# What the field for hosts leaves of the page for the last host that has findings, and after it was emptied again.
+_FIND = """
+(() => {
+  const field = document.querySelector('.find input')
+  const type = text => { field.value = text; field.dispatchEvent(new Event('input', {bubbles: true})) }
+  const seen = selector => [...document.querySelectorAll(selector)].filter(one => one.checkVisibility())
+  const all = seen('.finding').length
+  const rows = [...document.querySelectorAll('tr[data-host]')].filter(row => row.querySelector('a[href^="#finding"]'))
+  if (!rows.length) return []
+  const row = rows[rows.length - 1], name = row.dataset.host
+  type(name.toUpperCase())
+  const problems = []
+  const hosts = seen('tr[data-host]').map(one => one.dataset.host)
+  if (hosts.join() !== name) problems.push(`the field shows ${hosts} for ${name}`)
+  const links = [...row.querySelectorAll('a')].map(link => document.querySelector(link.getAttribute('href')))
+  if (!links.every(one => one && one.checkVisibility())) problems.push(`a finding or the drawing of ${name} is hidden`)
+  const others = seen('#findings > .finding').filter(one => ![one, ...one.querySelectorAll('[id]')].some(
+    part => links.includes(part)))
+  if (others.length) problems.push(`findings of others than ${name} are shown: ${others.map(one => one.id)}`)
+  type('')
+  if (seen('.finding').length !== all) problems.push('not all findings come back')
+  return problems
+})()
+"""
+_LEADS_NOWHERE = """
+(() => {
+  document.querySelectorAll('details').forEach(one => { one.open = false })
+  const link = document.querySelector('details.hostlist tr[id]')
+  if (!link) return []
+  location.hash = link.id
+  return new Promise(done => addEventListener('hashchange', () => done(link.checkVisibility() ? [] : [link.id])))
+})()
 """
 # WCAG 2.2, relative luminance and contrast ratio.
 _PALE = """
@@ -127,6 +165,9 @@ def look(page: Browser, report: Path, width: int, scheme: str) -> list[str]:
         problems.append(f"is {wider} px wider than the window")
     problems += [f"text leaves its box: {' '.join(text.split())}" for text in page.evaluate(_LEAVES)]
     problems += [f"contrast below 4.5: {text}" for text in page.evaluate(_PALE)]
+    problems += [f"nothing says whether the table goes on: {name}" for name in page.evaluate(_UNMARKED)]
+    problems += page.evaluate(_FIND)
+    problems += [f"a link leads to what is folded: {name}" for name in page.evaluate(_LEADS_NOWHERE)]
     return problems
 
 

@@ -14,10 +14,11 @@ from typing import Any, Callable, Iterator, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
     Check,
-    Document,
+    DocumentHost,
     End,
-    Host,
     Measurement,
+    VerifyDocument,
+    VerifyRun,
     plain,
 )
 
@@ -38,16 +39,16 @@ _NOTE = (
 Facts = Mapping[str, Any]
 
 
-def _hosts(facts_of: Callable[[str], Facts], sizes: Mapping[str, int]) -> dict[str, Host]:
+def _hosts(facts_of: Callable[[str], Facts], sizes: Mapping[str, int]) -> dict[str, DocumentHost]:
     width = max(2, *(len(str(size)) for size in sizes.values()))
     return {
-        f"{group}-{number:0{width}}": Host(group, dict(facts_of(name)))
+        f"{group}-{number:0{width}}": DocumentHost(group, dict(facts_of(name)))
         for group, size in sizes.items()
         for number, name in enumerate(islice(cycle(RECORDED[group]), size), start=1)
     }
 
 
-def _ports(host: Host) -> Iterator[tuple[str, int, float]]:
+def _ports(host: DocumentHost) -> Iterator[tuple[str, int, float]]:
     """Usable ports with what they and their PCIe links carry, in Gb/s."""
     for hca in host.facts["hcas"]:
         for port in hca["ports"]:
@@ -56,14 +57,14 @@ def _ports(host: Host) -> Iterator[tuple[str, int, float]]:
                 yield hca["name"], port["number"], min(carries)
 
 
-def _passed(name: str, host: Host) -> Iterator[Check]:
+def _passed(name: str, host: DocumentHost) -> Iterator[Check]:
     def check(ring: str, what: str, subject: str, text: str, **evidence: Any) -> Check:
         return Check(ring, f"{ring}.{what}", name, host.group, subject, "pass", text, evidence)
 
     yield check("host", "modules", "", "All kernel modules are loaded.")
     yield check("host", "netns", "", "The RDMA network namespace mode is exclusive.", mode="exclusive")
     yield check("host", "memlock", "", "Containers may lock all memory.", memlock="unlimited")
-    yield check("host", "nri", "", "NRI is on and answers.", socket="/var/run/nri/nri.sock")
+    yield check("host", "runtime", "", "NRI is on and answers.", socket="/var/run/nri/nri.sock")
     for hca, port, rate in _ports(host):
         subject = f"{hca}/{port}"
         yield check("host", "rate", subject, "The link runs at its full rate.", rate_gbps=rate)
@@ -74,52 +75,58 @@ def _passed(name: str, host: Host) -> Iterator[Check]:
     yield check("pod", "return", f"{host.group}-1gpu-1nic", "The NIC came back with address and MTU.")
 
 
-# Which host of a group, check, subject, verdict, text, evidence, remedy.
-_FAULTS: list[tuple[str, int, str, str, str, str, dict[str, Any], str]] = [
+# Which host of a group, check, subject, verdict, text, evidence, remedy, what mends it.
+_FAULTS: list[tuple[str, int, str, str, str, str, dict[str, Any], str, str]] = [
     (
-        *("v100", 1, "host.mtu", "mlx5_1/1", "fail"),
+        *("v100", 1, "host.path_mtu", "mlx5_1/1", "fail"),
         "Packets of 4096 bytes do not reach the rest of the group; 2044 bytes do.",
         {"mtu": 2044, "wanted": 4096, "command": "ping -M do -s 4068 -c 1 -W 1 10.100.1.1"},
-        "Set the MTU of the InfiniBand partition to 4096 on the subnet manager, then run site.yml again.",
+        "Set the MTU of the InfiniBand partition to 4096 on the subnet manager.",
+        "links",
     ),
     (
-        *("h100", 4, "host.nri", "", "fail"),
+        *("h100", 4, "host.runtime", "", "fail"),
         "containerd 1.7.24 runs with NRI off, so the driver cannot move a NIC into a pod.",
         {"socket": "/var/run/nri/nri.sock", "present": False},
-        "Run prepare.yml on this host: it turns NRI on and restarts containerd.",
+        "",
+        "runtime",
     ),
     (
         *("h100", 4, "pod.allocation", "h100-1gpu-1nic", "fail"),
         "The pod runs without the NIC that was allocated to it.",
         {"allocated": ["mlx5_0"], "inside": []},
-        "Put host.nri right first: without NRI nothing moves the NIC.",
+        "See whether NRI is on, and restart the pod.",
+        "",
     ),
     (
         *("h100", 7, "host.memlock", "", "warn"),
         "Containers may lock 8 MiB only; registering memory for RDMA fails above that.",
         {"memlock": 8388608, "wanted": "unlimited"},
-        "Run prepare.yml on this host: it lifts the limit of containerd.",
+        "",
+        "runtime",
     ),
     (
         *("h100", 8, "host.memlock", "", "warn"),
         "Containers may lock 8 MiB only; registering memory for RDMA fails above that.",
         {"memlock": 8388608, "wanted": "unlimited"},
-        "Run prepare.yml on this host: it lifts the limit of containerd.",
+        "",
+        "runtime",
     ),
     (
         *("lab", 0, "host.subnet_manager", "mlx5_0/1", "impossible"),
         "The port is RoCE, which has no subnet manager.",
         {},
         "",
+        "",
     ),
 ]
 
 
 def _faults(names: Mapping[str, list[str]]) -> Iterator[Check]:
-    for group, index, name, subject, verdict, text, evidence, remedy in _FAULTS:
+    for group, index, name, subject, verdict, text, evidence, *remedy in _FAULTS:
         if index < len(names.get(group, [])):
             ring = name.split(".")[0]
-            yield Check(ring, name, names[group][index], group, subject, verdict, text, dict(evidence), remedy)
+            yield Check(ring, name, names[group][index], group, subject, verdict, text, dict(evidence), *remedy)
 
 
 def _pairs(names: list[str]) -> Iterator[tuple[str, str]]:
@@ -131,7 +138,7 @@ def _pairs(names: list[str]) -> Iterator[tuple[str, str]]:
             yield name, names[(index + step * step) % len(names)]
 
 
-def _measurements(hosts: Mapping[str, Host], names: Mapping[str, list[str]]) -> Iterator[Measurement]:
+def _measurements(hosts: Mapping[str, DocumentHost], names: Mapping[str, list[str]]) -> Iterator[Measurement]:
     dice = random.Random(20)
     for group, members in names.items():
         slow = members[len(members) // 2] if len(members) > 2 else ""
@@ -165,6 +172,7 @@ def example(facts_of: Callable[[str], Facts], sizes: Mapping[str, int] | None = 
     passed = [check for name, host in hosts.items() for check in _passed(name, host)]
     note = Check("host", "host.example", None, None, "", "impossible", _NOTE)
     kept = [check for check in passed if (check.id, check.host, check.subject) not in faulty]
-    found = Document("2026-11-20T10:00:00Z", "0.1.0 (synthesised example)", hosts, [note, *faults, *kept])
+    found = VerifyDocument("2026-11-20T10:00:00Z", "0.1.0 (synthesised example)", hosts, [note, *faults, *kept])
+    found.run = VerifyRun(["inventory"], groups=list(names))
     found.bandwidth = list(_measurements(hosts, names))
     return plain(found)

@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Mapping, Optional, Type, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.mend import WAYS, worded
 
 VERSION = 1
 RINGS = ("host", "cluster", "pod")
@@ -40,7 +41,8 @@ class Check:
 
     ``id`` is stable and dotted, its first part the ring (``host.mtu``). ``subject`` is what it is about: a port
     (``mlx5_0/1``), a pod, a template, or nothing for the host as a whole. ``text`` is one sentence of what was found,
-    ``remedy`` one sentence of what to do, empty when nothing is; ``evidence`` holds plain values.
+    ``remedy`` one sentence of what to do, empty when nothing is; ``evidence`` holds plain values. ``mend`` is the code
+    of the run of ``site`` that mends it (``mend.WAYS``), empty where none does.
     """
 
     ring: str
@@ -52,6 +54,7 @@ class Check:
     text: str
     evidence: Dict[str, Any] = field(default_factory=dict)
     remedy: str = ""
+    mend: str = ""
 
 
 @dataclass
@@ -84,7 +87,7 @@ class Measurement:
 
 
 @dataclass
-class Host:
+class DocumentHost:
     """A host of the document; ``facts`` are those of ``rdma_facts``, empty for a host that gave none it can be used."""
 
     group: str
@@ -97,25 +100,61 @@ class Host:
 
 
 @dataclass
-class Document:
+class VerifyRun:
+    """What was run: ``inventory`` has its sources, ``limit`` is that of the command line, ``hosts`` is ``rdma_hosts``.
+
+    ``groups`` are the inventory groups all of whose hosts are in the document, as their hosts' group.
+    """
+
+    inventory: List[str] = field(default_factory=list)
+    limit: Optional[str] = None
+    hosts: Optional[str] = None
+    tags: List[str] = field(default_factory=list)
+    groups: List[str] = field(default_factory=list)
+
+
+@dataclass
+class PastFinding:
+    """A check that failed or warned in one of two runs."""
+
+    id: str
+    host: Optional[str]
+    subject: str
+    text: str
+
+
+@dataclass
+class EarlierRun:
+    """What differs from an earlier run in what both have looked at; ``created`` is when that was."""
+
+    created: Optional[str]
+    new: List[PastFinding]
+    gone: List[PastFinding]
+    unchanged: int
+
+
+@dataclass
+class VerifyDocument:
     """Everything one run of verify found. ``created`` is an ISO 8601 time, ``collection`` the collection's version."""
 
     created: Optional[str]
     collection: str
-    hosts: Dict[str, Host] = field(default_factory=dict)
+    hosts: Dict[str, DocumentHost] = field(default_factory=dict)
     checks: List[Check] = field(default_factory=list)
     bandwidth: List[Measurement] = field(default_factory=list)
+    run: VerifyRun = field(default_factory=VerifyRun)
+    earlier: Optional[EarlierRun] = None
 
 
 def _read(kind: Type[_T], at: str, value: Any, names: Optional[Mapping[str, str]] = None) -> _T:
     if not isinstance(value, Mapping):
         raise DocumentError(f"{at} is {value!r}, it must be a map")
-    known = {(names or {}).get(one.name, one.name): one.name for one in fields(kind)}  # type: ignore[arg-type]
+    known = {(names or {}).get(item.name, item.name): item.name for item in fields(kind)}  # type: ignore[arg-type]
     strange = sorted(set(map(str, value)) - set(known))
     if strange:
         raise DocumentError(f"{at} has the key {strange[0]!r}, it must have {', '.join(known)}")
     try:
-        return kind(**{known[key]: one for key, one in value.items()})
+        return kind(**{known[key]: item for key, item in value.items()})
     except TypeError:
         missing = [name for name in known if name not in value]
         raise DocumentError(f"{at} lacks {', '.join(missing)}") from None
@@ -126,9 +165,9 @@ def _known(at: str, value: Any, choices: Any) -> None:
         raise DocumentError(f"{at} is {value!r}, it must be one of {', '.join(choices)}")
 
 
-def plain_measurement(one: Measurement) -> Dict[str, Any]:
+def plain_measurement(measured: Measurement) -> Dict[str, Any]:
     """The measurement as a dictionary; its ends are called ``from`` and ``to`` there."""
-    return {_ENDS.get(key, key): value for key, value in asdict(one).items()}
+    return {_ENDS.get(key, key): value for key, value in asdict(measured).items()}
 
 
 def measurement(value: Any, at: str = "measurement") -> Measurement:
@@ -146,11 +185,12 @@ def check(value: Any, at: str = "check") -> Check:
     found = _read(Check, at, value)
     _known(f"{at}.ring", found.ring, RINGS)
     _known(f"{at}.verdict", found.verdict, VERDICTS)
+    _known(f"{at}.mend", found.mend, ("", *WAYS))
     return found
 
 
-def _host(at: str, value: Any) -> Host:
-    found = _read(Host, at, value)
+def _host(at: str, value: Any) -> DocumentHost:
+    found = _read(DocumentHost, at, value)
     try:
         _facts = found.known
     except read.FactsError as error:
@@ -158,24 +198,32 @@ def _host(at: str, value: Any) -> Host:
     return found
 
 
-def plain(whole: Document) -> Dict[str, Any]:
+def plain(whole: VerifyDocument) -> Dict[str, Any]:
     """The document as the dictionary that is written as JSON."""
     return {
         "version": VERSION,
         "created": whole.created,
         "collection": whole.collection,
         "hosts": {name: asdict(host) for name, host in whole.hosts.items()},
-        "checks": [asdict(one) for one in whole.checks],
-        "bandwidth": [plain_measurement(one) for one in whole.bandwidth],
+        "checks": [{**asdict(entry), "remedy": worded(entry.mend, entry.remedy)} for entry in whole.checks],
+        "bandwidth": [plain_measurement(measured) for measured in whole.bandwidth],
+        "run": asdict(whole.run),
+        "earlier": asdict(whole.earlier) if whole.earlier else None,
     }
 
 
-def document(value: Mapping[str, Any]) -> Document:
+def document(value: Mapping[str, Any]) -> VerifyDocument:
     """The document from its dictionary. Raises DocumentError."""
     if value.get("version") != VERSION:
         raise DocumentError(f"version is {value.get('version')!r}, it must be {VERSION}")
-    found = _read(Document, "document", {key: one for key, one in value.items() if key != "version"})
+    found = _read(VerifyDocument, "document", {key: item for key, item in value.items() if key != "version"})
+    found.run = _read(VerifyRun, "run", value.get("run") or {})
+    if found.earlier is not None:
+        found.earlier = _read(EarlierRun, "earlier", found.earlier)
+        for name in ("new", "gone"):
+            past = [_read(PastFinding, f"earlier.{name}", each) for each in getattr(found.earlier, name)]
+            setattr(found.earlier, name, past)
     found.hosts = {str(name): _host(f"hosts.{name}", host) for name, host in found.hosts.items()}
-    found.checks = [check(one, f"checks[{index}]") for index, one in enumerate(found.checks)]
-    found.bandwidth = [measurement(one, f"bandwidth[{index}]") for index, one in enumerate(found.bandwidth)]
+    found.checks = [check(entry, f"checks[{index}]") for index, entry in enumerate(found.checks)]
+    found.bandwidth = [measurement(entry, f"bandwidth[{index}]") for index, entry in enumerate(found.bandwidth)]
     return found

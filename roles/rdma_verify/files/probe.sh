@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # What a pod was given, in its own words, for the filter pod_verdicts; then ib_write_bw with another such pod.
-# POSIX shell; needs /proc, /sys, cat and grep. `ip` tells addresses, `ib_write_bw` measures, where the image has them.
+# POSIX shell; needs /proc, /sys, cat and grep. Where the image has them, `ip` tells addresses and `ib_write_bw` measures,
+# on CPUs that `taskset` chooses.
 # ZEROCOPY_SERVER: not empty where a peer will come. ZEROCOPY_PEER: address of the pod that waits for this one.
 # ZEROCOPY_SIZE: bytes of a message, by default more than a pod may lock by default, which smaller ones would not show.
 
@@ -42,7 +43,10 @@ done
 
 section netdevs
 for netdev in /sys/class/net/*; do
-    [ -e "$netdev/address" ] && echo "${netdev##*/} $(cat "$netdev/address") $(cat "$netdev/mtu") $(cat "$netdev/operstate")"
+    [ -e "$netdev/address" ] || continue
+    # LOWER_UP. Of a netdev that is down it cannot be read.
+    carrier=$(cat "$netdev/carrier" 2>/dev/null)
+    echo "${netdev##*/} $(cat "$netdev/address") $(cat "$netdev/mtu") ${carrier:-0}"
 done
 
 if command -v ip >/dev/null; then
@@ -69,6 +73,18 @@ gid_index() {
     printf '%s' "${mapped:-$any}" | tr ' ' '\n' | sort -n | tail -n 1
 }
 
+# Runs a program on the CPUs near a device, where the image has taskset and the pod may use some of them.
+near() {
+    cpus=$(cat "/sys/class/infiniband/$1/device/local_cpulist" 2>/dev/null)
+    shift
+    if [ -n "$cpus" ] && taskset -c "$cpus" true 2>/dev/null; then
+        taskset -c "$cpus" "$@"
+    else
+        echo 'not pinned'
+        "$@"
+    fi
+}
+
 measure() {
     device=$1 port=$2 tcp=$3
     set -- --ib-dev="$device" --ib-port="$port" --port="$tcp" --duration=3 --report_gbits --CPU-freq
@@ -77,12 +93,12 @@ measure() {
         set -- "$@" --gid-index="$(gid_index "/sys/class/infiniband/$device/ports/$port")"
     fi
     if [ -z "$ZEROCOPY_PEER" ]; then
-        timeout 60 ib_write_bw "$@" 2>&1
+        near "$device" timeout 60 ib_write_bw "$@" 2>&1
         return
     fi
     tries=60
     while :; do
-        output=$(timeout 60 ib_write_bw "$@" "$ZEROCOPY_PEER" 2>&1) && break
+        output=$(near "$device" timeout 60 ib_write_bw "$@" "$ZEROCOPY_PEER" 2>&1) && break
         tries=$((tries - 1))
         # Until the other one listens, its port refuses.
         case $output in *"Couldn't connect"*) [ "$tries" -gt 0 ] && sleep 1 && continue ;; esac

@@ -11,7 +11,7 @@ from typing import Any, Callable
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 
 Facts = Callable[..., dict[str, Any]]
 
@@ -23,8 +23,8 @@ DEFAULTS = {
 LAB: dict[str, Any] = {"rdma_links_subnet": "10.0.0.0/24", "rdma_links_mtu": 9000, "rdma_discover_expect_hcas": 1}
 
 
-def node(facts: dict[str, Any] | None, host: str = "lab-01", group: str = "lab", **values: Any) -> Node:
-    return Node(host, group, None if facts is None else read.facts(facts), {**DEFAULTS, **values}, address=host)
+def node(facts: dict[str, Any] | None, host: str = "lab-01", group: str = "lab", **values: Any) -> HostEvidence:
+    return HostEvidence(host, group, None if facts is None else read.facts(facts), {**DEFAULTS, **values}, address=host)
 
 
 def changed(facts: dict[str, Any], **port: Any) -> dict[str, Any]:

@@ -14,18 +14,20 @@ from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import ver
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
     Check,
-    Document,
     DocumentError,
+    DocumentHost,
     End,
-    Host,
     Measurement,
+    VerifyDocument,
 )
 
-WHOLE = Document(
+WHOLE = VerifyDocument(
     created="2026-11-21T12:00:00Z",
     collection="0.1.0",
-    hosts={"n1": Host("a100", {"usable": []})},
-    checks=[Check("host", "host.mtu", "n1", "a100", "mlx5_0/1", "fail", "MTU is 1500", {"mtu": 1500}, "Run site.yml.")],
+    hosts={"n1": DocumentHost("a100", {"usable": []})},
+    checks=[
+        Check("host", "host.mtu", "n1", "a100", "mlx5_0/1", "fail", "MTU is 1500", {"mtu": 1500}, "Look.", "links")
+    ],
     bandwidth=[
         Measurement(
             "a100",
@@ -90,10 +92,10 @@ def test_filter_puts_the_rings_together() -> None:
         "n2": {"rdma_group": "x"},
     }
     found = verify_document(
-        ["n1", "n2"], hostvars, [{"checks": plain["checks"]}, {}, {"bandwidth": plain["bandwidth"]}]
+        {}, ["n1", "n2"], hostvars, [{"checks": plain["checks"]}, {}, {"bandwidth": plain["bandwidth"]}]
     )
     assert found["hosts"] == {"n1": {"group": "a100", "facts": {"usable": []}}, "n2": {"group": "x", "facts": {}}}
     assert (found["checks"], found["bandwidth"]) == (plain["checks"], plain["bandwidth"])
     assert found["collection"].count(".") == 2
     with pytest.raises(AnsibleFilterError, match="verify_document: check has the key 'x'"):
-        verify_document(["n1"], hostvars, [{"checks": [{"x": 1}]}])
+        verify_document({}, ["n1"], hostvars, [{"checks": [{"x": 1}]}])

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift, fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import facts as host_facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_nodes import LAB, Facts, changed, node, worst
 
 
@@ -49,7 +51,8 @@ def test_a_port_that_is_wrong_is_named(facts_of: Facts, port: dict[str, Any], id
     subject, text = worst(checks)[id_]
     assert subject == "mlx5_0/1"
     assert said in text
-    assert next(check for check in checks if check.id == id_).remedy
+    found_check = next(check for check in checks if check.id == id_)
+    assert found_check.remedy or found_check.mend
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ def test_faults_of_recorded_nodes(facts_of: Facts, name: str, id_: str, verdict:
     checks = host_facts.of_node(node(facts_of(name), name, "g", rdma_discover_expect_hcas=1))
     found = [check for check in checks if check.id == id_ and said in check.text]
     assert [check.verdict for check in found] == [verdict]
-    assert found[0].remedy
+    assert found[0].remedy or found[0].mend
 
 
 def test_a_cable_that_is_not_meant_to_be_there_is_not_missed(facts_of: Facts) -> None:
@@ -101,11 +104,44 @@ def test_what_only_the_fleet_shows(facts_of: Facts) -> None:
     other["hcas"][0]["firmware"] = "1.0"
     nodes = [node(facts_of("lab-01")), node(facts_of("lab-01"), "lab-03"), node(other, "lab-02")]
     nodes[1] = node(changed(facts_of("lab-01"), netdev_addresses=["fe80::1/64"]), "lab-03")
-    found = host_facts.of_fleet(nodes)
+    found = fleet.of_fleet(nodes)
     twice = [check for check in found if check.id == "host.duplicate_address"]
     assert {check.host for check in twice} == {"lab-01", "lab-02"}
     assert twice[0].text == "mlx5_0 (ens1np0) has 10.0.0.1, and so has lab-02"
     assert [check.host for check in found if check.id == "host.firmware"] == ["lab-02"]
+
+
+def test_an_address_is_the_same_however_it_is_spelled(facts_of: Facts) -> None:
+    nodes = [
+        node(changed(facts_of("lab-01"), netdev_addresses=["fd00::1/64"])),
+        node(changed(facts_of("lab-02"), netdev_addresses=["fd00:0:0::1/64"]), "lab-02"),
+    ]
+    twice = [check for check in fleet.of_fleet(nodes) if check.id == "host.duplicate_address"]
+    assert {check.host for check in twice} == {"lab-01", "lab-02"}
+
+
+def test_drivers_that_differ_within_a_group(facts_of: Facts) -> None:
+    def versions(host: str, group: str = "h100", **own: str) -> HostEvidence:
+        facts = copy.deepcopy(facts_of("h100-01"))
+        facts["system"].update(kernel="6.8.0-45-generic", versions={"nvidia": "560.35.03", **own})
+        return node(facts, host, group)
+
+    nodes = [versions("n1", mlx5_core="24.10-0.7.0"), versions("n2", mlx5_core="24.10-0.7.0")]
+    nodes += [versions("n3", mlx5_core="24.07-0.6.1"), versions("m1", "other", mlx5_core="5.8-2.0.3")]
+    checks = [check for check in fleet.of_fleet(nodes) if check.id == "host.drivers"]
+    (odd,) = [check for check in checks if check.verdict == "warn"]
+    assert (odd.host, odd.subject) == ("n3", "mlx5_core")
+    assert odd.text == (
+        "mlx5_core is 24.07-0.6.1, most of group h100 have 24.10-0.7.0 (24.07-0.6.1: n3; 24.10-0.7.0: n[1-2])"
+    )
+    shown = {check.host: check.text for check in checks if check.verdict == "pass"}
+    assert shown["n1"] == "kernel 6.8.0-45-generic, nvidia 560.35.03, mlx5_core 24.10-0.7.0, GPUDirect DMA-BUF"
+
+
+def test_hosts_that_reach_gpu_memory_in_another_way(facts_of: Facts) -> None:
+    nodes = [node(facts_of("h100-01"), "n1"), node(facts_of("h100-01"), "n2"), node(facts_of("v100-01"), "n3")]
+    odd = {check.subject: check.text for check in fleet.of_fleet(nodes) if check.verdict == "warn"}
+    assert odd["GPUDirect"].startswith("GPUDirect is nvidia_peermem, most of group lab have DMA-BUF")
 
 
 DIFF = {
@@ -197,6 +233,13 @@ DRIFTS: list[tuple[str, dict[str, Any], str, str, str]] = [
         "packages are not installed: perftest",
     ),
     (
+        "packages",
+        {"changes": [], "unknown": True},
+        "host.packages",
+        "impossible",
+        "the node has neither dpkg nor rpm",
+    ),
+    (
         "image",
         {"changes": [{"kind": "image", "name": "example/dranet:v1.4.0", "before": None, "after": "sha256:1"}]},
         "host.image",
@@ -222,7 +265,7 @@ def test_what_prepare_would_change_is_a_finding(
     one.drift = {concern: result}
     found = [check for check in drift.of_node(one) if check.id == id_ and said in check.text]
     assert [check.verdict for check in found] == [verdict]
-    assert found[0].remedy
+    assert found[0].remedy or found[0].mend
 
 
 def test_nothing_to_change_is_as_configured(facts_of: Facts) -> None:

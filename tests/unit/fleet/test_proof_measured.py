@@ -15,11 +15,11 @@ from ansible_collections.zerocopy.rdma.plugins.filter.verify_plan import verify_
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_nodes import LAB, Facts, changed, node, worst
 
 
-def two(facts_of: Facts, **values: Any) -> list[Node]:
+def two(facts_of: Facts, **values: Any) -> list[HostEvidence]:
     return [node(facts_of(name), name, **values) for name in ("lab-01", "lab-02")]
 
 
@@ -61,6 +61,23 @@ def test_addresses_in_one_network_are_taken_first(facts_of: Facts) -> None:
     assert client.rounds[0].runs[0]["address"] == "lab-01"
 
 
+def test_the_addresses_of_the_gids_in_use_are_tried(facts_of: Facts) -> None:
+    def both(host: str, number: int) -> Any:
+        gids = [
+            {"index": 3, "gid": f"::ffff:10.0.0.{number}", "type": "RoCE v2", "netdev": "ens1np0"},
+            {"index": 5, "gid": f"::ffff:172.16.0.{number}", "type": "RoCE v2", "netdev": "ens1np0"},
+        ]
+        addresses = [f"10.0.0.{number}/24", f"172.16.0.{number}/24"]
+        return node(
+            changed(facts_of(host), netdev_addresses=addresses, gids=gids, roce_v2_gid_index=5),
+            host,
+            rdma_verify_pairs="none",
+        )
+
+    (probe,) = host_plan.plan([both("lab-01", 1), both("lab-02", 2)])["lab-01"].probes
+    assert (probe["source"], probe["target"]) == ("172.16.0.1", "172.16.0.2")
+
+
 def test_both_ends_know_of_an_ipv6_address(facts_of: Facts) -> None:
     nodes = [
         node(changed(facts_of(f"lab-0{number}"), netdev_addresses=[f"fd00::{number}/64"]), f"lab-0{number}")
@@ -82,7 +99,8 @@ def test_pairs_are_a_matter_of_the_group(facts_of: Facts) -> None:
     nodes.append(node(None, "b9", "b"))
     plan = host_plan.plan(nodes)
     assert {meeting.role for meeting in plan["a0"].rounds} == {"idle"}
-    assert plan["a0"].probes == []
+    # They are not measured, and reach each other all the same.
+    assert [probe["name"] for probe in plan["a0"].probes] == ["mlx5_0/1 a1", "mlx5_0/1 a2"]
     assert sorted(meeting.peer for meeting in plan["b1"].rounds) == ["", "b0", "b2"]
     assert {meeting.role for meeting in plan["b9"].rounds} == {"idle"}
 
@@ -117,10 +135,10 @@ def tried(
 
 
 GOOD = {
-    "write_bw": {"ok": True, "error": "", "value": 23.2},
-    "read_lat": {"ok": True, "error": "", "value": 1.94},
+    "write_bw": {"ok": True, "code": "", "error": "", "value": 23.2},
+    "read_lat": {"ok": True, "code": "", "error": "", "value": 1.94},
 }
-SERVED = {test: {"ok": True, "error": ""} for test in GOOD}
+SERVED = {test: {"ok": True, "code": "", "error": ""} for test in GOOD}
 
 
 def test_what_was_measured_is_held_against_the_port(facts_of: Facts) -> None:
@@ -129,13 +147,13 @@ def test_what_was_measured_is_held_against_the_port(facts_of: Facts) -> None:
     assert (bandwidth.source.host, bandwidth.target.host, bandwidth.value) == ("lab-02", "lab-01", 23.2)
     assert (bandwidth.expected, bandwidth.threshold, bandwidth.verdict) == (25.0, 22.5, "pass")
     assert (latency.unit, latency.threshold, latency.verdict) == ("us", 10.0, "pass")
-    slow = {**GOOD, "write_bw": {"ok": True, "error": "", "value": 9.4}}
+    slow = {**GOOD, "write_bw": {"ok": True, "code": "", "error": "", "value": 9.4}}
     assert [one.verdict for one in tried(facts_of, client=slow, server=SERVED)[1]] == ["fail", "pass"]
 
 
 def test_the_cause_is_the_servers_where_it_did_not_serve(facts_of: Facts) -> None:
-    failed = {test: {"ok": False, "error": "Couldn't connect to 10.0.0.1:18515"} for test in GOOD}
-    served = {test: {"ok": False, "error": "TCP port 18515 is in use on this node"} for test in GOOD}
+    failed = {test: {"ok": False, "code": "failed", "error": "Couldn't connect to 10.0.0.1:18515"} for test in GOOD}
+    served = {test: {"ok": False, "code": "failed", "error": "TCP port 18515 is in use on this node"} for test in GOOD}
     checks, measured = tried(facts_of, client=failed, server=served)
     assert measured == []
     assert worst(checks)["host.bandwidth"] == (
@@ -146,7 +164,7 @@ def test_the_cause_is_the_servers_where_it_did_not_serve(facts_of: Facts) -> Non
 
 
 def test_perftest_that_is_not_there_makes_it_impossible(facts_of: Facts) -> None:
-    failed = {test: {"ok": False, "error": f"ib_{test} is not installed (package perftest)"} for test in GOOD}
+    failed = {test: {"ok": False, "code": "not_installed", "error": "said"} for test in GOOD}
     checks, _measured = tried(facts_of, client=failed, server=failed)
     assert {check.verdict for check in checks if check.id == "host.bandwidth"} == {"impossible"}
 
@@ -194,7 +212,7 @@ def test_filters(facts_of: Facts) -> None:
     names = list(variables)
     plan = verify_plan({}, names, variables, 50)
     assert [run["test"] for run in plan["lab-02"]["rounds"][0]["runs"]] == ["send_bw"]
-    assert verify_part({**variables["lab-02"], "plan": plan}, "plan") == plan["lab-02"]
+    assert verify_part({"plan": plan}, "plan", "lab-02") == plan["lab-02"]
     found = host_verdicts({}, names, variables, plan, "this is a dry run")
     assert found["bandwidth"] == []
     assert {check["text"] for check in found["checks"] if check["id"] == "host.path_mtu"} == {

@@ -18,13 +18,15 @@ from typing import Any, Callable
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.filter.pod_plan import pod_plan as pod_plan_filter
 from ansible_collections.zerocopy.rdma.plugins.filter.pod_verdicts import pod_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import report
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe, probe_run, report
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 SCRIPT = Path(__file__).resolve().parents[3] / "roles/rdma_verify/files/probe.sh"
 PAIRED = {"name": "h100-2gpu-2nic", "gpus": 2, "nics": 2}
@@ -37,9 +39,9 @@ BANDWIDTH = """
 """
 
 
-def plan(facts_of: Callable[..., Any], entries: list[dict[str, Any]]) -> claims_plan.Plan:
+def plan(facts_of: Callable[..., Any], entries: list[dict[str, Any]]) -> claims_plan.ClaimPlan:
     hosts = [
-        claims_hosts.Host(name, "h100", {"rdma_claims_templates": entries}, read.facts(facts_of(KIND)))
+        claims_hosts.ClaimHost(name, "h100", {"rdma_claims_templates": entries}, read.facts(facts_of(KIND)))
         for name in HOSTS
     ]
     found = claims_plan.plan(hosts)
@@ -47,7 +49,7 @@ def plan(facts_of: Callable[..., Any], entries: list[dict[str, Any]]) -> claims_
     return found
 
 
-def waves(found: claims_plan.Plan, **options: Any) -> list[list[pod_plan.Pod]]:
+def waves(found: claims_plan.ClaimPlan, **options: Any) -> list[list[pod_plan.Pod]]:
     having = {name: list(HOSTS) for name in found.names}
     return pod_plan.waves(found.objects, found.names, having, dict.fromkeys(HOSTS, "h100"), **options)
 
@@ -61,8 +63,8 @@ def log(facts: dict[str, Any], hcas: list[str], measured: float | None = None) -
     lines += ["==> ports"]
     lines += [f"{hca['name']} {port['number']} {port['link_layer']} 4: ACTIVE" for hca in mine for port in hca["ports"]]
     netdevs = [port["netdev"] for hca in mine for port in hca["ports"] if port["netdev"]]
-    lines += ["==> netdevs", "eth0 02:00:00:00:00:01 1500 up"]
-    lines += [f"{one['name']} {one['mac']} {one['mtu']} up" for one in netdevs]
+    lines += ["==> netdevs", "eth0 02:00:00:00:00:01 1500 1"]
+    lines += [f"{one['name']} {one['mac']} {one['mtu']} 1" for one in netdevs]
     lines += ["==> addresses", "1: eth0    inet 10.244.0.7/24 brd 10.244.0.255 scope global eth0"]
     lines += [f"2: {one['name']}    inet {a} scope global x" for one in netdevs for a in one["addresses"]]
     if measured is not None:
@@ -105,7 +107,7 @@ def judged(facts_of: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
         plain = {"objects": found.objects, "names": found.names}
         options = {"before": before, "after": copy.deepcopy(before), **changed}
         results = [one["result"] for one in pods]
-        return pod_verdicts(pods, results, plain, model.resource_slices(devices), **options)
+        return pod_verdicts({}, pods, results, plain, resource_slices(devices), **options)
 
     return judge
 
@@ -127,7 +129,7 @@ def test_a_pod_that_got_everything(pods: list[dict[str, Any]], judged: Callable[
 def test_a_pod_without_its_netdev(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
     output = pods[0]["result"]["output"]
     start, end = output.index("==> netdevs"), output.index("==> addresses")
-    pods[0]["result"]["output"] = output[:start] + "==> netdevs\neth0 02:00:00:00:00:01 1500 up\n" + output[end:]
+    pods[0]["result"]["output"] = output[:start] + "==> netdevs\neth0 02:00:00:00:00:01 1500 1\n" + output[end:]
     assert "is not in the pod" in failed(judged(pods))["pod.netdev"]
 
 
@@ -139,6 +141,9 @@ def test_a_pod_without_its_netdev(pods: list[dict[str, Any]], judged: Callable[.
         ("==> nodes\nrdma_cm\nuverbs", "==> nodes\nrdma_cm\nother", "pod.nodes", "lacks uverbs"),
         ("==> nodes\nrdma_cm", "==> nodes\nrdma_cm\nuverbs99", "pod.nodes", "not of its NICs"),
         ("==> nodes\nrdma_cm\n", "==> nodes\n", "pod.nodes", "lacks rdma_cm"),
+        ("eth0 02:00:00:00:00:01 1500 1\n", "", "pod.cni", "has no eth0 of the CNI, only "),
+        ("eth0 02:00:00:00:00:01 1500 1\n", "eth0 02:00:00:00:00:01 1500 0\n", "pod.cni", "has no LOWER_UP"),
+        ("1: eth0    inet 10.244.0.7/24", "1: lo    inet 127.0.0.1/8", "pod.cni", "has no address"),
         ("==> end", "", "pod.runs", "its log is not complete"),
         (" BW average[Gb/sec]", " BW nothing[Gb/sec]", "pod.bandwidth", "failed and said last"),
     ],
@@ -156,6 +161,38 @@ def test_what_a_pod_lacks(
 def test_a_slow_port(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
     pods[1]["result"]["output"] = pods[1]["result"]["output"].replace("371.5", "97.2")
     assert [one["verdict"] for one in judged(pods)["bandwidth"]] == ["fail", "fail"]
+
+
+def test_a_pod_whose_link_is_down(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
+    output = pods[0]["result"]["output"]
+    lines = [line[:-2] + " 0" if line.endswith(" 1") and "eth0" not in line else line for line in output.splitlines()]
+    pods[0]["result"]["output"] = "\n".join(lines)
+    assert "no LOWER_UP" in failed(judged(pods))["pod.netdev"]
+
+
+def test_a_nic_that_is_called_as_the_netdev_of_the_cni(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
+    result = pods[0]["result"]
+    netdevs = result["output"].partition("==> netdevs\n")[2].splitlines()
+    cni, nic = netdevs[0], netdevs[1]
+    result["output"] = result["output"].replace(f"{cni}\n", "").replace(nic, "eth0 " + nic.partition(" ")[2])
+    assert failed(judged(pods))["pod.cni"] == "eth0 is the RDMA NIC; the netdev of the CNI is gone"
+
+
+def test_the_demands_of_the_node_that_measures(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
+    hostvars = {"n1": {"rdma_verify_gbps": 500}, "n2": {"rdma_verify_gbps": 50}}
+    pods[1]["result"]["output"] = pods[1]["result"]["output"].replace("371.5", "97.2")
+    assert [(one["verdict"], one["threshold"]) for one in judged(pods, hostvars=hostvars)["bandwidth"]] == [
+        ("pass", 50.0),
+        ("pass", 50.0),
+    ]
+    fraction = judged(pods, hostvars={"n2": {"rdma_verify_fraction": 0.2}})["bandwidth"]
+    assert [one["verdict"] for one in fraction] == ["pass", "pass"]
+
+
+def test_a_measurement_that_was_not_pinned(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
+    pods[1]["result"]["output"] = pods[1]["result"]["output"].replace("\n #bytes", "\nnot pinned\n #bytes")
+    first = judged(pods)["bandwidth"][0]
+    assert first["text"].endswith(f", not pinned to the NUMA node of {first['from']['hca']}")
 
 
 def test_a_pod_that_never_ran_is_the_users_when_others_hold_the_nics(
@@ -201,13 +238,61 @@ def test_waves_never_put_two_pods_on_a_node(facts_of: Callable[..., Any]) -> Non
     assert [[pod.node for pod in wave] for wave in planned] == [list(HOSTS), list(HOSTS)]
     names = {one["metadata"]["name"] for one in found.objects if one["kind"] == "ResourceClaimTemplate"}
     assert {pod.alias for wave in planned for pod in wave} == names
-    assert all(pod.template.startswith(f"{pod.alias}-") and pod.template != pod.alias for pod in planned[0])
+    assert all(str(pod.template).startswith(f"{pod.alias}-") and pod.template != pod.alias for pod in planned[0])
     server, client = planned[0]
     assert server.server
     assert client.peer == server.name
     assert len({pod.name for wave in planned for pod in wave}) == 4
     assert [[pod.node for pod in wave] for wave in waves(found, sample=1)] == [["n1"], ["n1"]]
     assert not any(pod.peer or pod.server for wave in waves(found, bandwidth=False) for pod in wave)
+
+
+def test_pods_with_single_claims(facts_of: Callable[..., Any]) -> None:
+    """Each on its host, one after another there, and not for hosts that are not in the run."""
+    entries = [{"name": "prefill", "rail": 0}, {"name": "decode", "rail": 1}]
+    variables: dict[str, Any] = {
+        "inventory_hostname": "n1",
+        "group_names": ["h100"],
+        "ansible_facts": {"rdma": facts_of(KIND)},
+        "rdma_claims_claims": entries,
+    }
+    hosts = [claims_hosts.ClaimHost("n1", "h100", {"rdma_claims_claims": entries}, read.facts(facts_of(KIND)))]
+    found = claims_plan.plan(hosts)
+    assert not found.problems
+    plain = {"objects": found.objects, "names": found.names}
+    waves_of_pods = pod_plan_filter({}, plain, ["n1"], {"n1": variables})
+    assert [[entry["alias"] for entry in wave] for wave in waves_of_pods] == [["prefill"], ["decode"]]
+    pod = waves_of_pods[0][0]["pod"]
+    assert pod["node"] == "n1"
+    # The module takes one of the two.
+    assert pod["claim"].startswith("prefill-")
+    assert "template" not in pod
+    made = probe.manifest(probe.PodProbe(**pod), probe.Recipe("image", "true"))
+    assert made["spec"]["resourceClaims"] == [{"name": "rdma", "resourceClaimName": pod["claim"]}]
+    assert probe.claim_of(made) == pod["claim"]
+    result = {"name": pod["name"], "phase": probe.IN_USE, "trouble": "claim x is in use by pods prefill-0"}
+    result |= {"seconds": None, "allocation": [], "output": ""}
+    facts = {"n1": facts_of(KIND)}
+    judged_pod = pod_verdicts({}, [waves_of_pods[0][0]], [result], plain, [], before=facts, after=facts)
+    first = judged_pod["checks"][0]
+    assert (first["verdict"], first["text"]) == ("impossible", "no pod was made: claim x is in use by pods prefill-0")
+
+
+def test_a_claim_that_others_use_is_left_alone() -> None:
+    class Cluster:
+        """An API server that has one claim and takes no pod."""
+
+        def find(self, path: str) -> dict[str, Any]:
+            assert path == "/apis/resource.k8s.io/v1/namespaces/serving/resourceclaims/prefill-1"
+            return {"status": {"reservedFor": [{"resource": "pods", "name": "prefill-0", "uid": "1"}]}}
+
+    run = probe_run._PodProbeRun(Cluster(), probe.Recipe("image", "true"), "/apis/resource.k8s.io/v1")  # type: ignore[arg-type]
+    run.make(probe.PodProbe("look", "serving", "n1", claim="prefill-1"))
+    assert run.live == {}
+    assert (run.found["look"].phase, run.found["look"].trouble) == (
+        probe.IN_USE,
+        "claim prefill-1 is in use by pods prefill-0",
+    )
 
 
 def test_the_script_says_what_it_sees() -> None:
@@ -237,3 +322,32 @@ def test_the_script_waits_for_a_link(tmp_path: Path) -> None:
     environment = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "ZEROCOPY_SERVER": "", "ZEROCOPY_PEER": ""}
     done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert "mlx5_0 1 InfiniBand 4: ACTIVE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("near", "said"),
+    [
+        # The first CPU that this process may use.
+        (str(min(os.sched_getaffinity(0))), f"CPUs {min(os.sched_getaffinity(0))}"),
+        # One that no machine of these tests has, as of another NUMA node that the pod may not use.
+        ("4095", "not pinned"),
+    ],
+)
+def test_the_script_measures_near_the_device(tmp_path: Path, near: str, said: str) -> None:
+    """A tree stands in for /dev and /sys, and a program for ib_write_bw that says where it may run."""
+    device, verbs = tmp_path / "class/infiniband/mlx5_0", tmp_path / "class/infiniband_verbs/uverbs0"
+    for directory in (device / "ports/1", device / "device", verbs, tmp_path / "infiniband", tmp_path / "bin"):
+        directory.mkdir(parents=True)
+    (tmp_path / "infiniband/uverbs0").touch()
+    (verbs / "ibdev").write_text("mlx5_0\n")
+    (device / "ports/1/link_layer").write_text("InfiniBand\n")
+    (device / "ports/1/state").write_text("4: ACTIVE\n")
+    (device / "device/local_cpulist").write_text(f"{near}\n")
+    program = tmp_path / "bin/ib_write_bw"
+    program.write_text("#!/bin/sh\nsed -n 's/^Cpus_allowed_list:/CPUs/p' /proc/self/status\n")
+    program.chmod(0o755)
+    script = SCRIPT.read_text().replace("/dev/infiniband", f"{tmp_path}/infiniband").replace("/sys/", f"{tmp_path}/")
+    environment = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "ZEROCOPY_SERVER": "1", "ZEROCOPY_PEER": ""}
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
+    (lines,) = [text.replace("\t", " ").splitlines() for text in report.report(done.stdout).bandwidth.values()]
+    assert said in lines

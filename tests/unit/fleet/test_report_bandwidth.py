@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations, permutations
 from typing import Any, Callable
 from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_html import verify_html
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_junit import verify_junit
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_summary import verify_summary
+from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import End, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import findings as report_findings
@@ -21,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text i
 from ansible_collections.zerocopy.rdma.tests.report.example import example
 
 Facts = Callable[..., dict[str, Any]]
+html, junit, summary = (partial(verify_report, format=name) for name in ("html", "junit", "summary"))
 
 
 def measured(source: str, target: str, value: float, unit: str = "Gb/s", threshold: float = 90) -> Measurement:
@@ -115,7 +115,7 @@ def test_slow_pairs_are_one_finding_on_the_host_behind_them(facts_of: Facts) -> 
 def test_figures_of_the_summary_are_those_of_the_measurements(facts_of: Facts) -> None:
     document = example(facts_of, {"v100": 4})
     values = sorted(one["value"] for one in document["bandwidth"] if one["test"] == "write_bw")
-    row = next(line.split() for line in verify_summary(document).splitlines() if line.startswith("v100   write_bw"))
+    row = next(line.split() for line in summary(document).splitlines() if line.startswith("v100   write_bw"))
     median = (values[5] + values[6]) / 2
     assert len(values) == 12
     assert row[3:7] == ["12", f"{values[0]:.1f}", f"{median:.1f}", f"{values[-1]:.1f}"]
@@ -135,7 +135,7 @@ def test_what_is_not_judged_is_told_once(facts_of: Facts) -> None:
         write.variants[0].text
         == "On rail 0 of h100, 66 measurements not judged, such as: 0 Gb/s, nothing to hold it against."
     )
-    page = verify_html(document)
+    page = html(document)
     assert "66 not judged" in page
     assert 'class="h' not in page.split('<div class="maps">', 1)[1].split('<section id="fleet"')[0].replace(
         'class="heat"', ""
@@ -143,13 +143,13 @@ def test_what_is_not_judged_is_told_once(facts_of: Facts) -> None:
 
 
 def test_every_slow_cell_is_marked_by_more_than_its_colour(facts_of: Facts) -> None:
-    page = verify_html(example(facts_of, {"h100": 12}))
+    page = html(example(facts_of, {"h100": 12}))
     assert page.count('class="h0 short"') == 11 + 1, "eleven pairs and the legend"
 
 
 def test_junit_has_a_case_for_each_check_and_measurement(facts_of: Facts) -> None:
     document = example(facts_of)
-    root = ElementTree.fromstring(verify_junit(document))
+    root = ElementTree.fromstring(junit(document))
     suites = {suite.get("name"): suite for suite in root.findall("testsuite")}
     assert list(suites) == [f"zerocopy.rdma.verify.{name}" for name in ("host", "cluster", "pod", "bandwidth")]
     everything = document["checks"] + document["bandwidth"]
@@ -167,9 +167,9 @@ def test_junit_has_a_case_for_each_check_and_measurement(facts_of: Facts) -> Non
 
 
 def test_junit_says_what_was_found_and_what_to_do(facts_of: Facts) -> None:
-    root = ElementTree.fromstring(verify_junit(example(facts_of)))
+    root = ElementTree.fromstring(junit(example(facts_of)))
     cases = {(case.get("classname"), case.get("name")): case for case in root.iter("testcase")}
-    failure = cases["zerocopy.rdma.verify.host.v100-02", "host.mtu mlx5_1/1"].find("failure")
+    failure = cases["zerocopy.rdma.verify.host.v100-02", "host.path_mtu mlx5_1/1"].find("failure")
     assert failure is not None
     assert failure.get("message", "").startswith("Packets of 4096 bytes do not reach")
     assert "Evidence: mtu=2044, wanted=4096" in (failure.text or "")
@@ -180,7 +180,7 @@ def test_junit_says_what_was_found_and_what_to_do(facts_of: Facts) -> None:
 
 
 def test_cases_of_one_class_have_names_of_their_own(facts_of: Facts) -> None:
-    cases = list(ElementTree.fromstring(verify_junit(example(facts_of))).iter("testcase"))
+    cases = list(ElementTree.fromstring(junit(example(facts_of))).iter("testcase"))
     assert len({(case.get("classname"), case.get("name")) for case in cases}) == len(cases)
 
 
@@ -189,5 +189,5 @@ def test_dots_of_a_host_do_not_become_packages(facts_of: Facts) -> None:
     document["hosts"]["lab-01.example.org"] = document["hosts"].pop("lab-01")
     for one in document["checks"]:
         one["host"] = one["host"] and "lab-01.example.org"
-    names = {case.get("classname") for case in ElementTree.fromstring(verify_junit(document)).iter("testcase")}
+    names = {case.get("classname") for case in ElementTree.fromstring(junit(document)).iter("testcase")}
     assert "zerocopy.rdma.verify.pod.lab-01_example_org" in names

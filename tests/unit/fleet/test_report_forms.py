@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import hashlib
 import json
 import re
 import time
 from dataclasses import fields
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Callable
@@ -19,17 +22,17 @@ import jsonschema
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_html import verify_html
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_junit import verify_junit
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_summary import verify_summary
+from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document as prove_document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import mend
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import findings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import text as report_text
 from ansible_collections.zerocopy.rdma.tests.report.example import example
 
 Facts = Callable[..., dict[str, Any]]
+html, junit, summary = (partial(verify_report, format=name) for name in ("html", "junit", "summary"))
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "verify-report.schema.json").read_text("utf-8"))
-FORMS = pytest.mark.parametrize("form", [verify_html, verify_junit, verify_summary])
+FORMS = pytest.mark.parametrize("form", [html, junit, summary])
 NASTY = "<script>alert('&\")</script>\x1b[31m\x00{{ 1 + 1 }}"
 
 
@@ -47,7 +50,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.elements.append((tag, dict(attrs)))
-        if tag not in ("meta", "link"):
+        if tag not in ("meta", "link", "input"):
             self._open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: Any) -> None:
@@ -57,7 +60,7 @@ class Page(HTMLParser):
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self._open and self._open[-1] != "style":
+        if self._open and self._open[-1] not in ("style", "script"):
             self.texts.append(data)
 
     @property
@@ -80,12 +83,19 @@ def document(small: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def empty() -> dict[str, Any]:
-    return {"version": 1, "created": None, "collection": "0.1.0", "hosts": {}, "checks": [], "bandwidth": []}
+    return prove_document.plain(prove_document.VerifyDocument(None, "0.1.0"))
 
 
 def check(**changed: Any) -> dict[str, Any]:
     base = {"ring": "host", "id": "host.mtu", "host": "n-01", "group": "g", "subject": "mlx5_0/1", "verdict": "fail"}
-    return {**base, "text": "The MTU is 1500.", "evidence": {"mtu": 1500}, "remedy": "Set it to 9000.", **changed}
+    return {
+        **base,
+        "text": "The MTU is 1500.",
+        "evidence": {"mtu": 1500},
+        "remedy": "Set it to 9000.",
+        "mend": "",
+        **changed,
+    }
 
 
 def measurement(source: str, target: str, value: float, **changed: Any) -> dict[str, Any]:
@@ -140,11 +150,15 @@ def test_the_schema_has_what_the_code_has() -> None:
         (prove_document.Check, parts["check"]),
         (prove_document.Measurement, parts["measurement"]),
         (prove_document.End, parts["end"]),
-        (prove_document.Host, parts["host"]),
+        (prove_document.DocumentHost, parts["host"]),
+        (prove_document.VerifyRun, parts["run"]),
+        (prove_document.EarlierRun, parts["earlier"]),
+        (prove_document.PastFinding, parts["past"]),
     ):
         names = [renamed.get(one.name, one.name) for one in fields(kind)]
         assert list(part["properties"]) == names == part["required"]
-    assert list(SCHEMA["properties"]) == ["version", *(one.name for one in fields(prove_document.Document))]
+    assert list(SCHEMA["properties"]) == ["version", *(one.name for one in fields(prove_document.VerifyDocument))]
+    assert tuple(parts["check"]["properties"]["mend"]["enum"]) == ("", *mend.WAYS)
     assert tuple(parts["verdict"]["enum"]) == prove_document.VERDICTS
     assert tuple(parts["check"]["properties"]["ring"]["enum"]) == prove_document.RINGS
     assert tuple(parts["measurement"]["properties"]["unit"]["enum"]) == prove_document.UNITS
@@ -153,8 +167,13 @@ def test_the_schema_has_what_the_code_has() -> None:
 
 @FORMS
 def test_a_document_of_another_version_is_refused(form: Callable[..., str], empty: dict[str, Any]) -> None:
-    with pytest.raises(AnsibleFilterError, match=rf"^{form.__name__}: version is 7, it must be 1$"):
+    with pytest.raises(AnsibleFilterError, match=r"^verify_report: version is 7, it must be 1$"):
         form({**empty, "version": 7})
+
+
+def test_an_unknown_format_is_refused(empty: dict[str, Any]) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"^verify_report: format is 'pdf', it must be one of html, junit, s"):
+        verify_report(empty, "pdf")
 
 
 @FORMS
@@ -177,12 +196,12 @@ def test_examples_say_that_they_are_synthesised(form: Callable[..., str], small:
 @FORMS
 def test_nothing_to_show_is_no_mistake(form: Callable[..., str], empty: dict[str, Any]) -> None:
     assert form(empty)
-    assert "Nothing was checked" in verify_html(empty)
-    assert "Nothing was checked" in verify_summary(empty)
+    assert "Nothing was checked" in html(empty)
+    assert "Nothing was checked" in summary(empty)
 
 
 def test_a_host_without_facts_is_shown_as_such(empty: dict[str, Any]) -> None:
-    assert "no facts" in Page(verify_html(with_hosts(empty, "n-01"))).text
+    assert "no facts" in Page(html(with_hosts(empty, "n-01"))).text
 
 
 @pytest.mark.parametrize(
@@ -199,8 +218,8 @@ def test_a_host_without_facts_is_shown_as_such(empty: dict[str, Any]) -> None:
 def test_headline(empty: dict[str, Any], checks: list[dict[str, Any]], headline: str) -> None:
     document = with_hosts(empty, "n-01", "n-02", "n-03")
     document["checks"] = checks
-    assert headline in Page(verify_html(document)).text
-    assert headline in verify_summary(document).splitlines()[0]
+    assert headline in Page(html(document)).text
+    assert headline in summary(document).splitlines()[0]
 
 
 def test_findings_are_folded_and_the_worst_come_first(empty: dict[str, Any]) -> None:
@@ -214,13 +233,13 @@ def test_findings_are_folded_and_the_worst_come_first(empty: dict[str, Any]) -> 
         ("fail", "host.nri", 1),
         ("warn", "host.memlock", 12),
     ]
-    lines = [line for line in verify_summary(document).splitlines() if line.startswith(("FAIL  ", "WARN  "))]
+    lines = [line for line in summary(document).splitlines() if line.startswith(("FAIL  ", "WARN  "))]
     assert lines == [
         "FAIL  host.mtu  n-[01-05] mlx5_0/1: The MTU is 1500. -> Set it to 9000.",
         "FAIL  host.nri  n-09 mlx5_0/1: Off. -> Set it to 9000.",
         "WARN  host.memlock  n-[01-12] mlx5_0/1: Little memory. -> Set it to 9000.",
     ]
-    page = Page(verify_html(document)).text
+    page = Page(html(document)).text
     assert page.index("host.mtu") < page.index("host.nri") < page.index("host.memlock")
     assert page.count("n-[01-05]") == 2, "once as a finding, once in the table of all checks"
 
@@ -228,7 +247,7 @@ def test_findings_are_folded_and_the_worst_come_first(empty: dict[str, Any]) -> 
 def test_different_remedies_stay_with_their_sentences(empty: dict[str, Any]) -> None:
     document = with_hosts(empty, "n-01", "n-02")
     document["checks"] = [check(), check(host="n-02", text="The MTU is 2044.", remedy="Ask the subnet manager.")]
-    page = Page(verify_html(document)).text
+    page = Page(html(document)).text
     assert (
         page.index("is 1500.") < page.index("Set it to 9000.") < page.index("is 2044.") < page.index("Ask the subnet")
     )
@@ -254,10 +273,10 @@ def nasty(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def test_the_page_escapes_everything(document: dict[str, Any]) -> None:
-    before = Page(verify_html(document))
-    raw = verify_html(nasty(document))
-    assert "<script" not in raw
+def test_the_page_escapes_everything(small: dict[str, Any], document: dict[str, Any]) -> None:
+    before = Page(html(document))
+    raw = html(nasty(document))
+    assert raw.count("<script") == html(small).count("<script") == 1
     assert not re.search("[\x00-\x08\x0b-\x1f]", raw)
     after = Page(raw)
     assert {tag for tag, _attributes in after.elements} == {tag for tag, _attributes in before.elements}
@@ -266,33 +285,35 @@ def test_the_page_escapes_everything(document: dict[str, Any]) -> None:
 
 
 def test_junit_and_terminal_are_safe_from_control_characters(document: dict[str, Any]) -> None:
-    ElementTree.fromstring(verify_junit(nasty(document)))
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", verify_summary(document))
+    ElementTree.fromstring(junit(nasty(document)))
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", summary(document))
 
 
 def test_the_page_needs_nothing_else(small: dict[str, Any]) -> None:
-    raw = verify_html(small)
+    raw = html(small)
     page = Page(raw)
-    assert {tag for tag, _attributes in page.elements}.isdisjoint({"script", "img", "iframe", "object", "embed"})
+    assert {tag for tag, _attributes in page.elements}.isdisjoint({"img", "iframe", "object", "embed"})
     assert page.values("link", "href") == ["data:,"]
     assert all(href.startswith("#") for href in page.values("a", "href"))
+    assert not any(found.get("src") for _tag, found in page.elements)
     assert not re.search(r"url\(|@import|https?:", raw)
 
 
 def test_the_page_can_be_found_ones_way_in(small: dict[str, Any]) -> None:
-    page = Page(verify_html(small))
+    page = Page(html(small))
     levels = [int(tag[1]) for tag, _attributes in page.elements if re.match("h[1-6]$", tag)]
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in zip(levels, levels[1:])), "no level of headings is left out"
     assert set(page.values("th", "scope")) == {"row", "col"}, "the corner of a table is no heading"
     identifiers = [found["id"] for _tag, found in page.elements if "id" in found]
-    assert set(page.values("a", "href")) == {f"#{name}" for name in identifiers}
+    assert len(set(identifiers)) == len(identifiers)
+    assert set(page.values("a", "href")) <= {f"#{name}" for name in identifiers}
     assert all(found.get("aria-label") for tag, found in page.elements if tag == "svg")
     assert ("html", {"lang": "en"}) in page.elements
 
 
 def test_nodes_alike_are_drawn_once(small: dict[str, Any]) -> None:
-    page = Page(verify_html(small))
+    page = Page(html(small))
     signatures = {host["facts"]["signature"] for host in small["hosts"].values()}
     shapes = [one for one in page.values("article", "class") if one == "shape"]
     assert len(shapes) == len(signatures) < len(small["hosts"])
@@ -306,10 +327,10 @@ def test_a_large_fleet_makes_small_reports_in_linear_time(facts_of: Facts) -> No
     took = []
     for document in documents:
         start = time.process_time()
-        page, summary, cases = verify_html(document), verify_summary(document), verify_junit(document)
+        page, lines, cases = html(document), summary(document).splitlines(), junit(document)
         took.append(time.process_time() - start)
         assert len(page) < 2_000_000
-        assert len(summary.splitlines()) <= 40
+        assert len(lines) <= 40
         assert cases.count("<testcase") == len(document["checks"]) + len(document["bandwidth"])
     assert took[1] < took[0] * 4 * 2, "four times the hosts, with room for a busy machine"
 
@@ -321,9 +342,52 @@ def test_the_summary_stays_on_one_page_when_all_hosts_fail_differently(empty: di
         check(id=f"host.check{number % 60:02}", host=name, text=f"The value is {number}.", remedy="")
         for number, name in enumerate(names)
     ]
-    lines = verify_summary(document).splitlines()
+    lines = summary(document).splitlines()
     assert len(lines) <= 40
     assert lines[0].startswith("FAIL: 1000 of 1000 hosts failed")
     assert lines[-1] == f"and {60 - sum(line.startswith('FAIL  ') for line in lines)} more, in the report"
     assert any("n-0001 and 16 more: 17 times, such as: The value is 0." in line for line in lines)
     assert all(len(line) < 200 for line in lines)
+
+
+def test_hosts_have_rows_with_links_to_findings_and_drawing(small: dict[str, Any]) -> None:
+    page = Page(html(small))
+    hosts = [found["data-host"] for tag, found in page.elements if tag == "tr" and "data-host" in found]
+    assert sorted(hosts) == sorted(small["hosts"])
+    rows = dict(re.findall(r'<tr id="(host-[0-9]+)" data-host="h100-05">(.*?)</tr>', html(small), re.S))
+    [links] = [re.findall(r'href="#([a-z0-9-]+)"', row) for row in rows.values()]
+    assert [link.split("-")[0] for link in links] == ["finding", "finding", "shape"]
+    finding = html(small).split(f'id="{links[0]}"')[1].split("</article>")[0]
+    assert "host.runtime" in finding
+    assert f'href="#{next(iter(rows))}"' in finding
+    assert f'href="#{links[2]}"' in finding
+
+
+def test_only_the_script_of_the_page_may_run(small: dict[str, Any]) -> None:
+    raw = html(small)
+    script = raw.split("<script>")[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    [policy] = [found["content"] for _tag, found in Page(raw).elements if found.get("http-equiv")]
+    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+
+
+def test_the_page_says_how_it_was_run(document: dict[str, Any]) -> None:
+    document["run"] |= {"inventory": ["fleet/hosts.yml"], "limit": "h100", "tags": ["host"]}
+    assert "Inventory fleet/hosts.yml , limit h100 , tags host" in Page(html(document)).text
+
+
+def test_facts_alone_make_a_page_without_verdicts(document: dict[str, Any]) -> None:
+    document.update(checks=[], bandwidth=[])
+    page = Page(html(document))
+    assert "RDMA hardware of 22 hosts" in page.text
+    assert "NUMA node 1" in page.text
+    assert "is a 100 Gb/s port behind a PCIe link that carries 63 Gb/s" in page.text
+    assert not re.search("not possible|Findings|All checks|Nothing was checked", page.text)
+
+
+def test_what_passed_is_folded(small: dict[str, Any]) -> None:
+    raw = html(small)
+    folded = "".join(re.findall(r"<details[^>]*>.*?</details>", raw, re.S))
+    assert "host.modules" in folded
+    assert raw.count("host.modules") == folded.count("host.modules")
+    assert "host.path_mtu</h3>" not in folded

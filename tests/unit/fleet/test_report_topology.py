@@ -12,15 +12,15 @@ from typing import Any, Callable, Iterator
 import expand  # conftest.py says where it is
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document, Host
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import DocumentHost, VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drawing as report_drawing
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import topology
 
 Facts = Callable[..., dict[str, Any]]
 
 
-def shapes(**facts: dict[str, Any]) -> list[topology.Shape]:
-    return topology.shapes(Document(None, "0", {name: Host("g", own) for name, own in facts.items()}))
+def shapes(**facts: dict[str, Any]) -> list[topology.DrawnShape]:
+    return topology.shapes(VerifyDocument(None, "0", {name: DocumentHost("g", own) for name, own in facts.items()}))
 
 
 def flat(below: list[Any], *above: str) -> Iterator[tuple[str, ...]]:
@@ -31,7 +31,7 @@ def flat(below: list[Any], *above: str) -> Iterator[tuple[str, ...]]:
             yield (*above, one.name)
 
 
-def tree(shape: topology.Shape) -> dict[Any, list[tuple[str, ...]]]:
+def tree(shape: topology.DrawnShape) -> dict[Any, list[tuple[str, ...]]]:
     return {node.number: [path for root in node.roots for path in flat(root.below, root.name)] for node in shape.numa}
 
 
@@ -101,3 +101,31 @@ def test_boxes_of_a_drawing_do_not_overlap(facts_of: Facts, name: str) -> None:
             children = [box for box in drawing.boxes if box.kind != "root"]
             assert len(drawing.lines) == len(children), "one line to each device and switch"
             assert {line[-1] for line in drawing.lines} == {(box.x, box.y + box.height // 2) for box in children}
+
+
+def test_a_port_shows_state_rate_netdev_and_address(facts_of: Facts) -> None:
+    facts = copy.deepcopy(facts_of("lab-01"))
+    [port] = facts["hcas"][0]["ports"]
+    port["netdev"]["addresses"] = ["10.0.0.1/24", "fd00:0010:0100::0001/64"]
+    [shape] = shapes(node=facts)
+    [box] = [box for node in shape.numa for box in report_drawing.draw(node).boxes if box.kind == "hca"]
+    assert box.lines == [("ACTIVE, 25 Gb/s", True), ("ens1np0 10.0.0.1/24, fd00:0010:\u2026", True)]
+    assert (shape.ports[0].netdev, shape.ports[0].addresses) == ("ens1np0", "10.0.0.1/24, fd00:0010:0100::0001/64")
+
+
+def test_a_port_that_is_down_or_in_a_pod_says_so(facts_of: Facts) -> None:
+    facts = copy.deepcopy(facts_of("a100-01"))
+    [shape] = shapes(node=facts)
+    assert [(port.name, port.state, port.up) for port in shape.ports][:2] == [
+        ("mlx5_0/1", "DOWN", False),
+        ("mlx5_1/1", "ACTIVE", True),
+    ]
+    [away] = shapes(node=facts_of("case-in-pod"))
+    assert "in a pod" in [port.state for port in away.ports]
+
+
+def test_links_that_differ_among_nodes_alike_are_told(facts_of: Facts) -> None:
+    down = copy.deepcopy(facts_of("lab-01"))
+    down["hcas"][0]["ports"][0]["state"] = "DOWN"
+    [shape] = shapes(a=facts_of("lab-01"), b=down, c=down)
+    assert shape.others == [("mlx5_0/1 is DOWN", ["b", "c"])]

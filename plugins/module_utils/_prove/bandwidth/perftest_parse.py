@@ -34,7 +34,7 @@ _TO_GBPS = {"Gb/sec": 1.0, "MB/sec": 2**20 * 8 / 1e9, "MiB/sec": 2**20 * 8 / 1e9
 
 
 @dataclass
-class Value:
+class PerftestRow:
     """One row. Bandwidths in Gb/s, latencies in microseconds; ``peak`` is ``None`` where perftest gives none."""
 
     size: int
@@ -71,26 +71,26 @@ def _finite(cell: str) -> float:
     return value
 
 
-def _of_row(columns: Mapping[str, str], words: Sequence[str]) -> Optional[Value]:
+def _of_row(columns: Mapping[str, str], words: Sequence[str]) -> Optional[PerftestRow]:
     cells = dict(zip(columns, words))
     try:
         size, count = int(cells["bytes"]), int(cells["iterations"])
         if "BW average" in columns:
             factor = _TO_GBPS[columns["BW average"]]
             peak = float(cells["BW peak"]) * factor
-            return Value(size, count, _finite(cells["BW average"]) * factor, peak if peak > 0 else None)
-        return Value(size, count, _finite(cells["t_typical"]))
+            return PerftestRow(size, count, _finite(cells["BW average"]) * factor, peak if peak > 0 else None)
+        return PerftestRow(size, count, _finite(cells["t_typical"]))
     except (KeyError, ValueError):
         return None
 
 
-def of_text(text: str) -> List[Value]:
+def of_text(text: str) -> List[PerftestRow]:
     """Every complete row in the output of one or several processes, in their order.
 
     A row that was torn is put together again when the parts follow each other.
     """
     cleaned = _CPU_WARNING.sub(lambda found: "\n" if found.group().startswith("\n") else "", text.replace("\r", ""))
-    found: List[Value] = []
+    found: List[PerftestRow] = []
     begun: List[str] = []
     for columns, words in _fragments(cleaned.splitlines()):
         begun = words if len(words) >= len(columns) or len(begun) + len(words) > len(columns) else begun + words
@@ -101,7 +101,7 @@ def of_text(text: str) -> List[Value]:
     return found
 
 
-def of_json(text: str) -> List[Value]:
+def of_json(text: str) -> List[PerftestRow]:
     """The row of a JSON file (``--out_json``), nothing when it is none.
 
     Up to 4.5-0.17 its keys are not quoted, and a deviation that overflows is ``-nan``. Bandwidths are in Gb/s, since
@@ -111,7 +111,7 @@ def of_json(text: str) -> List[Value]:
         results: Mapping[str, Any] = json.loads(text)["results"]
         size, count = int(results["MsgSize"]), int(results["n_iterations"])
         if "BW_average" in results:
-            return [Value(size, count, float(results["BW_average"]), float(results["BW_peak"]) or None)]
-        return [Value(size, count, float(results["t_typical"]))]
+            return [PerftestRow(size, count, float(results["BW_average"]), float(results["BW_peak"]) or None)]
+        return [PerftestRow(size, count, float(results["t_typical"]))]
     except (ValueError, KeyError, TypeError):
         return []

@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass
 from typing import IO, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse
 
 TESTS = perftest_parse.BANDWIDTH + perftest_parse.LATENCY
@@ -29,12 +30,14 @@ _LISTEN_WITHIN = 30.0
 _POLL = 0.05
 _LISTENING = "0A"
 _SAID_AT_MOST = 300
+# Codes of runs without a value: on this node there is no such tool, or anything else.
+NOT_INSTALLED, FAILED = "not_installed", "failed"
 # perftest writes these to standard error although all is well.
 _HARMLESS = ("Conflicting CPU frequency", "WARNING", "Warning", "---", "***", "* Waiting")
 
 
 @dataclass(frozen=True)
-class Run:
+class PerftestRun:
     """One test on one port. ``name`` tells the caller which it is, ``address`` is the server's, for the client only.
 
     ``size`` is that of a message in bytes. ``gid_index`` is ``None`` on InfiniBand, which routes by LID. ``ipv6`` is
@@ -53,7 +56,7 @@ class Run:
     ipv6: bool = False
 
 
-class Node:
+class PerftestTools:
     """The node's tools and files; ``root`` is another directory only in tests."""
 
     def __init__(self, root: str = "/") -> None:
@@ -86,25 +89,9 @@ class Node:
     def takes_json(self, tool: str) -> bool:
         """Whether this perftest was built with JSON output."""
         if tool not in self._helps:
-            done = subprocess.run(  # noqa: S603
-                [tool, "--help"],
-                check=False,
-                env=environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                encoding="utf-8",
-                errors="replace",
-                timeout=60,
-            )
-            self._helps[tool] = done.stdout
+            done = command.run([tool, "--help"])
+            self._helps[tool] = done.out + done.err
         return "--out_json_file" in self._helps[tool]
-
-
-def environment() -> Dict[str, str]:
-    """The environment in which tools answer in English and are found over ssh as well."""
-    path = os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
-    return {**os.environ, "LC_ALL": "C", "LANGUAGE": "", "PATH": path}
 
 
 def _ranges(text: str) -> Iterator[int]:
@@ -114,7 +101,7 @@ def _ranges(text: str) -> Iterator[int]:
         yield from range(int(first), int(last or first) + 1)
 
 
-def command(run: Run, json_file: Optional[str] = None) -> List[str]:
+def arguments(run: PerftestRun, json_file: Optional[str] = None) -> List[str]:
     """The command line of a run; a server's where it has no address."""
     argv = [f"ib_{run.test}", "-d", run.hca, "-i", str(run.port), "-p", str(run.tcp_port), "-n", str(run.iterations)]
     # Frequency scaling of CPUs is no reason not to measure.
@@ -145,7 +132,7 @@ class Started:
     ``timeout`` of coreutils ends it after ``seconds``, whatever becomes of this process.
     """
 
-    def __init__(self, run: Run, node: Node, seconds: int, json_file: Optional[str] = None) -> None:
+    def __init__(self, run: PerftestRun, node: PerftestTools, seconds: int, json_file: Optional[str] = None) -> None:
         self.run = run
         self.cpus = node.cpus(run.hca)
         self.json_file = json_file
@@ -156,8 +143,8 @@ class Started:
         os.sched_setaffinity(0, self.cpus)
         try:
             self.process = subprocess.Popen(  # noqa: S603
-                ["timeout", "--kill-after=5", str(seconds), *command(run, json_file)],  # noqa: S607
-                env=environment(),
+                ["timeout", "--kill-after=5", str(seconds), *arguments(run, json_file)],  # noqa: S607
+                env=command.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=self._out,
                 stderr=self._err,
@@ -170,15 +157,15 @@ class Started:
         """Its standard output."""
         return _content(self._out)
 
-    def failure(self, seconds: int) -> str:
-        """Why it ended without success; what timeout(1) says with its exit status, and what perftest says."""
+    def failure(self, seconds: int) -> Dict[str, Any]:
+        """The result where it ended without success: by the exit status of timeout(1), and by what perftest said."""
         tool = f"ib_{self.run.test}"
         if self.process.returncode in (124, 137):
-            return f"{tool} did not end within {seconds} s"
+            return _failed(self.run, f"{tool} did not end within {seconds} s")
         if self.process.returncode in (126, 127):
-            return f"{tool} is not installed (package perftest)"
+            return _failed(self.run, f"{tool} is not installed (package perftest)", NOT_INSTALLED)
         said = complaint(_content(self._err)) or complaint(self.said()[-_SAID_AT_MOST:])
-        return f"{tool} failed: {said or 'exit status ' + str(self.process.returncode)}"
+        return _failed(self.run, f"{tool} failed: {said or 'exit status ' + str(self.process.returncode)}")
 
 
 def _content(file: IO[bytes]) -> str:
@@ -186,7 +173,7 @@ def _content(file: IO[bytes]) -> str:
     return file.read().decode("utf-8", "replace")
 
 
-def serve(runs: Sequence[Run], node: Node, seconds: int) -> List[Dict[str, Any]]:
+def serve(runs: Sequence[PerftestRun], node: PerftestTools, seconds: int) -> List[Dict[str, Any]]:
     """Start a server for each run and wait until it listens. Those that do are left running for ``seconds``."""
     results = []
     taken = node.listening()
@@ -202,10 +189,10 @@ def serve(runs: Sequence[Run], node: Node, seconds: int) -> List[Dict[str, Any]]
         open_ports = node.listening()
         for server in list(waiting):
             if server.process.poll() is not None:
-                results.append(_failed(server.run, server.failure(seconds)))
+                results.append(server.failure(seconds))
                 waiting.remove(server)
             elif server.run.tcp_port in open_ports:
-                results.append({"name": server.run.name, "ok": True, "error": ""})
+                results.append({"name": server.run.name, "ok": True, "code": "", "error": ""})
                 waiting.remove(server)
         if waiting:
             time.sleep(_POLL)
@@ -216,15 +203,15 @@ def serve(runs: Sequence[Run], node: Node, seconds: int) -> List[Dict[str, Any]]
     return results
 
 
-def _failed(run: Run, error: str) -> Dict[str, Any]:
-    return {"name": run.name, "ok": False, "error": error}
+def _failed(run: PerftestRun, error: str, code: str = FAILED) -> Dict[str, Any]:
+    return {"name": run.name, "ok": False, "code": code, "error": error}
 
 
 def _measured(client: Started, seconds: int) -> Dict[str, Any]:
-    result: Dict[str, Any] = {"command": command(client.run), "cpus": len(client.cpus)}
+    result: Dict[str, Any] = {"command": arguments(client.run), "cpus": len(client.cpus)}
     if client.process.returncode != 0:
-        return {**_failed(client.run, client.failure(seconds)), **result}
-    rows: List[perftest_parse.Value] = []
+        return {**client.failure(seconds), **result}
+    rows: List[perftest_parse.PerftestRow] = []
     if client.json_file is not None:
         try:
             with open(client.json_file, encoding="utf-8", errors="replace") as file:
@@ -237,10 +224,10 @@ def _measured(client: Started, seconds: int) -> Dict[str, Any]:
         return {**_failed(client.run, f"ib_{client.run.test} gave no value: {complaint(client.said())}"), **result}
     row = rows[-1]
     values = {"value": row.value, "peak": row.peak, "size": row.size, "iterations": row.iterations}
-    return {"name": client.run.name, "ok": True, "error": "", **values, "source": source, **result}
+    return {"name": client.run.name, "ok": True, "code": "", "error": "", **values, "source": source, **result}
 
 
-def _wave(runs: Sequence[Run], node: Node, seconds: int, directory: str) -> Iterator[Dict[str, Any]]:
+def _wave(runs: Sequence[PerftestRun], node: PerftestTools, seconds: int, directory: str) -> Iterator[Dict[str, Any]]:
     clients = []
     for place, run in enumerate(runs):
         file = os.path.join(directory, f"{run.test}-{place}.json") if node.takes_json(f"ib_{run.test}") else None
@@ -250,20 +237,17 @@ def _wave(runs: Sequence[Run], node: Node, seconds: int, directory: str) -> Iter
         yield _measured(client, seconds)
 
 
-def measure(runs: Sequence[Run], node: Node, seconds: int) -> List[Dict[str, Any]]:
+def measure(runs: Sequence[PerftestRun], node: PerftestTools, seconds: int) -> List[Dict[str, Any]]:
     """Run the clients, those of one test at the same time, one test after another; each ends within ``seconds``."""
-    results = []
+    results: List[Dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="rdma-bandwidth-") as directory:
         for test in dict.fromkeys(run.test for run in runs):
             wave = [run for run in runs if run.test == test]
-            try:
-                results += list(_wave(wave, node, seconds, directory))
-            except FileNotFoundError:
-                results += [_failed(run, f"ib_{test} is not installed (package perftest)") for run in wave]
+            results += _wave(wave, node, seconds, directory)
     return results
 
 
-def loopback(runs: Sequence[Run], node: Node, seconds: int) -> List[Dict[str, Any]]:
+def loopback(runs: Sequence[PerftestRun], node: PerftestTools, seconds: int) -> List[Dict[str, Any]]:
     """Server and client of each run on this node, one test after another."""
     results = []
     for test in dict.fromkeys(run.test for run in runs):
@@ -275,10 +259,10 @@ def loopback(runs: Sequence[Run], node: Node, seconds: int) -> List[Dict[str, An
     return results
 
 
-def _towards(run: Run, address: str) -> Run:
-    return Run(**{**run.__dict__, "address": address})
+def _towards(run: PerftestRun, address: str) -> PerftestRun:
+    return PerftestRun(**{**run.__dict__, "address": address})
 
 
-def runs_of(values: Sequence[Mapping[str, Any]]) -> List[Run]:
+def runs_of(values: Sequence[Mapping[str, Any]]) -> List[PerftestRun]:
     """Runs from module options."""
-    return [Run(**value) for value in values]
+    return [PerftestRun(**value) for value in values]

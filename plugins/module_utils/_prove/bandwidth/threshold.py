@@ -40,9 +40,9 @@ def capacity(hca: Hca, port: Port, sharing: int = 1) -> Optional[float]:
     return float(rate if link is None else min(rate, link * _PCIE_PAYLOAD / sharing))
 
 
-def lower(one: Optional[float], other: Optional[float]) -> Optional[float]:
+def lower(limit: Optional[float], other: Optional[float]) -> Optional[float]:
     """What goes from one port to the other; ``None`` when one of them cannot be told."""
-    return None if one is None or other is None else min(one, other)
+    return None if limit is None or other is None else min(limit, other)
 
 
 def iterations(expected: Optional[float], size: int, seconds: float) -> int:

@@ -16,13 +16,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait impo
 
 Plain = Mapping[str, Any]
 
-_APPLY = "Run site.yml, which puts it back (--tags provision)."
 _ACTIONS = {"created": "is missing", "configured": "was changed by hand", "pruned": "has left the inventory"}
 
 
 def _ready(pod: Plain) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or []
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
 def _drivers(groups: Mapping[str, str], wanted: Mapping[str, Any], pods: Sequence[Plain]) -> Iterator[Check]:
@@ -33,18 +32,22 @@ def _drivers(groups: Mapping[str, str], wanted: Mapping[str, Any], pods: Sequenc
             continue
         pod = there.get(host)
 
-        def check(verdict: str, text: str, remedy: str = "", host: str = host, group: str = group) -> Check:
-            return Check("cluster", "cluster.driver", host, group, "dranet", verdict, text, {}, remedy)
+        def check(
+            verdict: str, text: str, remedy: str = "", mend: str = "", host: str = host, group: str = group
+        ) -> Check:
+            return Check("cluster", "cluster.driver", host, group, "dranet", verdict, text, {}, remedy, mend)
 
         if pod is None:
-            yield check("fail", "no pod of DRANET is on the node", "See the DaemonSet's events; run site.yml.")
+            yield check("fail", "no pod of DRANET is on the node", "See the DaemonSet's events.", "driver")
         elif not _ready(pod):
             # Without NRI it starts and ends again and again, and nothing else says so.
-            remedy = "See its log. Where it cannot reach NRI, run site.yml (--tags prepare)."
+            remedy = "See its log. Where it cannot reach NRI, configure the container runtime."
             text = pod_trouble(dict(pod)) or "it does not answer"
-            yield check("fail", f"DRANET's pod {pod['metadata']['name']} is not ready: {text}", remedy)
+            yield check("fail", f"DRANET's pod {pod['metadata']['name']} is not ready: {text}", remedy, "runtime")
         else:
-            restarts = sum(one.get("restartCount", 0) for one in pod["status"].get("containerStatuses") or [])
+            restarts = sum(
+                container.get("restartCount", 0) for container in pod["status"].get("containerStatuses") or []
+            )
             yield check("pass", f"DRANET runs (restarts: {restarts})")
 
 
@@ -62,15 +65,27 @@ def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterato
             text, remedy = "the cluster has no node of this name", "Name hosts as their nodes are called."
             yield Check("cluster", "cluster.slices", host, group, "", "fail", text, {}, remedy)
             continue
-        odd = [one for one in node["missing"] if not one["intended"]]
-        for one in odd:
-            yield check(one["pci"] or one["name"], "fail", f"is not published: {one['reason']}", driver=one["driver"])
-        for one in node["extra"]:
-            yield check(one["pci"] or one["name"], "warn", f"is published: {one['reason']}", driver=one["driver"])
-        for one in node["differing"]:
-            values = {"expected": one["expected"], "published": one["published"]}
-            text = f"{one['attribute']} is published as {one['published']!r}, the facts say {one['expected']!r}"
-            yield check(one["pci"] or one["name"], "fail" if one["attribute"] == model.RDMA else "warn", text, **values)
+        odd = [device for device in node["missing"] if not device["intended"]]
+        for device in odd:
+            yield check(
+                device["pci"] or device["name"],
+                "fail",
+                f"is not published: {device['reason']}",
+                driver=device["driver"],
+            )
+        for device in node["extra"]:
+            yield check(
+                device["pci"] or device["name"], "warn", f"is published: {device['reason']}", driver=device["driver"]
+            )
+        for entry in node["differing"]:
+            values = {"expected": entry["expected"], "published": entry["published"]}
+            text = f"{entry['attribute']} is published as {entry['published']!r}, the facts say {entry['expected']!r}"
+            yield check(
+                entry["pci"] or entry["name"],
+                "fail" if entry["attribute"] == model.RDMA else "warn",
+                text,
+                **values,
+            )
         if not (odd or node["extra"] or node["differing"]):
             yield check("", "pass", f"what {', '.join(node['drivers']) or 'no driver'} publishes is what the facts say")
 
@@ -78,12 +93,12 @@ def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterato
 def _objects(sets: Mapping[str, Sequence[Plain]]) -> Iterator[Check]:
     """``sets`` are what applyset would do to the objects of each set (check mode)."""
     for name, objects in sets.items():
-        wrong = [one for one in objects if one["action"] in _ACTIONS]
-        for one in wrong:
-            place = f"{one['namespace']}/" if one["namespace"] else ""
-            subject = f"{one['kind']} {place}{one.get('alias') or one['name']}"
-            text = f"{subject} of set {name} {_ACTIONS[one['action']]}"
-            yield Check("cluster", "cluster.objects", None, None, subject, "fail", text, {}, _APPLY)
+        wrong = [item for item in objects if item["action"] in _ACTIONS]
+        for item in wrong:
+            place = f"{item['namespace']}/" if item["namespace"] else ""
+            subject = f"{item['kind']} {place}{item.get('alias') or item['name']}"
+            text = f"{subject} of set {name} {_ACTIONS[item['action']]}"
+            yield Check("cluster", "cluster.objects", None, None, subject, "fail", text, {}, "", "provision")
         if not wrong:
             text = f"the {len(objects)} objects of set {name} are as they were applied"
             yield Check("cluster", "cluster.objects", None, None, name, "pass", text)

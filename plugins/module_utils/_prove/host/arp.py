@@ -31,7 +31,7 @@ _NET = "sys/class/net"
 
 
 @dataclass(frozen=True)
-class Own:
+class LocalAddress:
     """An IPv4 address that this node has on a netdev."""
 
     netdev: str
@@ -94,12 +94,12 @@ def _probe(netdev: str, addresses: Sequence[str], own: FrozenSet[bytes]) -> Dict
     return found
 
 
-def probe_all(wanted: Sequence[Own]) -> List[Dict[str, Any]]:
+def probe_all(wanted: Sequence[LocalAddress]) -> List[Dict[str, Any]]:
     """For each address who else has it (``other``, ``None`` for nobody), or ``skipped`` with why it cannot be told."""
     results: List[Dict[str, Any]] = []
     own = own_macs()
-    for netdev in dict.fromkeys(one.netdev for one in wanted):
-        addresses = [one.address for one in wanted if one.netdev == netdev]
+    for netdev in dict.fromkeys(address.netdev for address in wanted):
+        addresses = [address.address for address in wanted if address.netdev == netdev]
         skipped, found = "", {}
         try:
             if int(_text(f"/{_NET}/{netdev}/type")) != _ETHERNET:

@@ -16,9 +16,8 @@ import difflib
 from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Map, Node, joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map, joined
 
-_REMEDY = "Run site.yml."
 # What a change of prepare's modules is about. A file alone is not in effect yet, or will not be after the next boot.
 _KINDS = {
     "module": "modules",
@@ -36,10 +35,10 @@ _SHOWN = 3
 def _lines(diff: Sequence[Map], path: str) -> List[str]:
     """What is different in a file."""
     found: List[str] = []
-    for one in diff:
-        if one.get("after_header", "").split(" (absent)")[0] != path:
+    for change in diff:
+        if change.get("after_header", "").split(" (absent)")[0] != path:
             continue
-        before, after = one["before"].splitlines(), one["after"].splitlines()
+        before, after = change["before"].splitlines(), change["after"].splitlines()
         for tag, from_, until, start, end in difflib.SequenceMatcher(None, before, after).get_opcodes():
             if tag != "equal":
                 was = "; ".join(line.strip() for line in before[from_:until] if line.strip())
@@ -68,7 +67,7 @@ def _diff(result: Map) -> List[Map]:
     return [diff] if isinstance(diff, Mapping) else list(diff)
 
 
-def _live(node: Node, result: Map, known: Sequence[Any]) -> Iterator[Check]:
+def _live(node: HostEvidence, concern: str, result: Map, known: Sequence[Any]) -> Iterator[Check]:
     for change in result.get("changes") or []:
         kind, name = change["kind"], change["name"]
         what = _KINDS.get(kind)
@@ -76,18 +75,18 @@ def _live(node: Node, result: Map, known: Sequence[Any]) -> Iterator[Check]:
         if what is None or name in known or what == "netns_mode":
             continue
         text = f"{kind.replace('_', ' ')} {name} is {change['before']}, it should be {change['after']}"
-        yield node.check(what, "fail", name, text, _REMEDY, **{key: change[key] for key in ("before", "after")})
+        yield node.check(what, "fail", name, text, "", concern, before=change["before"], after=change["after"])
 
 
-def _persistence(node: Node, what: str, result: Map, subject: str) -> Iterator[Check]:
+def _persistence(node: HostEvidence, what: str, result: Map, subject: str) -> Iterator[Check]:
     files = _files(result.get("changes") or [], _diff(result))
     if files:
         text = f"not as configured for the next boot: {joined(files, _SHOWN)}"
-        yield node.check(what, "warn", subject, text, _REMEDY, files=files)
+        yield node.check(what, "warn", subject, text, "", what, files=files)
 
 
-def _kernel(node: Node, result: Map) -> Iterator[Check]:
-    yield from _live(node, result, list(node.known.system.modules))
+def _kernel(node: HostEvidence, result: Map) -> Iterator[Check]:
+    yield from _live(node, "kernel", result, list(node.known.system.modules))
     yield from _persistence(node, "kernel", result, "")
     for reason in result.get("reboot_reasons") or []:
         yield node.check("kernel", "warn", "", reason, "Restart the node.")
@@ -96,54 +95,56 @@ def _kernel(node: Node, result: Map) -> Iterator[Check]:
         yield node.check("kernel", "fail", option, f"{option} is not in effect: {why}", remedy)
 
 
-def _links(node: Node, result: Map) -> Iterator[Check]:
+def _links(node: HostEvidence, result: Map) -> Iterator[Check]:
     wanted = "rdma_links_mtu" in node.values
     mtus = [port.netdev.name for _hca, port, _name in node.ports() if port.netdev] if wanted else []
-    yield from _live(node, result, mtus)
+    yield from _live(node, "links", result, mtus)
     yield from _persistence(node, "links", result, "")
     if result.get("unfinished"):
-        yield node.check("links", "warn", "", "an interrupted change of the links was never completed", _REMEDY)
+        yield node.check("links", "warn", "", "an interrupted change of the links was never completed", "", "links")
 
 
-def _runtime(node: Node, result: Map) -> Iterator[Check]:
+def _runtime(node: HostEvidence, result: Map) -> Iterator[Check]:
     changes = result.get("changes") or []
     files = _files(changes, _diff(result))
     service = next((change for change in changes if change["kind"] == "service"), None)
     unit = result.get("unit") or "the runtime"
-    yield from _live(node, result, [])
+    yield from _live(node, "runtime", result, [])
     if service is not None:
         why = (
             joined(files, _SHOWN) or "it does not answer on its NRI socket, or was not restarted since its last change"
         )
         text = f"{unit} does not run with the configured NRI, CDI and memory lock: {why}"
-        yield node.check("runtime", "fail", unit, text, _REMEDY, files=files)
+        yield node.check("runtime", "fail", unit, text, "", "runtime", files=files)
     elif files:
         yield from _persistence(node, "runtime", result, unit)
     if result.get("restart_pending") and service is None:
         text = f"{unit} was configured and not restarted since"
-        yield node.check("runtime", "fail", unit, text, "Run site.yml with rdma_runtime_restart.")
+        yield node.check("runtime", "fail", unit, text, "", "restart")
     records = result.get("sandbox_records") or []
     if records:
         text = f"{unit} will fail at its next start, or at a reboot: failed attaches left {joined(records, _SHOWN)}"
-        remedy = "Run site.yml with rdma_runtime_recover_sandboxes=true before anything restarts."
-        yield node.check("sandbox_records", "fail", unit, text, remedy, records=records)
+        yield node.check("sandbox_records", "fail", unit, text, "", "sandboxes", records=records)
     old = result.get("running_pods_keep_old_limit")
     if old:
         text = f"{old} running pod(s) have a lower limit of locked memory than configured"
         yield node.check("memlock", "warn", unit, text, "Restart these pods.", pods=old)
 
 
-def _packages(node: Node, result: Map) -> Iterator[Check]:
+def _packages(node: HostEvidence, result: Map) -> Iterator[Check]:
+    if result.get("unknown"):
+        text = "whether the packages are installed cannot be told: the node has neither dpkg nor rpm"
+        yield node.check("packages", "impossible", "", text, "Install rdma_kernel_packages in the node's own way.")
     names = [change["name"] for change in result["changes"]]
     if names:
         text = f"packages are not installed: {joined(names)}"
-        yield node.check("packages", "warn", "", text, _REMEDY, packages=names)
+        yield node.check("packages", "warn", "", text, "Install them.", "kernel", packages=names)
 
 
-def _image(node: Node, result: Map) -> Iterator[Check]:
+def _image(node: HostEvidence, result: Map) -> Iterator[Check]:
     for change in result["changes"]:
         text = f"{change['name']} is {'another image' if change['before'] else 'missing'} on this node"
-        yield node.check("image", "fail", change["name"], text, _REMEDY)
+        yield node.check("image", "fail", change["name"], text, "", "driver")
 
 
 _CONCERNS = {"kernel": _kernel, "links": _links, "runtime": _runtime, "packages": _packages, "image": _image}
@@ -168,7 +169,7 @@ def _settled(concern: str, result: Map) -> str:
     )
 
 
-def of_node(node: Node) -> List[Check]:
+def of_node(node: HostEvidence) -> List[Check]:
     """Findings for each concern of prepare, or that it is as configured, or why that cannot be told."""
     found: List[Check] = []
     for concern, checks_of in _CONCERNS.items():
@@ -178,7 +179,8 @@ def of_node(node: Node) -> List[Check]:
                 found.append(node.check(concern, "impossible", "", "it was not compared with what is configured"))
         elif result.get("error"):
             text = f"what is configured cannot be applied: {' '.join(str(result['error']).split())}"
-            found.append(node.check(concern, "fail", "", text, "Put that right, then run site.yml."))
+            mend = {"packages": "kernel", "image": "driver"}.get(concern, concern)
+            found.append(node.check(concern, "fail", "", text, "Put that right first.", mend))
         else:
             checks = list(checks_of(node, result))
             found += checks or [node.check(concern, "pass", "", _settled(concern, result))]

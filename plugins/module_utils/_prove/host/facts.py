@@ -4,20 +4,18 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Verdicts from the facts of hosts and what the inventory says they should be."""
+"""Verdicts from the facts of one host and what the inventory says it should be."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections import Counter
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node, joined
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 EXPECT = "rdma_discover_expect_"
@@ -35,8 +33,8 @@ _WARNINGS = {
     "no_subnet_manager": ("subnet_manager", "fail", "Start a subnet manager for this fabric, on a switch or opensm."),
     "port_down": ("port_state", "warn", "Plug in its cable, or bring it up; nothing if it is not meant to be used."),
     "rate_below_maximum": ("port_rate", "warn", "Look at cable, transceiver and the switch port's speed."),
-    "umad_missing": ("devices", "fail", "Load ib_umad (site.yml does)."),
-    "uverbs_missing": ("devices", "fail", "Load ib_uverbs (site.yml does)."),
+    "umad_missing": ("devices", "fail", "Load ib_umad."),
+    "uverbs_missing": ("devices", "fail", "Load ib_uverbs."),
     "pcie_below_port_rate": ("pcie_link", "warn", "Put the card into a slot that carries the port's rate."),
     "pcie_degraded": ("pcie_link", "warn", "Reseat the card, look at its riser, and at the slot's width and speed."),
     "netdev_claimed_twice": ("devices", "warn", "Restart the node; if it stays, ask the driver's vendor."),
@@ -46,24 +44,26 @@ _WARNINGS = {
     "numa_unknown": ("numa", "warn", "Update the firmware, or enable its NUMA description of PCIe."),
     "unreadable": ("facts", "warn", "Run as root, and look at the kernel's log."),
 }
+# What of these a run of site mends.
+_MENDS = {"umad_missing": "kernel", "uverbs_missing": "kernel"}
 # A module of these that is not there stops some kinds of traffic, not all.
 _OPTIONAL = {"ib_ipoib": "IPoIB", "nvidia_peermem": "GPUDirect"}
 
 
-def _of_intent(node: Node) -> Iterator[Check]:
+def _of_intent(node: HostEvidence) -> Iterator[Check]:
     expected = {name: node.values.get(EXPECT + name) for name in ("hcas", "gpus", "link_layer", "rate_gbps")}
-    for short in fleet.against_intent(fleet.Node(node.host, node.group, node.facts, fleet.Intent(**expected))):
+    for short in fleet.against_intent(fleet.FleetNode(node.host, node.group, node.facts, fleet.NodeIntent(**expected))):
         what, verdict, remedy = _INTENTS[short.code]
         yield node.check(what, verdict, short.port, short.text, remedy, code=short.code)
 
 
-def _pcie_fails(node: Node, subject: str) -> bool:
+def _pcie_fails(node: HostEvidence, subject: str) -> bool:
     """Whether a link that trained below its best is what limits the port."""
     found = node.port(subject)
     return bool(found and found[0].pcie_link and found[0].pcie_link.degraded)
 
 
-def _of_warnings(node: Node, known: Sequence[Tuple[str, str]]) -> Iterator[Check]:
+def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterator[Check]:
     rails = list(node.rails.values())
     enough = node.values.get(EXPECT + "hcas") == len(node.known.available)
     for warning in node.known.warnings:
@@ -76,10 +76,10 @@ def _of_warnings(node: Node, known: Sequence[Tuple[str, str]]) -> Iterator[Check
         if code == codes.PCIE_BELOW_PORT_RATE and _pcie_fails(node, subject):
             verdict = "fail"
         if (f"host.{what}", subject) not in known:
-            yield node.check(what, verdict, subject, warning.text, remedy, code=code)
+            yield node.check(what, verdict, subject, warning.text, remedy, _MENDS.get(code, ""), code=code)
 
 
-def _modules(node: Node) -> Iterator[Check]:
+def _modules(node: HostEvidence) -> Iterator[Check]:
     dmabuf = node.known.system.gpudirect.dmabuf
     for name, state in node.known.system.modules.items():
         if state in ("loaded", "builtin", "unknown") or (name == "nvidia_peermem" and dmabuf):
@@ -87,30 +87,30 @@ def _modules(node: Node) -> Iterator[Check]:
         verdict = "warn" if name in _OPTIONAL else "fail"
         why = f", so there is no {_OPTIONAL[name]}" if name in _OPTIONAL else ""
         text = f"kernel module {name} is {'not loaded' if state == 'available' else 'not installed'}{why}"
-        remedy = "Run site.yml." if state == "available" else "Install the package with it, then run site.yml."
-        yield node.check("modules", verdict, name, text, remedy, state=state)
+        remedy = "" if state == "available" else "Install the package with it first."
+        yield node.check("modules", verdict, name, text, remedy, "kernel", state=state)
 
 
-def _netns_mode(node: Node) -> Iterator[Check]:
+def _netns_mode(node: HostEvidence) -> Iterator[Check]:
     name = "rdma_kernel_netns_mode"
     mode, wanted = node.known.system.netns_mode, node.values.get(name)
     if wanted and mode and mode != wanted:
         text = f"the RDMA netns mode is {mode}, {name} is {wanted}"
-        remedy = "Run site.yml, and restart the node if it says so: pods keep the mode from being changed."
-        yield node.check("netns_mode", "fail", "", text, remedy, mode=mode, wanted=wanted)
+        remedy = "Set it, and restart the node where that is asked for: pods keep the mode from being changed."
+        yield node.check("netns_mode", "fail", "", text, remedy, "kernel", mode=mode, wanted=wanted)
 
 
-def _mtu(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
+def _mtu(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
     wanted = node.values.get("rdma_links_mtu")
     for _hca, port, name in node.ports():
         netdev = port.netdev
         mtu = netdev.mtu if netdev else None
         if netdev and wanted is not None and name in rails and mtu is not None and mtu != wanted:
             text = f"{name} ({netdev.name}) has MTU {mtu}, rdma_links_mtu is {wanted}"
-            yield node.check("mtu", "fail", name, text, "Run site.yml.", mtu=mtu, wanted=wanted)
+            yield node.check("mtu", "fail", name, text, "", "links", mtu=mtu, wanted=wanted)
 
 
-def _addressed(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Tuple[str, Optional[Netdev], str]]:
+def _addressed(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[Tuple[str, Optional[Netdev], str]]:
     """Name, netdev (``None``: none on the host) and planned address of the ports that should have one."""
     # The address of a partition or VLAN belongs to another netdev than the port's.
     if node.values.get("rdma_links_pkeys") or node.values.get("rdma_links_vlan"):
@@ -121,7 +121,7 @@ def _addressed(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Tuple
             yield name, port.netdev if port.netdev and port.netdev.present else None, wanted
 
 
-def _address(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
+def _address(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
     bare = []
     for name, netdev, wanted in _addressed(node, rails):
         if netdev is None:
@@ -129,13 +129,13 @@ def _address(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
         elif wanted not in netdev.addresses:
             has = ", ".join(netdev.addresses) or "no address"
             text = f"{name} ({netdev.name}) has {has}, it should have {wanted}"
-            yield node.check("address", "fail", name, text, "Run site.yml.", addresses=has, wanted=wanted)
+            yield node.check("address", "fail", name, text, "", "links", addresses=has, wanted=wanted)
     if bare:
         text = f"no netdev on the host for the planned address of {joined(bare)}"
         yield node.check("address", "impossible", "", text, "Load ib_ipoib if they should have addresses.", ports=bare)
 
 
-def _gids(node: Node, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
+def _gids(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
     for _hca, port, name in node.ports():
         if port.link_layer != "Ethernet":
             continue
@@ -159,7 +159,7 @@ def _carries(gid: str, interface: str) -> bool:
     return (found.ipv4_mapped or found) == ipaddress.ip_interface(interface).ip
 
 
-def _wanted(node: Node) -> Dict[str, Optional[str]]:
+def _wanted(node: HostEvidence) -> Dict[str, Optional[str]]:
     """The address of each port that is a rail, ``None`` where none is planned."""
     try:
         planned = {rail: str(address) for rail, address in node.addresses().items()}
@@ -168,7 +168,7 @@ def _wanted(node: Node) -> Dict[str, Optional[str]]:
     return {name: planned.get(rail) for rail, name in node.rails.items()}
 
 
-def _passed(node: Node, seen: Sequence[str], rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
+def _passed(node: HostEvidence, seen: Sequence[str], rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
     """One check for each thing that is right on all ports."""
     ports = list(node.ports())
     names = [name for _hca, _port, name in ports]
@@ -198,7 +198,7 @@ def _passed(node: Node, seen: Sequence[str], rails: Mapping[str, Optional[str]])
             yield node.check(what, "pass", "", text, ports=names)
 
 
-def of_node(node: Node) -> List[Check]:
+def of_node(node: HostEvidence) -> List[Check]:
     """All verdicts that the facts of one host allow."""
     if node.facts is None:
         if node.malformed:
@@ -215,47 +215,3 @@ def of_node(node: Node) -> List[Check]:
         text = f"in a pod at the moment: {joined(away)}"
         found.append(node.check("in_pod", "impossible", "", text, "Verify again when the pod has ended.", ports=away))
     return found + list(_passed(node, [check.id for check in found], rails))
-
-
-def _duplicates(nodes: Sequence[Node]) -> Iterator[Check]:
-    owners: Dict[str, List[Tuple[Node, str, str]]] = {}
-    for node in nodes:
-        for hca in node.known.hcas:
-            for netdev in (port.netdev for port in hca.ports if port.netdev):
-                for text in netdev.addresses:
-                    owners.setdefault(text.split("/")[0], []).append((node, hca.name, netdev.name))
-    for address, ends in owners.items():
-        hosts = list(dict.fromkeys(node.host for node, _hca, _netdev in ends))
-        ip = ipaddress.ip_address(address)
-        if len(hosts) < 2 or ip.is_link_local or ip.is_loopback:
-            continue
-        for node, name, own in ends:
-            others = joined([host for host in hosts if host != node.host])
-            text = f"{name} ({own}) has {address}, and so has {others}"
-            remedy = (
-                "Give one of them another address (rdma_links_host_number, rdma_links_addresses), then run site.yml."
-            )
-            yield node.check("duplicate_address", "fail", name, text, remedy, address=address, hosts=hosts)
-
-
-def _firmware(nodes: Sequence[Node]) -> Iterator[Check]:
-    boards: Dict[Tuple[str, str], List[Tuple[Node, str, str]]] = {}
-    for node in nodes:
-        for hca in node.known.hcas:
-            if hca.board_id and hca.firmware:
-                boards.setdefault((node.group, hca.board_id), []).append((node, hca.name, hca.firmware))
-    for (group, board), entries in boards.items():
-        counts = Counter(firmware for _node, _name, firmware in entries)
-        usual = counts.most_common(1)[0][0]
-        for version in sorted(set(counts) - {usual}):
-            odd = [(node, name) for node, name, firmware in entries if firmware == version]
-            hosts = fold([node.host for node, _name in odd])
-            for node, name in odd:
-                text = f"{name} ({board}) has firmware {version}, most of group {group} have {usual}"
-                remedy = "Bring all cards of one kind to one firmware."
-                yield node.check("firmware", "warn", name, text, remedy, hosts=hosts)
-
-
-def of_fleet(nodes: Sequence[Node]) -> List[Check]:
-    """What only all hosts together show."""
-    return [*_duplicates(nodes), *_firmware(nodes)]

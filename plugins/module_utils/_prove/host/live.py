@@ -12,23 +12,25 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold as bandwidth_threshold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.perftest_run import NOT_INSTALLED
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, End, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Map, Node, joined
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX, Meeting, Own
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map, joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX, HostTests, Meeting
 
+_NOT_TRIED = {"code": "not_tried", "error": "it was not tried"}
 _REMEDY = (
     "Look for a firewall between the nodes (TCP {} and following, UDP 4791 for RoCE), and at the GIDs of both ports."
 )
 
 
-def _pings(node: Node, own: Own, answers: Mapping[str, Map]) -> Iterator[Check]:
+def _pings(node: HostEvidence, own: HostTests, answers: Mapping[str, Map]) -> Iterator[Check]:
     whole = []
     for probe in own.probes:
         answer = answers.get(probe["name"])
         if answer is None:
             continue
-        way = f"{probe['source']} to {probe['target']} ({probe['name'].split(' ')[1]})"
-        port = probe["name"].split(" ")[0]
+        ends = own.ends[probe["name"]]
+        way, port = f"{probe['source']} to {probe['target']} ({ends['peer']})", ends["port"]
         evidence = {**probe, "complaint": answer["complaint"], "mtu_named": answer["mtu_named"]}
         said = f": {answer['complaint']}" if answer["complaint"] else ""
         if not answer["usable"]:
@@ -40,10 +42,8 @@ def _pings(node: Node, own: Own, answers: Mapping[str, Map]) -> Iterator[Check]:
             yield node.check("reachable", "fail", port, text, remedy, **evidence)
         elif not answer["whole"]:
             text = f"packets of {probe['mtu']} bytes do not get from {way}, small ones do{said}"
-            remedy = (
-                "Set one MTU on both ends (rdma_links_mtu, site.yml) and at least that on every switch port between."
-            )
-            yield node.check("path_mtu", "fail", port, text, remedy, **evidence)
+            remedy = "Set one MTU on both ends (rdma_links_mtu), and at least that on every switch port between."
+            yield node.check("path_mtu", "fail", port, text, remedy, "links", **evidence)
         else:
             whole.append(probe)
             if answer["lost"]:
@@ -55,7 +55,7 @@ def _pings(node: Node, own: Own, answers: Mapping[str, Map]) -> Iterator[Check]:
         yield node.check("path_mtu", "pass", "", text, peers=[probe["target"] for probe in whole])
 
 
-def _claims(node: Node, results: List[Map]) -> Iterator[Check]:
+def _claims(node: HostEvidence, results: List[Map]) -> Iterator[Check]:
     asked = [result for result in results if not result["skipped"]]
     for result in results:
         subject = result["netdev"]
@@ -75,7 +75,7 @@ def _end(host: str, run: Map) -> End:
     return End(host, run["hca"], run["port"])
 
 
-def _judged(node: Node, run: Map, value: float, expected: Optional[float]) -> Tuple[Optional[float], str, str]:
+def _judged(node: HostEvidence, run: Map, value: float, expected: Optional[float]) -> Tuple[Optional[float], str, str]:
     if run["test"] in perftest_parse.LATENCY:
         found = node.port(f"{run['hca']}/{run['port']}")
         software = found is not None and found[0].software
@@ -84,17 +84,19 @@ def _judged(node: Node, run: Map, value: float, expected: Optional[float]) -> Tu
     return bandwidth_threshold.bandwidth(value, expected, float(node.values[PREFIX + "fraction"]), demanded)
 
 
-def _unmeasured(node: Node, run: Map, peer: str, error: str) -> Check:
+def _unmeasured(node: HostEvidence, run: Map, peer: str, result: Map) -> Check:
+    """``result`` is that of the end because of which there is no value."""
     test, port = run["test"], f"{run['hca']}/{run['port']}"
     with_ = "itself" if peer == node.host else peer
-    verdict = "impossible" if "not installed" in error else "fail"
-    remedy = "Install perftest (site.yml does)." if "not installed" in error else _REMEDY.format(run["tcp_port"])
-    text = f"{test} with {with_} gave no value: {error}"
-    return node.check("bandwidth", verdict, port, text, remedy, test=test, peer=peer)
+    verdict, remedy, mend = "fail", _REMEDY.format(run["tcp_port"]), ""
+    if result["code"] == NOT_INSTALLED:
+        verdict, remedy, mend = "impossible", "Install perftest (rdma_kernel_packages).", "kernel"
+    text = f"{test} with {with_} gave no value: {result['error']}"
+    return node.check("bandwidth", verdict, port, text, remedy, mend, test=test, peer=peer)
 
 
 def _meeting(
-    node: Node, meeting: Meeting, asked: Mapping[str, Map], served: Mapping[str, Map], theirs: Sequence[Map]
+    node: HostEvidence, meeting: Meeting, asked: Mapping[str, Map], served: Mapping[str, Map], theirs: Sequence[Map]
 ) -> Iterator[Any]:
     """Measurements and checks of a meeting, from the client's and the server's results by name of the run.
 
@@ -102,9 +104,9 @@ def _meeting(
     """
     for run, other, expected in zip(meeting.runs, theirs, meeting.expected):
         result = asked.get(run["name"])
-        failed = served.get(other["name"], {}).get("error")
+        server = served.get(other["name"], {"ok": True})
         if result is None or not result["ok"]:
-            yield _unmeasured(node, run, meeting.peer, failed or (result or {}).get("error") or "it was not tried")
+            yield _unmeasured(node, run, meeting.peer, server if not server["ok"] else result or _NOT_TRIED)
             continue
         latency = run["test"] in perftest_parse.LATENCY
         value = round(result["value"], 2)
@@ -118,19 +120,19 @@ def _meeting(
 
 
 def _by_name(result: Optional[Map]) -> Dict[str, Map]:
-    return {one["name"]: one for one in (result or {}).get("results") or []}
+    return {entry["name"]: entry for entry in (result or {}).get("results") or []}
 
 
-def _of_round(node: Node, number: int) -> Optional[Map]:
+def _of_round(node: HostEvidence, number: int) -> Optional[Map]:
     return next((result for result in node.rounds if result.get("round") == number), None)
 
 
-def _untried(node: Node, why: str, *whats: str) -> List[Check]:
+def _untried(node: HostEvidence, why: str, *whats: str) -> List[Check]:
     return [node.check(what, "impossible", "", f"it was not tried: {why}") for what in whats]
 
 
 def of_fleet(
-    nodes: Sequence[Node], plan: Mapping[str, Own], untried: str = ""
+    nodes: Sequence[HostEvidence], plan: Mapping[str, HostTests], untried: str = ""
 ) -> Tuple[List[Check], List[Measurement]]:
     """Checks and measurements of all hosts; ``untried`` is why nothing was tried on live hosts, if so."""
     found: List[Any] = []
@@ -146,7 +148,7 @@ def of_fleet(
             why = str((node.reached or {}).get("msg") or "the host was lost before")
             found += _untried(node, why, "path_mtu", "duplicate_address")
         else:
-            found += _pings(node, own, {one["name"]: one for one in node.reached["pings"]})
+            found += _pings(node, own, {ping["name"]: ping for ping in node.reached["pings"]})
             found += _claims(node, node.reached["addresses"])
         found += _meeting(node, own.loopback, _by_name(node.loopback), {}, own.loopback.runs)
         for number, meeting in enumerate(own.rounds):
@@ -154,5 +156,5 @@ def of_fleet(
                 peer = by_host[meeting.peer]
                 asked, served = _by_name(_of_round(node, number)), _by_name(_of_round(peer, number))
                 found += _meeting(node, meeting, asked, served, plan[meeting.peer].rounds[number].runs)
-    checks = [one for one in found if isinstance(one, Check)]
-    return checks, [one for one in found if isinstance(one, Measurement)]
+    checks = [item for item in found if isinstance(item, Check)]
+    return checks, [item for item in found if isinstance(item, Measurement)]

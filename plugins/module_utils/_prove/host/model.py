@@ -26,14 +26,16 @@ Map = Mapping[str, Any]
 
 
 @dataclass
-class Node:
+class HostEvidence:
     """One host. ``facts`` are ``None`` where it gave none; ``values`` are its variables in their types.
 
     ``malformed`` is what is wrong with the facts it sent, where they cannot be used.
 
     ``drift`` is what ``node_drift`` said of each concern; one that was not compared is missing.
     ``reached`` is the result of ``rdma_reachability``, ``loopback`` that of
-    ``rdma_bandwidth``, ``rounds`` its results in each round with the round's number.
+    ``rdma_bandwidth``, ``rounds`` its results in each round with the round's number. ``earlier`` are the
+    facts from before all that, ``None`` where they were not gathered again since, and ``began`` is when it began
+    (seconds since the epoch), ``None`` where nothing was tried.
     """
 
     host: str
@@ -46,10 +48,14 @@ class Node:
     loopback: Optional[Map] = None
     rounds: List[Map] = field(default_factory=list)
     malformed: str = ""
+    earlier: Optional[Facts] = None
+    began: Optional[float] = None
 
-    def check(self, what: str, verdict: str, subject: str, text: str, remedy: str = "", **evidence: Any) -> Check:
+    def check(
+        self, what: str, verdict: str, subject: str, text: str, remedy: str = "", mend: str = "", **evidence: Any
+    ) -> Check:
         """A check of this host; ``what`` is the last part of its id."""
-        return Check(RING, f"{RING}.{what}", self.host, self.group, subject, verdict, text, evidence, remedy)
+        return Check(RING, f"{RING}.{what}", self.host, self.group, subject, verdict, text, evidence, remedy, mend)
 
     @cached_property
     def known(self) -> Facts:

@@ -12,12 +12,12 @@ Runs on nodes: Python 3.8, standard library.
 from __future__ import annotations
 
 import re
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.perftest_run import environment
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 
 # Headers of an echo request: IPv4 20 or IPv6 40 bytes, ICMP 8.
 _HEADERS = {4: 28, 6: 48}
@@ -33,7 +33,7 @@ _COMPLAINT = re.compile(r"^(?:\S*ping: |From \S+ icmp_seq=[0-9]+ )(.+)$", re.MUL
 
 
 @dataclass(frozen=True)
-class Probe:
+class PathProbe:
     """``mtu`` is the size in bytes of the packets that should get through, IP header included."""
 
     name: str
@@ -43,7 +43,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PingResult:
     """``mtu`` is the MTU that the kernel or a router named because of which a packet did not get through."""
 
     sent: int = 0
@@ -53,10 +53,10 @@ class Answer:
     usable: bool = True
 
 
-Ping = Callable[[Probe, int], Answer]
+Ping = Callable[[PathProbe, int], PingResult]
 
 
-def parse(text: str, status: int) -> Answer:
+def parse(text: str, status: int) -> PingResult:
     """What ping's output means. Without a summary line it never got as far as sending."""
     summary = _SUMMARY.search(text)
     said = _MTU_SAID.search(text)
@@ -66,8 +66,8 @@ def parse(text: str, status: int) -> Answer:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         # That there is no route is an answer too; that this ping does not know -M is none.
         complaint = complaint or (lines or [f"exit status {status}"])[0]
-        return Answer(complaint=complaint, usable="option" not in complaint)
-    return Answer(
+        return PingResult(complaint=complaint, usable="option" not in complaint)
+    return PingResult(
         sent=int(summary.group(1)),
         received=int(summary.group(2)),
         mtu=int(said.group(1)) if said else None,
@@ -75,34 +75,24 @@ def parse(text: str, status: int) -> Answer:
     )
 
 
-def ping(probe: Probe, payload: int) -> Answer:
+def ping(probe: PathProbe, payload: int) -> PingResult:
     """Send a few packets that nothing may fragment."""
     argv = ["ping", "-n", "-c", str(_COUNT), "-i", "0.2", "-W", str(_WAIT), "-M", "do", "-s", str(payload)]
     try:
-        done = subprocess.run(  # noqa: S603
-            [*argv, "-I", probe.source, probe.target],
-            check=False,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            timeout=60,
-        )
-    except OSError as error:
-        return Answer(complaint=f"ping: {error.strerror} (package iputils-ping)", usable=False)
-    except subprocess.TimeoutExpired:
-        return Answer(complaint="ping did not end within 60 s", usable=False)
-    return parse(done.stdout, done.returncode)
+        done = command.run([*argv, "-I", probe.source, probe.target])
+    except HostError as error:
+        return PingResult(complaint=str(error), usable=False)
+    if done.rc == command.NOT_INSTALLED:
+        return PingResult(complaint=f"{done.reason} (package iputils-ping)", usable=False)
+    return parse(done.err + done.out, done.rc)
 
 
-def payload_of(probe: Probe) -> int:
+def payload_of(probe: PathProbe) -> int:
     """Bytes of data in an echo request that makes a packet of the probe's MTU."""
     return probe.mtu - _HEADERS[6 if ":" in probe.target else 4]
 
 
-def probe_one(probe: Probe, send: Ping = ping) -> Dict[str, Any]:
+def probe_one(probe: PathProbe, send: Ping = ping) -> Dict[str, Any]:
     """Whether the largest packet gets through and, where it does not, whether a small one does."""
     large = send(probe, payload_of(probe))
     small = large if large.received or not large.usable else send(probe, _SMALL)
@@ -117,7 +107,7 @@ def probe_one(probe: Probe, send: Ping = ping) -> Dict[str, Any]:
     }
 
 
-def probe_all(probes: Sequence[Probe], send: Ping = ping) -> List[Dict[str, Any]]:
+def probe_all(probes: Sequence[PathProbe], send: Ping = ping) -> List[Dict[str, Any]]:
     """All of them, some at a time, in their order."""
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         return list(pool.map(lambda probe: probe_one(probe, send), probes))

@@ -12,12 +12,13 @@ import ipaddress
 import itertools
 import math
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse, threshold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import fabric as host_fabric
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import rounds as host_rounds
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -27,6 +28,7 @@ _BETWEEN = 30
 _LATENCY_ITERATIONS = 1000
 
 Figures = Mapping[int, Optional[float]]
+Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 
 
 @dataclass
@@ -45,35 +47,52 @@ class Meeting:
 
 
 @dataclass
-class Own:
-    """What one host tries; ``probes`` and ``addresses`` are options of the module."""
+class HostTests:
+    """What one host tries; ``probes``, ``addresses`` and ``fabric_ports`` are options of the module.
+
+    ``ends`` has the ``port`` of each probe and the ``peer`` (a host) that it is sent to, by the probe's name.
+    """
 
     probes: List[Dict[str, Any]] = field(default_factory=list)
+    ends: Dict[str, Dict[str, str]] = field(default_factory=dict)
     addresses: List[Dict[str, str]] = field(default_factory=list)
+    fabric_ports: List[Dict[str, Any]] = field(default_factory=list)
     loopback: Meeting = field(default_factory=Meeting)
     rounds: List[Meeting] = field(default_factory=list)
 
 
-def _set(node: Node, name: str) -> Any:
+def _set(node: HostEvidence, name: str) -> Any:
     return node.values[PREFIX + name]
 
 
 def _interfaces(port: Port) -> List[Interface]:
     """Addresses of a port's netdev that others can reach, IPv4 first."""
     found = [ipaddress.ip_interface(text) for text in (port.netdev.addresses if port.netdev else [])]
-    own = [one for one in found if not one.ip.is_link_local and not one.ip.is_loopback]
-    return sorted(own, key=lambda one: one.version)
+    own = [address for address in found if not address.ip.is_link_local and not address.ip.is_loopback]
+    return sorted(own, key=lambda address: address.version)
+
+
+def _of_gid(port: Port) -> Optional[Address]:
+    """The address in the GID that RoCE v2 would use; ``None`` where it is not known or link-local."""
+    text = next((gid.gid for gid in port.gids if gid.index == port.roce_v2_gid_index), None)
+    try:
+        gid = ipaddress.IPv6Address(text or "")
+    except ValueError:
+        return None
+    return None if gid.is_link_local else gid.ipv4_mapped or gid
 
 
 def _pair(port: Port, other: Port) -> Optional[Tuple[str, str]]:
-    """An address of each port, in the same network where there is one, at least of the same version of IP."""
+    """An address of each port, of the same version of IP: those of their GIDs, or in one network, or any."""
     every = itertools.product(_interfaces(port), _interfaces(other))
-    pairs = [(one, peer) for one, peer in every if one.version == peer.version]
-    near = [(one, peer) for one, peer in pairs if one.network == peer.network]
-    return next(((str(one.ip), str(peer.ip)) for one, peer in near + pairs), None)
+    pairs = [(address, peer) for address, peer in every if address.version == peer.version]
+    gids = (_of_gid(port), _of_gid(other))
+    used = [(address, peer) for address, peer in pairs if (address.ip, peer.ip) == gids]
+    near = [(address, peer) for address, peer in pairs if address.network == peer.network]
+    return next(((str(address.ip), str(peer.ip)) for address, peer in used + near + pairs), None)
 
 
-def _live(node: Node) -> Dict[int, Tuple[Hca, Port]]:
+def _live(node: HostEvidence) -> Dict[int, Tuple[Hca, Port]]:
     """HCA and port of each rail that can be tried now."""
     usable = {name: (hca, port) for hca, port, name in node.ports()}
     return {rail: usable[name] for rail, name in node.rails.items() if name in usable}
@@ -90,7 +109,11 @@ def name_of(test: str, hca: Hca, port: Port) -> str:
 
 
 def _runs(
-    node: Node, rails: Sequence[int], tests: Sequence[str], others: Mapping[int, Optional[str]], expected: Figures
+    node: HostEvidence,
+    rails: Sequence[int],
+    tests: Sequence[str],
+    others: Mapping[int, Optional[str]],
+    expected: Figures,
 ) -> List[Dict[str, Any]]:
     """Options for one end. ``others`` has the server's address by rail, for the client."""
     live = _live(node)
@@ -117,13 +140,13 @@ def _gid_index(port: Port) -> Optional[int]:
     return port.roce_v2_gid_index if port.link_layer == "Ethernet" else None
 
 
-def _possible(one: Port, other: Port) -> bool:
+def _possible(port: Port, other: Port) -> bool:
     """Whether two ports can talk: one link layer, and on Ethernet a GID of RoCE v2 each."""
-    layers = {one.link_layer, other.link_layer}
-    return layers == {"InfiniBand"} or (layers == {"Ethernet"} and None not in (_gid_index(one), _gid_index(other)))
+    layers = {port.link_layer, other.link_layer}
+    return layers == {"InfiniBand"} or (layers == {"Ethernet"} and None not in (_gid_index(port), _gid_index(other)))
 
 
-def _meetings(server: Node, client: Node, waiting: int) -> Optional[Tuple[Meeting, Meeting]]:
+def _meetings(server: HostEvidence, client: HostEvidence, waiting: int) -> Optional[Tuple[Meeting, Meeting]]:
     """Server's and client's part of one round; ``waiting`` is how many clients come one after another."""
     mine, theirs = _live(server), _live(client)
     rails = [rail for rail in mine if rail in theirs and _possible(mine[rail][1], theirs[rail][1])]
@@ -143,17 +166,17 @@ def _meetings(server: Node, client: Node, waiting: int) -> Optional[Tuple[Meetin
     served = _runs(server, rails, tests, {}, expected)
     asked = _runs(client, rails, tests, addresses, expected)
     # Both ends have to agree in these, whatever the variables of the client say.
-    for one, other in zip(asked, served):
-        one.update({key: other[key] for key in ("tcp_port", "iterations", "size") if key in other})
-        if ":" in one["address"]:
-            one["ipv6"] = other["ipv6"] = True
+    for near, far in zip(asked, served):
+        near.update({key: far[key] for key in ("tcp_port", "iterations", "size") if key in far})
+        if ":" in near["address"]:
+            near["ipv6"] = far["ipv6"] = True
     return (
         Meeting("server", client.host, until, served, figures),
         Meeting("client", server.host, limit, asked, figures),
     )
 
 
-def _loopback(node: Node) -> Meeting:
+def _loopback(node: HostEvidence) -> Meeting:
     live = _live(node)
     rails = [rail for rail, (_hca, port) in live.items() if _possible(port, port)]
     tests = [test for test in _set(node, "tests") if test in perftest_parse.BANDWIDTH]
@@ -167,54 +190,66 @@ def _loopback(node: Node) -> Meeting:
     )
 
 
-def _probes(node: Node, peer: Node) -> Iterator[Dict[str, Any]]:
+def _add_probes(tests: HostTests, node: HostEvidence, peer: HostEvidence) -> None:
     mine, theirs = _live(node), _live(peer)
     for rail in mine:
         if rail in theirs:
             hca, port = mine[rail]
             pair = _pair(port, theirs[rail][1])
             if pair and port.netdev and port.netdev.mtu:
-                name = f"{hca.name}/{port.number} {peer.host}"
-                yield {"name": name, "source": pair[0], "target": pair[1], "mtu": port.netdev.mtu}
+                ends = {"port": f"{hca.name}/{port.number}", "peer": peer.host}
+                name = " ".join(ends.values())
+                tests.ends[name] = ends
+                tests.probes.append({"name": name, "source": pair[0], "target": pair[1], "mtu": port.netdev.mtu})
 
 
-def _claims(node: Node) -> Iterator[Dict[str, str]]:
+def _claims(node: HostEvidence) -> Iterator[Dict[str, str]]:
     """IPv4 addresses of the host's own that another station may have too."""
     for _hca, port, _name in node.ports():
         netdev = port.netdev
-        for one in _interfaces(port):
-            if netdev and netdev.present and one.version == 4:
-                yield {"netdev": netdev.name, "address": str(one.ip)}
+        for address in _interfaces(port):
+            if netdev and netdev.present and address.version == 4:
+                yield {"netdev": netdev.name, "address": str(address.ip)}
 
 
-def plan(nodes: Sequence[Node], forks: int = 5) -> Dict[str, Own]:
+def plan(nodes: Sequence[HostEvidence], forks: int = 5) -> Dict[str, HostTests]:
     """What each host tries, in as many rounds as the largest group needs. ``forks`` is how many Ansible serves at once.
 
     Of the variables of a group, those of its first host decide about pairs.
     """
-    found = {node.host: Own() for node in nodes}
-    groups: Dict[str, List[Node]] = {}
+    found = {node.host: HostTests() for node in nodes}
+    groups: Dict[str, List[HostEvidence]] = {}
     for node in sorted(nodes, key=lambda node: natural_key(node.host)):
         if node.facts is not None:
             groups.setdefault(node.group, []).append(node)
-            found[node.host].addresses = list({tuple(one.values()): one for one in _claims(node)}.values())
+            found[node.host].addresses = list({tuple(claim.values()): claim for claim in _claims(node)}.values())
             found[node.host].loopback = _loopback(node)
+    for members in groups.values():
+        # Whoever asks gets the links of the whole fabric.
+        able = [(node, host_fabric.ports(node)) for node in members if _set(node, "fabric")]
+        asking = next(((node, ports) for node, ports in able if ports), None)
+        if asking:
+            found[asking[0].host].fabric_ports = asking[1]
     schedules = [host_rounds.rounds(members, _set(members[0], "pairs")) for members in groups.values()]
+    for members, schedule in zip(groups.values(), schedules):
+        # Where nothing is measured, each host still has to reach the next: a few packets are no load.
+        for node, other in itertools.chain(*(schedule or host_rounds.rounds(members, "ring"))):
+            _add_probes(found[node.host], node, other)
+            _add_probes(found[other.host], other, node)
     for pairs_of_groups in itertools.zip_longest(*schedules, fillvalue=[]):
         pairs = [pair for of_group in pairs_of_groups for pair in of_group]
         waiting = math.ceil(len(pairs) / max(forks, 1))
         for own in found.values():
             own.rounds.append(Meeting())
-        for one, other in pairs:
-            found[one.host].probes += _probes(one, other)
-            found[other.host].probes += _probes(other, one)
-            both = _meetings(one, other, waiting)
+        for node, other in pairs:
+            both = _meetings(node, other, waiting)
             if both is not None:
-                found[one.host].rounds[-1], found[other.host].rounds[-1] = both
+                found[node.host].rounds[-1], found[other.host].rounds[-1] = both
     return found
 
 
-def own(value: Mapping[str, Any]) -> Own:
+def own(value: Mapping[str, Any]) -> HostTests:
     """What one host tries, from its dictionary."""
-    rounds = [Meeting(**one) for one in value["rounds"]]
-    return Own(value["probes"], value["addresses"], Meeting(**value["loopback"]), rounds)
+    rounds = [Meeting(**entry) for entry in value["rounds"]]
+    meetings = (Meeting(**value["loopback"]), rounds)
+    return HostTests(value["probes"], value["ends"], value["addresses"], value["fabric_ports"], *meetings)

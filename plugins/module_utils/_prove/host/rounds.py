@@ -12,7 +12,6 @@ from typing import List, Sequence, Tuple, TypeVar
 
 # All pairs of this many hosts take 15 rounds, some minutes; more hosts would take proportionally longer.
 ALL_UP_TO = 16
-PAIRS = ("auto", "all", "ring", "none")
 
 _T = TypeVar("_T")
 
@@ -38,7 +37,7 @@ def ring(hosts: Sequence[_T]) -> List[List[Tuple[_T, _T]]]:
     pairs = [(hosts[at], hosts[(at + 1) % count]) for at in range(count if count > 2 else count - 1)]
     # Around an odd ring, the last pair meets a host of the first in either of the two.
     last = [pairs.pop()] if len(pairs) % 2 and count > 2 else []
-    return [one for one in (pairs[0::2], pairs[1::2], last) if one]
+    return [matching for matching in (pairs[0::2], pairs[1::2], last) if matching]
 
 
 def rounds(hosts: Sequence[_T], pairs: str) -> List[List[Tuple[_T, _T]]]:

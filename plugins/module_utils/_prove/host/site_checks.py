@@ -12,11 +12,11 @@ from typing import Any, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import queries
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 
-def _check(node: Node, entry: Mapping[str, Any], facts: Optional[Any]) -> Check:
+def _check(node: HostEvidence, entry: Mapping[str, Any], facts: Optional[Any]) -> Check:
     name, expression = entry["name"], entry["expression"]
     what = f"site.{name}"
     if facts is None:
@@ -33,7 +33,7 @@ def _check(node: Node, entry: Mapping[str, Any], facts: Optional[Any]) -> Check:
     return node.check(what, verdict, "", text, entry["remedy"], expression=expression)
 
 
-def of_node(node: Node, facts: Optional[Mapping[str, Any]]) -> List[Check]:
+def of_node(node: HostEvidence, facts: Optional[Mapping[str, Any]]) -> List[Check]:
     """A check for each entry of the host's variable. ``facts`` are those that the host sent."""
     entries = node.values.get(queries.CHECKS) or []
     plain = queries.plain(facts) if entries and facts is not None else None

@@ -15,9 +15,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold as bandwidth_threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, End, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import Pod
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import Report
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 
 TEST = "write_bw"
+# What probe.sh says where it could not.
+_NOT_PINNED = "not pinned"
 _TOO_LITTLE = "Couldn't allocate MR"
 
 
@@ -30,20 +32,31 @@ def _capacity(facts: Facts, end: End) -> Optional[float]:
 
 
 def measurements(
-    pod: Pod, report: Report, server: Pod, of_server: Report, facts: Mapping[str, Facts], fraction: float
+    pod: Pod,
+    report: PodReport,
+    server: Pod,
+    of_server: PodReport,
+    facts: Mapping[str, Facts],
+    fraction: float,
+    demanded: Optional[float] = None,
 ) -> List[Union[Check, Measurement]]:
     """What the pod measured against the server: a measurement for each of its ports, or a check of why there is none.
 
-    Both go through their ports in the same order, so the n-th of one has met the n-th of the other.
+    Both go through their ports in the same order, so the n-th of one has met the n-th of the other. ``demanded`` are
+    Gb/s instead of the fraction of what the ports can carry.
     """
 
-    def against(port: Tuple[str, int], text: str, remedy: str, verdict: str = "fail") -> Check:
+    def against(port: Tuple[str, int], text: str, remedy: str, mend: str = "", verdict: str = "fail") -> Check:
         name = f"{pod.alias} {port[0]}/{port[1]}"
-        return Check("pod", "pod.bandwidth", pod.node, pod.group, name, verdict, text, {}, remedy)
+        return Check("pod", "pod.bandwidth", pod.node, pod.group, name, verdict, text, {}, remedy, mend)
 
     if not report.has_perftest:
         text, remedy = "the image has no ib_write_bw", "Use an image with perftest."
-        return [against(port, text, remedy, "impossible") for port in sorted(report.ports) if port[0] in report.devices]
+        return [
+            against(port, text, remedy, verdict="impossible")
+            for port in sorted(report.ports)
+            if port[0] in report.devices
+        ]
     found: List[Union[Check, Measurement]] = []
     for port, other in zip(report.bandwidth, of_server.bandwidth):
         source, target = End(pod.node, *port), End(server.node, *other)
@@ -51,13 +64,17 @@ def measurements(
         rows = perftest_parse.of_text(output)
         if not rows:
             said = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "nothing")
-            remedy = "Raise the memory lock (site.yml does) and restart the pod." if _TOO_LITTLE in output else _REMEDY
-            found.append(against(port, f"ib_write_bw with {server.node} failed and said last: {said}", remedy))
+            text = f"ib_write_bw with {server.node} failed and said last: {said}"
+            locked = _TOO_LITTLE in output
+            what_to_do = ("Raise the memory lock and restart the pod.", "runtime") if locked else (_REMEDY, "")
+            found.append(against(port, text, *what_to_do))
             continue
         capacities = [_capacity(facts.get(end.host, Facts()), end) for end in (source, target)]
         expected = bandwidth_threshold.lower(*capacities)
         value = rows[-1].value
-        threshold, verdict, text = bandwidth_threshold.bandwidth(value, expected, fraction, None)
+        threshold, verdict, text = bandwidth_threshold.bandwidth(value, expected, fraction, demanded)
+        if _NOT_PINNED in output.splitlines() and len(facts.get(pod.node, Facts()).system.numa_nodes) > 1:
+            text += f", not pinned to the NUMA node of {port[0]}"
         test = f"{TEST} in pods"
         found.append(Measurement(pod.group, test, source, target, value, "Gb/s", expected, threshold, verdict, text))
     return found

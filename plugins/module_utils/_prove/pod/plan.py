@@ -22,7 +22,8 @@ _LONGEST = 40
 class Pod:
     """``entry`` is the name in ``rdma_claims_templates``, ``alias`` that of one of its ResourceClaimTemplates.
 
-    ``template`` is the object itself, whose name has the hash of its content.
+    ``template`` is the object itself, whose name has the hash of its content. Of an entry in ``rdma_claims_claims`` it
+    is ``claim`` instead.
     """
 
     name: str
@@ -31,9 +32,10 @@ class Pod:
     group: str
     entry: str
     alias: str
-    template: str
+    template: Optional[str] = None
     server: bool = False
     peer: Optional[str] = None
+    claim: Optional[str] = None
 
 
 _OF_PLAN = ("group", "entry", "alias")
@@ -42,7 +44,8 @@ _OF_PLAN = ("group", "entry", "alias")
 def plain(pod: Pod) -> Dict[str, Any]:
     """The pod as a dictionary, in which ``pod`` is what the module pod_probe takes."""
     found = asdict(pod)
-    return {"pod": {name: value for name, value in found.items() if name not in _OF_PLAN}, **_about(found)}
+    options = {name: value for name, value in found.items() if name not in _OF_PLAN and value is not None}
+    return {"pod": options, **_about(found)}
 
 
 def pod_of(value: Mapping[str, Any]) -> Pod:
@@ -85,9 +88,9 @@ def waves(
     neighbours the second measures against the first.
     """
     found: Dict[str, Mapping[str, Any]] = {}
-    for one in objects:
-        if one["kind"] == "ResourceClaimTemplate":
-            found.setdefault(one["metadata"]["name"], one)
+    for manifest in objects:
+        if manifest["kind"] == "ResourceClaimTemplate":
+            found.setdefault(manifest["metadata"]["name"], manifest)
     used: Dict[str, int] = {}
     result: List[List[Pod]] = []
     for entry, aliases in names.items():
@@ -100,6 +103,30 @@ def waves(
                 result += [[] for _more in range(wave + 1 - len(result))]
                 result[wave] += _pods(found[alias], nodes, group, entry, bandwidth)
                 used.update(dict.fromkeys(nodes, wave + 1))
+    return result
+
+
+def single(
+    objects: Sequence[Mapping[str, Any]], hosts: Mapping[str, str], groups: Mapping[str, str]
+) -> List[List[Pod]]:
+    """Pods with the single claims, in waves as well: one after another on each node.
+
+    ``hosts`` has the host of each entry of ``rdma_claims_claims`` that is in the run.
+    """
+    found: Dict[str, Mapping[str, Any]] = {}
+    for manifest in objects:
+        if manifest["kind"] == "ResourceClaim" and manifest["metadata"]["name"] in hosts:
+            found.setdefault(manifest["metadata"]["name"], manifest)
+    result: List[List[Pod]] = []
+    used: Dict[str, int] = {}
+    for alias, manifest in found.items():
+        node, namespace = hosts[alias], manifest["metadata"]["namespace"]
+        wave = used[node] = used.get(node, -1) + 1
+        result += [[] for _more in range(wave + 1 - len(result))]
+        claim = hashed(alias, manifest["spec"])
+        result[wave].append(
+            Pod(_name(f"claim-{alias}", node), namespace, node, groups[node], alias, alias, claim=claim)
+        )
     return result
 
 

@@ -15,13 +15,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
 
 LABEL = "zerocopy.rdma/probe"
 CLAIM = "rdma"
+# The phase of a probe that was not made, because others use its claim.
+IN_USE = "InUse"
 # They tell the script in the pod which of two it is.
 _PEER, _SERVER = "ZEROCOPY_PEER", "ZEROCOPY_SERVER"
 
 
 @dataclass
-class Probe:
-    """``template`` is the name of a ResourceClaimTemplate in the pod's namespace.
+class PodProbe:
+    """``template`` is the name of a ResourceClaimTemplate in the pod's namespace, or ``claim`` that of a ResourceClaim.
 
     A ``server`` waits for one peer; ``peer`` is the name of the server that this one measures against.
     """
@@ -29,7 +31,8 @@ class Probe:
     name: str
     namespace: str
     node: str
-    template: str
+    template: Optional[str] = None
+    claim: Optional[str] = None
     server: bool = False
     peer: Optional[str] = None
 
@@ -43,12 +46,10 @@ class Recipe:
     timeout: int = 120
     tolerations: Sequence[Mapping[str, Any]] = ()
     pull_secrets: Sequence[str] = ()
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    capabilities: Sequence[str] = ()
 
 
 @dataclass
-class Result:
+class PodProbeResult:
     """What became of a probe.
 
     ``trouble`` says why it did not come to its end, ``output`` is its log. ``allocation`` are the results in the status
@@ -66,7 +67,7 @@ class Result:
     allocation: List[Dict[str, Any]] = field(default_factory=list)
 
 
-def manifest(probe: Probe, recipe: Recipe, peer: str = "") -> Object:
+def manifest(probe: PodProbe, recipe: Recipe, peer: str = "") -> Object:
     """The pod; ``peer`` is the address of the server, where there is one."""
     here = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [probe.node]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [here]}}
@@ -79,8 +80,6 @@ def manifest(probe: Probe, recipe: Recipe, peer: str = "") -> Object:
         "env": [{"name": _SERVER, "value": "1" if probe.server else ""}, {"name": _PEER, "value": peer}],
         "resources": {"claims": [{"name": CLAIM}]},
     }
-    if recipe.capabilities:
-        container["securityContext"] = {"capabilities": {"add": list(recipe.capabilities)}}
     spec: Dict[str, Any] = {
         # By its name and not by a label, and left to the scheduler, without which nothing is allocated.
         "affinity": {"nodeAffinity": required},
@@ -90,21 +89,27 @@ def manifest(probe: Probe, recipe: Recipe, peer: str = "") -> Object:
         "activeDeadlineSeconds": recipe.timeout,
         "automountServiceAccountToken": False,
         "tolerations": list(recipe.tolerations),
-        "resourceClaims": [{"name": CLAIM, "resourceClaimTemplateName": probe.template}],
+        "resourceClaims": [{"name": CLAIM, **_source(probe)}],
         "containers": [container],
     }
     if recipe.pull_secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in recipe.pull_secrets]
     meta: Dict[str, Any] = {"name": probe.name, "namespace": probe.namespace, "labels": {LABEL: "pod"}}
-    if recipe.annotations:
-        meta["annotations"] = dict(recipe.annotations)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
+def _source(probe: PodProbe) -> Dict[str, Any]:
+    """Where a pod's claim comes from (``PodResourceClaim`` of the core API)."""
+    return {"resourceClaimName": probe.claim} if probe.claim else {"resourceClaimTemplateName": probe.template}
+
+
 def claim_of(pod: Object) -> str:
-    """The name of the claim that was made for the pod, ``""`` as long as there is none."""
+    """The name of the pod's claim, ``""`` as long as none has been made from its template."""
+    for wanted in pod["spec"].get("resourceClaims") or []:
+        if wanted["name"] == CLAIM and wanted.get("resourceClaimName"):
+            return str(wanted["resourceClaimName"])
     made = (pod.get("status") or {}).get("resourceClaimStatuses") or []
-    return next((str(one.get("resourceClaimName") or "") for one in made if one.get("name") == CLAIM), "")
+    return next((str(status.get("resourceClaimName") or "") for status in made if status.get("name") == CLAIM), "")
 
 
 def over(pod: Object) -> bool:

@@ -17,18 +17,24 @@ from datetime import datetime
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import (
+    IN_USE,
     LABEL,
-    Probe,
+    PodProbe,
+    PodProbeResult,
     Recipe,
-    Result,
     claim_of,
     manifest,
     over,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Key, Object, listed, metadata
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
+    Object,
+    ObjectKey,
+    listed,
+    metadata,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import gone, pod_trouble, until
 
 _PODS = Resource("", "v1", "Pod", "pods", True, frozenset())
@@ -40,22 +46,34 @@ _MOST_LOG_BYTES = 1 << 20
 _GONE_SECONDS = 60
 
 
-class _Run:
-    def __init__(self, client: Client, recipe: Recipe, manager: str, claims: str) -> None:
-        self.client, self.recipe, self.manager, self.claims = client, recipe, manager, claims
+class _PodProbeRun:
+    def __init__(self, client: Client, recipe: Recipe, claims: str) -> None:
+        self.client, self.recipe, self.claims = client, recipe, claims
         self.live: Dict[str, Object] = {}
-        self.found: Dict[str, Result] = {}
+        self.found: Dict[str, PodProbeResult] = {}
 
-    def make(self, probe: Probe, peer: str = "") -> None:
+    def make(self, probe: PodProbe, peer: str = "") -> None:
         path = _PODS.path(probe.namespace, probe.name)
-        self.found[probe.name] = Result(probe.name, probe.node)
+        self.found[probe.name] = PodProbeResult(probe.name, probe.node)
+        users = self._users(probe)
+        if users:
+            self.found[probe.name].phase = IN_USE
+            self.found[probe.name].trouble = f"claim {probe.claim} is in use by {users}"
+            return
         try:
-            query = {"fieldManager": self.manager, "force": "true"}
+            query = {"fieldManager": FIELD_MANAGER, "force": "true"}
             self.live[probe.name] = self.client.apply(path, manifest(probe, self.recipe, peer), query).body
         except ApiError as error:
             self.found[probe.name].phase, self.found[probe.name].trouble = "Refused", str(error)
 
-    def follow(self, probes: Sequence[Probe]) -> None:
+    def _users(self, probe: PodProbe) -> str:
+        """Who uses the claim that the probe would share, and take the NIC from."""
+        path = f"{self.claims}/namespaces/{probe.namespace}/resourceclaims/{probe.claim}"
+        claim = self.client.find(path) if probe.claim else None
+        users = ((claim or {}).get("status") or {}).get("reservedFor") or []
+        return ", ".join(f"{user.get('resource')} {user.get('name')}" for user in users)
+
+    def follow(self, probes: Sequence[PodProbe]) -> None:
         """Make the peers of servers as soon as these have an address, and wait until all came to their end."""
         by_name = {probe.name: probe for probe in probes}
         waiting = [probe for probe in probes if probe.peer]
@@ -68,7 +86,7 @@ class _Run:
                 if address and not over(server):
                     self.make(probe, str(address))
                 elif over(server) or str(probe.peer) not in self.live:
-                    self.found[probe.name] = Result(
+                    self.found[probe.name] = PodProbeResult(
                         probe.name, probe.node, trouble=f"its peer {probe.peer} did not run"
                     )
                 else:
@@ -79,9 +97,11 @@ class _Run:
                 return
             time.sleep(_PAUSE_SECONDS)
         for probe in waiting:
-            self.found[probe.name] = Result(probe.name, probe.node, trouble=f"its peer {probe.peer} did not run")
+            self.found[probe.name] = PodProbeResult(
+                probe.name, probe.node, trouble=f"its peer {probe.peer} did not run"
+            )
 
-    def _look(self, probes: Sequence[Probe]) -> None:
+    def _look(self, probes: Sequence[PodProbe]) -> None:
         for namespace in sorted({probe.namespace for probe in probes}):
             for pod in self.client.get(_PODS.path(namespace), _OURS).get("items") or []:
                 name = metadata(pod)["name"]
@@ -89,7 +109,7 @@ class _Run:
                     self.live[name] = pod
                     self._allocation(pod, self.found[name])
 
-    def _allocation(self, pod: Object, result: Result) -> None:
+    def _allocation(self, pod: Object, result: PodProbeResult) -> None:
         """What the claim got; read as soon as the pod has a node, since the claim goes when the pod has ended."""
         result.claim = result.claim or claim_of(pod)
         if result.allocation or not result.claim or not pod["spec"].get("nodeName"):
@@ -98,9 +118,9 @@ class _Run:
         allocation = ((claim or {}).get("status") or {}).get("allocation") or {}
         names = ("request", "driver", "pool", "device")
         results = (allocation.get("devices") or {}).get("results") or []
-        result.allocation = [{name: one.get(name) for name in names} for one in results]
+        result.allocation = [{name: device.get(name) for name in names} for device in results]
 
-    def collect(self, probe: Probe) -> None:
+    def collect(self, probe: PodProbe) -> None:
         """What the pod got and said; while it is there."""
         result, pod = self.found[probe.name], self.live.get(probe.name)
         if pod is None:
@@ -113,7 +133,7 @@ class _Run:
         if result.seconds is not None:
             result.output = self._log(probe)
 
-    def _log(self, probe: Probe) -> str:
+    def _log(self, probe: PodProbe) -> str:
         try:
             query = {"limitBytes": _MOST_LOG_BYTES}
             return self.client.text(f"{_PODS.path(probe.namespace, probe.name)}/log", query)
@@ -121,31 +141,35 @@ class _Run:
             self.found[probe.name].trouble = self.found[probe.name].trouble or f"its log cannot be read: {error}"
             return ""
 
-    def _trouble(self, probe: Probe, pod: Object) -> str:
+    def _trouble(self, probe: PodProbe, pod: Object) -> str:
         """Why it did not succeed: what its status says, else the newest warning about it."""
         said = pod_trouble(pod)
         if said:
             return said
         query = {"fieldSelector": f"involvedObject.uid={metadata(pod)['uid']},type=Warning"}
         events = self.client.get(f"/api/v1/namespaces/{probe.namespace}/events", query).get("items") or []
-        newest = max(events, key=lambda one: str(one.get("lastTimestamp") or one.get("eventTime") or ""), default=None)
+        newest = max(
+            events, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), default=None
+        )
         status = pod.get("status") or {}
         ended = str(status.get("message") or status.get("reason") or "")
         if newest is not None:
             return f"{newest.get('reason')}: {newest.get('message')}"
         return ended or ("failed" if over(pod) else "did not start in time")
 
-    def remove(self, probes: Sequence[Probe]) -> None:
+    def remove(self, probes: Sequence[PodProbe]) -> None:
         """Take the pods away and wait until they are gone, as their NICs only then are free. Raises ClusterError."""
         there = [probe for probe in probes if probe.name in self.live]
         self.client.all(lambda probe: self.client.delete(_PODS.path(probe.namespace, probe.name), {}), there)
-        keys: List[Tuple[Key, Resource]] = [(Key("", "Pod", one.namespace, one.name), _PODS) for one in there]
+        keys: List[Tuple[ObjectKey, Resource]] = [
+            (ObjectKey("", "Pod", probe.namespace, probe.name), _PODS) for probe in there
+        ]
         until(self.client, keys, _GONE_SECONDS, gone)
 
 
 def _seconds(pod: Object) -> Optional[float]:
-    for one in (pod.get("status") or {}).get("containerStatuses") or []:
-        state: Mapping[str, Any] = one.get("state") or {}
+    for container in (pod.get("status") or {}).get("containerStatuses") or []:
+        state: Mapping[str, Any] = container.get("state") or {}
         began = (state.get("running") or state.get("terminated") or {}).get("startedAt")
         if began:
             return (_time(began) - _time(metadata(pod)["creationTimestamp"])).total_seconds()
@@ -161,8 +185,8 @@ def in_use(client: Client, claims: str) -> Dict[str, List[str]]:
     found: Dict[str, List[str]] = {}
     for claim in client.get(f"{claims}/resourceclaims").get("items") or []:
         allocation = ((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}
-        for one in allocation.get("results") or []:
-            found.setdefault(one["pool"], []).append(f"{one['driver']}/{one['device']}")
+        for device in allocation.get("results") or []:
+            found.setdefault(device["pool"], []).append(f"{device['driver']}/{device['device']}")
     return found
 
 
@@ -177,12 +201,12 @@ def _clear(client: Client, namespaces: Sequence[str]) -> None:
         client.delete(_PODS.path(metadata(pod)["namespace"], metadata(pod)["name"]), {})
 
 
-def run(client: Client, probes: Sequence[Probe], recipe: Recipe, manager: str, version: str) -> List[Result]:
+def run(client: Client, probes: Sequence[PodProbe], recipe: Recipe, version: str) -> List[PodProbeResult]:
     """What became of each probe, in their order; none is left behind. ``version`` is that of resource.k8s.io.
 
     Raises ClusterError when nothing can be said, or a pod cannot be taken away.
     """
-    whole = _Run(client, recipe, manager, f"/apis/resource.k8s.io/{version}")
+    whole = _PodProbeRun(client, recipe, f"/apis/resource.k8s.io/{version}")
     _clear(client, sorted({probe.namespace for probe in probes}))
     try:
         client.all(whole.make, [probe for probe in probes if not probe.peer])

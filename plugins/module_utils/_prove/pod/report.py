@@ -19,14 +19,16 @@ _ADDRESS = re.compile(r"^\d+:\s+(\S+)\s+inet6?\s+(\S+)", re.MULTILINE)
 
 @dataclass
 class PodNetdev:
+    """``lower_up`` is whether its link is up, as ``ip link`` has it."""
+
     mac: str
     mtu: int
-    state: str
+    lower_up: bool
     addresses: List[str] = field(default_factory=list)
 
 
 @dataclass
-class Report:
+class PodReport:
     """``memlock`` is ``unlimited`` or bytes, empty where it is not known; ``nodes`` are names in ``/dev/infiniband``.
 
     ``verbs`` has the RDMA device of each uverbs node that /sys knows, ``ports`` link layer and state by device and
@@ -67,10 +69,10 @@ def _rows(text: str, columns: int) -> List[List[str]]:
     return [row for row in rows if len(row) == columns]
 
 
-def report(output: str) -> Report:
+def report(output: str) -> PodReport:
     """Reads a pod's log. What is missing or damaged is left out."""
     sections = _sections(output)
-    found = Report(
+    found = PodReport(
         nodes=sections.get("nodes", "").split(),
         verbs={row[0]: row[1] for row in _rows(sections.get("verbs", ""), 2)},
         has_addresses="addresses" in sections,
@@ -83,9 +85,9 @@ def report(output: str) -> Report:
     for device, port, layer, state in _rows(sections.get("ports", ""), 4):
         if port.isdigit():
             found.ports[device, int(port)] = (layer, state.split(": ")[-1])
-    for name, mac, mtu, state in _rows(sections.get("netdevs", ""), 4):
+    for name, mac, mtu, carrier in _rows(sections.get("netdevs", ""), 4):
         if mtu.isdigit():
-            found.netdevs[name] = PodNetdev(mac, int(mtu), state)
+            found.netdevs[name] = PodNetdev(mac, int(mtu), carrier == "1")
     for name, address in _ADDRESS.findall(sections.get("addresses", "")):
         if name in found.netdevs:
             found.netdevs[name].addresses.append(address)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document, End, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import End, Measurement, VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import count, figure, names, span
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -38,7 +38,7 @@ class Series:
 
     @property
     def bad(self) -> int:
-        return sum(one.verdict in _BAD for one in self.measurements)
+        return sum(measured.verdict in _BAD for measured in self.measurements)
 
 
 @dataclass
@@ -71,27 +71,31 @@ class Matrix:
     directed: bool
 
 
-def quality(one: Measurement) -> Optional[float]:
+def quality(measured: Measurement) -> Optional[float]:
     """The value as a fraction of the threshold, above 1 where it is better than demanded."""
-    if not one.threshold:
+    if not measured.threshold:
         return None
-    if one.unit == "Gb/s":
-        return one.value / one.threshold
-    return one.threshold / one.value if one.value else math.inf
+    if measured.unit == "Gb/s":
+        return measured.value / measured.threshold
+    return measured.threshold / measured.value if measured.value else math.inf
 
 
-def _badness(one: Measurement) -> Tuple[bool, float, float]:
-    found = quality(one)
-    more_is_better = one.unit == "Gb/s"
-    return (one.verdict not in _BAD, 1.0 if found is None else found, one.value if more_is_better else -one.value)
+def _badness(measured: Measurement) -> Tuple[bool, float, float]:
+    found = quality(measured)
+    more_is_better = measured.unit == "Gb/s"
+    return (
+        measured.verdict not in _BAD,
+        1.0 if found is None else found,
+        measured.value if more_is_better else -measured.value,
+    )
 
 
 def worst(many: Iterable[Measurement], limit: int) -> List[Measurement]:
     """The measurements that fell short, the furthest from their threshold first."""
-    return sorted((one for one in many if one.verdict in _BAD), key=_badness)[:limit]
+    return sorted((measured for measured in many if measured.verdict in _BAD), key=_badness)[:limit]
 
 
-def _rails(document: Document) -> Dict[Tuple[str, str, int], int]:
+def _rails(document: VerifyDocument) -> Dict[Tuple[str, str, int], int]:
     """The rail of each port. A group has as many rails as most of its hosts have usable ports."""
     usable: Dict[str, Counter[int]] = {}
     for host in document.hosts.values():
@@ -111,39 +115,39 @@ def port(end: End) -> str:
     return f"{end.hca}/{end.port}"
 
 
-def _rail(one: Measurement, rails: Mapping[Tuple[str, str, int], int]) -> str:
-    ends = [rails.get((end.host, end.hca, end.port)) for end in (one.source, one.target)]
+def _rail(measured: Measurement, rails: Mapping[Tuple[str, str, int], int]) -> str:
+    ends = [rails.get((end.host, end.hca, end.port)) for end in (measured.source, measured.target)]
     if None not in ends and ends[0] == ends[1]:
         return f"rail {ends[0]}"
-    return port(one.source) if port(one.source) == port(one.target) else "different rails"
+    return port(measured.source) if port(measured.source) == port(measured.target) else "different rails"
 
 
-def series(document: Document) -> List[Series]:
+def series(document: VerifyDocument) -> List[Series]:
     """All series, by group, test and rail."""
     rails = _rails(document)
     found: Dict[Tuple[str, str, str, str], Series] = {}
-    for one in document.bandwidth:
-        key = (one.group, one.test, one.unit, _rail(one, rails))
-        found.setdefault(key, Series(*key)).measurements.append(one)
+    for measured in document.bandwidth:
+        key = (measured.group, measured.test, measured.unit, _rail(measured, rails))
+        found.setdefault(key, Series(*key)).measurements.append(measured)
     return [found[key] for key in sorted(found, key=lambda key: [natural_key(part) for part in key])]
 
 
 def figures(many: Sequence[Measurement]) -> Dict[str, Any]:
     """Number of measurements and of those that fell short; least, median and greatest value, thresholds, as text."""
-    values = [one.value for one in many]
+    values = [measured.value for measured in many]
     return {
         "pairs": len(many),
-        "short": sum(one.verdict in _BAD for one in many),
+        "short": sum(measured.verdict in _BAD for measured in many),
         "least": figure(min(values)),
         "median": figure(statistics.median(values)),
         "greatest": figure(max(values)),
-        "threshold": span(one.threshold for one in many),
-        "expected": span(one.expected for one in many),
+        "threshold": span(measured.threshold for measured in many),
+        "expected": span(measured.expected for measured in many),
     }
 
 
-def _ends(one: Measurement) -> Set[str]:
-    return {one.source.host, one.target.host}
+def _ends(measured: Measurement) -> Set[str]:
+    return {measured.source.host, measured.target.host}
 
 
 def culprits(many: Sequence[Measurement], every: Sequence[Measurement]) -> List[str]:
@@ -151,32 +155,32 @@ def culprits(many: Sequence[Measurement], every: Sequence[Measurement]) -> List[
 
     The host whose measurements are bad most often goes first, then what it does not explain, until nothing is left.
     """
-    total = Counter(host for one in every for host in _ends(one))
+    total = Counter(host for measured in every for host in _ends(measured))
     of_host: Dict[str, List[Measurement]] = {}
-    for one in many:
-        for host in _ends(one):
-            of_host.setdefault(host, []).append(one)
+    for measured in many:
+        for host in _ends(measured):
+            of_host.setdefault(host, []).append(measured)
     left = {host: len(of_host[host]) for host in sorted(of_host, key=natural_key)}
     explained: Set[int] = set()
     found: Set[str] = set()
     while any(left.values()):
         first = max(left, key=lambda host: (left[host] / total[host], left[host]))
-        own = [one for one in of_host[first] if id(one) not in explained]
+        own = [measured for measured in of_host[first] if id(measured) not in explained]
         # Of a single pair nobody knows which end it is.
         found |= {first} if len(own) > 1 else _ends(own[0])
-        for one in own:
-            explained.add(id(one))
-            for host in _ends(one):
+        for measured in own:
+            explained.add(id(measured))
+            for host in _ends(measured):
                 left[host] -= 1
     return sorted(found, key=natural_key)
 
 
 def story(series: Series, verdict: str) -> Story:
     """What is to be said about the measurements with this verdict."""
-    many = [one for one in series.measurements if one.verdict == verdict]
+    many = [measured for measured in series.measurements if measured.verdict == verdict]
     where = f"On {series.rail} of {series.group}"
     if verdict not in _BAD:
-        hosts = sorted({host for one in many for host in _ends(one)}, key=natural_key)
+        hosts = sorted({host for measured in many for host in _ends(measured)}, key=natural_key)
         text = f"{where}, {count(len(many), 'measurement')} as good as demanded."
         if verdict == "impossible":
             text = f"{where}, {count(len(many), 'measurement')} not judged, such as: {many[0].text}."
@@ -184,7 +188,7 @@ def story(series: Series, verdict: str) -> Story:
     first = worst(many, 1)[0]
     hosts = culprits(many, series.measurements)
     ends = f"{first.source.host} {port(first.source)} to {first.target.host} {port(first.target)}"
-    demanded = f"{span(one.threshold for one in many)} {series.unit}"
+    demanded = f"{span(measured.threshold for measured in many)} {series.unit}"
     text = (
         f"{where}, {len(many)} of {len(series.measurements)} miss {demanded},"
         f" all with {names(hosts, _NAMES_UP_TO)} at one end."
@@ -195,22 +199,22 @@ def story(series: Series, verdict: str) -> Story:
 
 def matrix(series: Series, up_to: int = MATRIX_UP_TO) -> Matrix:
     """The pairs of a series. More than ``up_to`` hosts share rows and columns, evenly, in natural order."""
-    hosts = sorted({host for one in series.measurements for host in _ends(one)}, key=natural_key)
+    hosts = sorted({host for measured in series.measurements for host in _ends(measured)}, key=natural_key)
     number = min(len(hosts), up_to)
     place = {host: index * number // len(hosts) for index, host in enumerate(hosts)}
     blocks: List[List[str]] = [[] for _block in range(number)]
     for host in hosts:
         blocks[place[host]].append(host)
-    pairs = {(one.source.host, one.target.host) for one in series.measurements}
+    pairs = {(measured.source.host, measured.target.host) for measured in series.measurements}
     directed = any(left != right and (right, left) in pairs for left, right in pairs)
     cells: Dict[Tuple[int, int], Cell] = {}
-    for one in series.measurements:
-        row, column = place[one.source.host], place[one.target.host]
+    for measured in series.measurements:
+        row, column = place[measured.source.host], place[measured.target.host]
         position = (row, column) if directed else (min(row, column), max(row, column))
         cell = cells.get(position)
         if cell is None:
-            cells[position] = Cell(one)
+            cells[position] = Cell(measured)
         else:
             cell.times += 1
-            cell.worst = min(cell.worst, one, key=_badness)
+            cell.worst = min(cell.worst, measured, key=_badness)
     return Matrix(blocks, cells, directed)

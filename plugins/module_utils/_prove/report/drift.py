@@ -40,7 +40,7 @@ _NUMBERS = re.compile(r"\b[0-9A-Fa-f]+\b|[0-9]+")
 
 
 @dataclass(frozen=True)
-class Answer:
+class HostDrift:
     """What one host said; ``result`` is that of ``node_drift``, ``None`` where there is none."""
 
     host: str
@@ -57,7 +57,7 @@ class Answer:
 
 
 @dataclass
-class Kind:
+class DriftGroup:
     """Hosts of one group that differ in the same way."""
 
     group: str
@@ -75,7 +75,7 @@ def _differs(concern: Map) -> bool:
     return any(concern.get(key) for key in ("changed", "unfinished", "error"))
 
 
-def blocking(answers: Sequence[Answer]) -> Dict[str, List[str]]:
+def blocking(answers: Sequence[HostDrift]) -> Dict[str, List[str]]:
     """Hosts by each error that no change before it can do away with."""
     found: Dict[str, List[str]] = {}
     for answer in answers:
@@ -140,18 +140,18 @@ def described(concern: Map) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def kinds(answers: Sequence[Answer]) -> List[Kind]:
+def kinds(answers: Sequence[HostDrift]) -> List[DriftGroup]:
     """Each way in which hosts of a group differ, in the order of the first host."""
-    found: Dict[Tuple[Any, ...], Kind] = {}
+    found: Dict[Tuple[Any, ...], DriftGroup] = {}
     for answer in answers:
         if answer.differs:
-            concerns = {name: described(one) for name, one in answer.concerns.items() if _differs(one)}
-            kind = found.setdefault((answer.group, *concerns.items()), Kind(answer.group, concerns))
+            concerns = {name: described(concern) for name, concern in answer.concerns.items() if _differs(concern)}
+            kind = found.setdefault((answer.group, *concerns.items()), DriftGroup(answer.group, concerns))
             kind.hosts.append(answer.host)
     return list(found.values())
 
 
-def _notes(answers: Sequence[Answer]) -> Dict[str, List[str]]:
+def _notes(answers: Sequence[HostDrift]) -> Dict[str, List[str]]:
     """Hosts by each warning and each reason to restart the node."""
     found: Dict[str, List[str]] = {}
     for answer in answers:
@@ -176,9 +176,9 @@ def _parts(diff: Sequence[Map], shown: Dict[Tuple[str, ...], str]) -> Iterator[s
             yield from lines
 
 
-def _diffs(answers: Sequence[Answer]) -> Iterator[str]:
+def _diffs(answers: Sequence[HostDrift]) -> Iterator[str]:
     """The differences of each concern once for all hosts on which the same is to be changed."""
-    found: Dict[Tuple[Any, ...], List[Answer]] = {}
+    found: Dict[Tuple[Any, ...], List[HostDrift]] = {}
     for answer in answers:
         for name, concern in answer.concerns.items():
             if concern["changed"]:
@@ -197,7 +197,7 @@ def _number(count: int) -> str:
     return "1 node" if count == 1 else f"{count} nodes"
 
 
-def _text(answers: Sequence[Answer], found: Sequence[Kind], silent: Sequence[str], diff: bool) -> str:
+def _text(answers: Sequence[HostDrift], found: Sequence[DriftGroup], silent: Sequence[str], diff: bool) -> str:
     differing = sum(len(kind.hosts) for kind in found)
     lines = [f"{differing} of {_number(len(answers))} differ from the plan."]
     if not differing:
@@ -215,7 +215,7 @@ def _text(answers: Sequence[Answer], found: Sequence[Kind], silent: Sequence[str
     return "\n".join([*lines, *(_diffs(answers) if diff else ())]) + "\n"
 
 
-def view(answers: Sequence[Answer], diff: bool = False) -> Dict[str, Any]:
+def view(answers: Sequence[HostDrift], diff: bool = False) -> Dict[str, Any]:
     """The picture of all hosts: ``text``, and for JSON ``kinds``, ``hosts``, ``differ``, ``errors``, ``silent``."""
     found = kinds(answers)
     silent = [answer.host for answer in answers if answer.result is None]

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VERDICTS, Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VERDICTS, VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 
 @dataclass
-class Kind:
+class HostKind:
     """Hosts of a group that have the same, and the same verdict."""
 
     verdict: str
@@ -29,12 +29,12 @@ class Kind:
 
 
 @dataclass
-class Group:
+class GroupSummary:
     """``hosts`` are names with verdicts in natural order, ``kinds`` the worst first, then the most frequent."""
 
     name: str
     hosts: List[Tuple[str, str]]
-    kinds: List[Kind]
+    kinds: List[HostKind]
 
 
 def _alike(many: Counter[str]) -> str:
@@ -62,21 +62,21 @@ def _excluded(facts: Facts) -> List[str]:
     ]
 
 
-def groups(document: Document, verdicts: Mapping[str, str]) -> List[Group]:
+def groups(document: VerifyDocument, verdicts: Mapping[str, str]) -> List[GroupSummary]:
     """All groups in natural order; ``verdicts`` are those of the hosts."""
-    found: Dict[str, Dict[Tuple[str, str, str, Tuple[str, ...]], Kind]] = {}
+    found: Dict[str, Dict[Tuple[str, str, str, Tuple[str, ...]], HostKind]] = {}
     hosts: Dict[str, List[Tuple[str, str]]] = {}
     for name in sorted(document.hosts, key=natural_key):
         host = document.hosts[name]
         if host.facts:
-            kind = Kind(verdicts[name], _gpus(host.known), _ports(host.known), _excluded(host.known))
+            kind = HostKind(verdicts[name], _gpus(host.known), _ports(host.known), _excluded(host.known))
         else:
-            kind = Kind(verdicts[name], "no facts", "", [])
+            kind = HostKind(verdicts[name], "no facts", "", [])
         key = (kind.verdict, kind.gpus, kind.ports, tuple(kind.excluded))
         found.setdefault(host.group, {}).setdefault(key, kind).hosts.append(name)
         hosts.setdefault(host.group, []).append((name, verdicts[name]))
     return [
-        Group(
+        GroupSummary(
             name=group,
             hosts=hosts[group],
             kinds=sorted(found[group].values(), key=lambda kind: (-VERDICTS.index(kind.verdict), -len(kind.hosts))),

@@ -6,20 +6,23 @@
 
 """The document as one HTML file that needs nothing else.
 
-What is shown is computed here; how it looks is in the role's templates: ``verify.html.j2`` and ``verify.css``. Every
-value passes through Jinja's escaping, since a report holds whatever the nodes say.
+What is shown is computed here; how it looks is in the role's templates: ``verify.html.j2``, ``verify.css`` and
+``verify.js``. Every value passes through Jinja's escaping, since a report holds whatever the nodes say.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Measurement, VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import (
     bandwidth,
+    commands,
     drawing,
     findings,
     fleet,
@@ -73,23 +76,23 @@ class Bandwidth:
     others: List[HeatMap] = field(default_factory=list)
 
 
-def pair(one: Measurement) -> str:
-    ends = [f"{end.host} {bandwidth.port(end)}" for end in (one.source, one.target)]
+def pair(measured: Measurement) -> str:
+    ends = [f"{end.host} {bandwidth.port(end)}" for end in (measured.source, measured.target)]
     return f"{ends[0]} \u2192 {ends[1]}"
 
 
 def _heat(cell: bandwidth.Cell) -> Heat:
-    one = cell.worst
-    found = bandwidth.quality(one)
+    worst = cell.worst
+    found = bandwidth.quality(worst)
     shade = None if found is None else sum(found >= bound for bound in _SHADES)
-    short = one.verdict in ("fail", "warn")
+    short = worst.verdict in ("fail", "warn")
     of_many = f", the worst of {cell.times}" if cell.times > 1 else ""
-    title = f"{pair(one)}: {figure(one.value)} {one.unit}{of_many}"
-    return Heat(figure(one.value), title, shade, short)
+    title = f"{pair(worst)}: {figure(worst.value)} {worst.unit}{of_many}"
+    return Heat(figure(worst.value), title, shade, short)
 
 
 def _text(series: bandwidth.Series, aggregated: bool) -> str:
-    verdicts = Counter(one.verdict for one in series.measurements)
+    verdicts = Counter(measured.verdict for measured in series.measurements)
     parts = [f"{series.bad} of {len(series.measurements)} miss the threshold"] if series.bad else []
     if not series.bad and verdicts["pass"]:
         parts.append(f"{verdicts['pass']} as good as demanded")
@@ -113,7 +116,7 @@ def _heat_map(series: bandwidth.Series) -> HeatMap:
     )
 
 
-def _bandwidth(document: Document) -> List[Bandwidth]:
+def _bandwidth(document: VerifyDocument) -> List[Bandwidth]:
     """Heat maps where all is well are among the ``others``, but for one of each test."""
     found: Dict[str, Bandwidth] = {}
     seen = set()
@@ -129,7 +132,42 @@ def _bandwidth(document: Document) -> List[Bandwidth]:
     return [found[group] for group in sorted(found, key=natural_key)]
 
 
-def html(document: Document) -> str:
+@dataclass
+class HostRow:
+    """A host with links to its findings and its drawing; ``warnings`` are those of its facts."""
+
+    name: str
+    anchor: str
+    verdict: str
+    findings: List[findings.ReportFinding]
+    shape: str
+    warnings: List[str]
+
+
+def _rows(
+    document: VerifyDocument, picture: findings.Picture, shapes: Sequence[topology.DrawnShape]
+) -> Dict[str, HostRow]:
+    drawn = {host: shape.anchor for shape in shapes for host in shape.hosts}
+    found = {
+        name: HostRow(
+            name,
+            f"host-{number}",
+            picture.hosts[name],
+            [],
+            drawn.get(name, ""),
+            [warning.text for warning in document.hosts[name].known.warnings],
+        )
+        for number, name in enumerate(sorted(document.hosts, key=natural_key), start=1)
+    }
+    for finding in picture.findings:
+        for each in (finding, *finding.consequences):
+            for host in each.hosts if each.verdict != "pass" else ():
+                if host in found:
+                    found[host].findings.append(each)
+    return found
+
+
+def html(document: VerifyDocument) -> str:
     """The whole page."""
     # Ansible brings it, so the controller has it.
     import jinja2
@@ -142,16 +180,27 @@ def html(document: Document) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(figure=figure, evidence=evidence, fold=fold, counted=count, names=names, pair=pair)
     picture = findings.picture(document)
+    shapes = topology.shapes(document)
+    rows = _rows(document, picture, shapes)
+    environment.filters.update(figure=figure, evidence=evidence, fold=fold, counted=count, names=names, pair=pair)
+    environment.filters["rows"] = lambda hosts: [rows[host] for host in hosts if host in rows]
     style = (TEMPLATES / "verify.css").read_text("utf-8")
+    script = (TEMPLATES / "verify.js").read_text("utf-8")
     return environment.get_template("verify.html.j2").render(
         document=document,
         picture=picture,
         style=style,
+        script=script,
+        # The browser runs this script and no other, whatever a node may have sent.
+        script_digest=base64.b64encode(hashlib.sha256(f"\n{script}\n".encode()).digest()).decode(),
+        rows=rows,
+        # Of facts alone, nothing was checked.
+        judged=bool(document.checks or document.bandwidth or not document.hosts),
         words=WORDS,
         groups=fleet.groups(document, picture.hosts),
-        shapes=[(shape, [drawing.draw(node) for node in shape.numa]) for shape in topology.shapes(document)],
+        shapes=[(shape, [drawing.draw(node) for node in shape.numa]) for shape in shapes],
         bandwidth=_bandwidth(document),
+        command=lambda mend, hosts: commands.command(mend, hosts, document).line,
         worst=bandwidth.worst(document.bandwidth, _WORST),
     )

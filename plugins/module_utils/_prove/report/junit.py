@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import Dict, List, Optional
 from xml.etree import ElementTree
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import RINGS, Document, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import RINGS, Measurement, VerifyDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import commands
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.bandwidth import port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import BANDWIDTH
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import clean, evidence, figure
@@ -53,34 +54,38 @@ class _Suite:
         return found
 
 
-def _detail(text: str, evidence_text: str, remedy: str) -> str:
+def _detail(text: str, evidence_text: str, remedy: str, command: str = "") -> str:
     lines = [text]
     if evidence_text:
         lines.append(f"Evidence: {evidence_text}")
     if remedy:
         lines.append(f"What to do: {remedy}")
+    if command:
+        lines.append(command)
     return "\n".join(lines)
 
 
-def _measured(one: Measurement) -> str:
+def _measured(measured: Measurement) -> str:
     def value(number: Optional[float]) -> str:
-        return "none" if number is None else f"{figure(number)} {one.unit}"
+        return "none" if number is None else f"{figure(number)} {measured.unit}"
 
-    return f"value={value(one.value)}, threshold={value(one.threshold)}, expected={value(one.expected)}"
+    return f"value={value(measured.value)}, threshold={value(measured.threshold)}, expected={value(measured.expected)}"
 
 
-def junit(document: Document) -> str:
+def junit(document: VerifyDocument) -> str:
     """The whole file."""
     suites: Dict[str, _Suite] = {ring: _Suite(ring, document.created) for ring in (*RINGS, BANDWIDTH)}
     for check in document.checks:
         name = f"{check.id} {check.subject}".strip()
-        detail = _detail(check.text, evidence(check.evidence), check.remedy)
+        on = [check.host] if check.host else []
+        command = commands.command(check.mend, on, document).line if check.mend else ""
+        detail = _detail(check.text, evidence(check.evidence), check.remedy, command)
         where = check.host or check.group or "fleet"
         suites[check.ring].case(where, name, check.verdict, check.text, detail)
-    for one in document.bandwidth:
-        name = f"{one.test} {port(one.source)} to {one.target.host} {port(one.target)}"
-        detail = _detail(one.text, _measured(one), "")
-        suites[BANDWIDTH].case(one.source.host, name, one.verdict, one.text, detail)
+    for measured in document.bandwidth:
+        name = f"{measured.test} {port(measured.source)} to {measured.target.host} {port(measured.target)}"
+        detail = _detail(measured.text, _measured(measured), "")
+        suites[BANDWIDTH].case(measured.source.host, name, measured.verdict, measured.text, detail)
     used = [suite for suite in suites.values() if suite.cases]
     totals = {
         name: str(sum(suite.counts[name] for suite in used)) for name in ("tests", "failures", "errors", "skipped")

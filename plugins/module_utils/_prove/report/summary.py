@@ -10,14 +10,19 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import Finding, Picture, picture
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Measurement, VerifyDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, commands
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import (
+    Picture,
+    ReportFinding,
+    picture,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import WORDS, clean, count, names
 
 UP_TO = 40
 _BANDWIDTH_UP_TO = 12
 _NAMES_UP_TO = 48
+_COMMAND_UP_TO = 240
 _COLUMNS = ("fail", "warn", "impossible", "pass")
 
 
@@ -41,10 +46,10 @@ def _counts(shown: Picture) -> List[str]:
     return _aligned(rows, left=1) if len(rows) > 1 else []
 
 
-def _bandwidth(document: Document) -> List[str]:
+def _bandwidth(document: VerifyDocument) -> List[str]:
     by_test: Dict[Tuple[str, str, str], List[Measurement]] = {}
-    for one in document.bandwidth:
-        by_test.setdefault((one.group, one.test, one.unit), []).append(one)
+    for measured in document.bandwidth:
+        by_test.setdefault((measured.group, measured.test, measured.unit), []).append(measured)
     if not by_test:
         return []
     rows = [["group", "test", "unit", "pairs", "min", "median", "max", "threshold", "short"]]
@@ -61,7 +66,7 @@ def _where(hosts: Sequence[str], groups: Sequence[str]) -> str:
     return names(hosts or groups or ["fleet"], _NAMES_UP_TO)
 
 
-def _each(finding: Finding) -> List[str]:
+def _each(finding: ReportFinding) -> List[str]:
     lines = []
     for variant in finding.variants:
         where = _where(variant.hosts, finding.groups)
@@ -69,18 +74,21 @@ def _each(finding: Finding) -> List[str]:
             where += f" {names(variant.subjects, _NAMES_UP_TO)}"
         advice = f" -> {variant.remedy}" if variant.remedy else ""
         lines.append(f"{finding.verdict.upper()}  {finding.id}  {where}: {variant.text}{advice}")
-    return lines
+    below = [line for consequence in finding.consequences for line in _each(consequence)]
+    return lines + [f"  probably from that: {line}" for line in below]
 
 
-def _once(finding: Finding) -> str:
+def _once(finding: ReportFinding) -> str:
     where = _where(finding.hosts, finding.groups)
     many = len(finding.variants)
     such = f"{count(finding.times, 'time')}, such as: " if many > 1 else ""
-    advice = f" -> {finding.remedies[0]}" if finding.remedies else ""
-    return f"{finding.verdict.upper()}  {finding.id}  {where}: {such}{finding.variants[0].text}{advice}"
+    advice = f" -> {finding.remedies[0][0]}" if finding.remedies else ""
+    below = ", ".join(dict.fromkeys(consequence.id for consequence in finding.consequences))
+    follows = f" (probably from that: {below})" if below else ""
+    return f"{finding.verdict.upper()}  {finding.id}  {where}: {such}{finding.variants[0].text}{advice}{follows}"
 
 
-def _findings(findings: Sequence[Finding], room: int) -> List[str]:
+def _findings(findings: Sequence[ReportFinding], room: int) -> List[str]:
     """A line for each variant, or for each finding where that would be more lines than there is room for."""
     lines = [line for finding in findings for line in _each(finding)]
     if len(lines) > room:
@@ -90,14 +98,31 @@ def _findings(findings: Sequence[Finding], room: int) -> List[str]:
     return lines
 
 
-def summary(document: Document) -> str:
+def _command(command: commands.MendCommand) -> str:
+    if len(command.line) <= _COMMAND_UP_TO:
+        return f"  {command.line}"
+    return f"  {command.mend}, on {count(len(command.hosts), 'host')}: the command is in the report"
+
+
+def _since(document: VerifyDocument) -> List[str]:
+    past = document.earlier
+    if past is None:
+        return []
+    found = f"{len(past.new)} new, {len(past.gone)} gone, {past.unchanged} unchanged"
+    return [f"Since the last run{f' ({past.created})' if past.created else ''}: {found}"]
+
+
+def summary(document: VerifyDocument) -> str:
     """What matters, worst first, in about 40 lines at most, whatever the number of hosts."""
     shown = picture(document)
     made = f", {document.created}" if document.created else ""
     head = f"{shown.verdict.upper()}: {shown.headline} (collection {document.collection}{made})"
-    parts = [[head], _counts(shown), _bandwidth(document)]
-    room = UP_TO - sum(len(part) + 1 for part in parts if part)
+    parts = [[head, *_since(document)], _counts(shown), _bandwidth(document)]
+    run = [_command(command) for command in commands.commands(document)]
+    mending = ["What a run of the collection mends, in this order:", *run] if run else []
+    room = UP_TO - sum(len(part) + 1 for part in [*parts, mending] if part)
     parts.append(_findings(shown.with_verdict("fail", "warn"), room - 2))
+    parts.append(mending)
     impossible = shown.with_verdict("impossible")
     if impossible:
         found = ", ".join(finding.id for finding in impossible)

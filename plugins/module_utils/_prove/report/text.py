@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document, document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyDocument, document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 # What XML 1.0 (section 2.2) has no way to write, and what would move a terminal's cursor. Line breaks are kept.
@@ -21,7 +21,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 WORDS = {"pass": "pass", "impossible": "not possible", "warn": "warning", "fail": "fail"}
 
 
-def read(value: Mapping[str, Any]) -> Document:
+def read(value: Mapping[str, Any]) -> VerifyDocument:
     """The document of what went through Ansible, whose texts are of kinds that some libraries refuse.
 
     Raises DocumentError.

@@ -13,14 +13,34 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import count
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 
 @dataclass
-class Device:
+class DrawnPort:
+    """A port of an HCA as a reader sees it; what the node did not say is empty."""
+
+    name: str
+    state: str
+    rate: str
+    netdev: str
+    mtu: str
+    addresses: str
+
+    @property
+    def link(self) -> str:
+        return f"{self.state}, {self.rate}" if self.rate else self.state
+
+    @property
+    def up(self) -> bool:
+        return self.state in ("ACTIVE", "in a pod")
+
+
+@dataclass
+class DrawnDevice:
     """A GPU or an HCA (``kind`` ``gpu``, ``hca``); ``near`` are a GPU's nearest HCAs with their path class."""
 
     kind: str
@@ -28,6 +48,7 @@ class Device:
     model: str
     address: str
     near: str = ""
+    ports: List[DrawnPort] = field(default_factory=list)
 
 
 @dataclass
@@ -35,7 +56,7 @@ class Switch:
     """A PCIe switch by the address of its upstream port."""
 
     address: str
-    below: List[Union[Switch, Device]] = field(default_factory=list)
+    below: List[Union[Switch, DrawnDevice]] = field(default_factory=list)
 
 
 @dataclass
@@ -43,7 +64,7 @@ class Root:
     """A root complex. Its root ports are left out: they say nothing that its devices do not."""
 
     name: str
-    below: List[Union[Switch, Device]] = field(default_factory=list)
+    below: List[Union[Switch, DrawnDevice]] = field(default_factory=list)
 
 
 @dataclass
@@ -55,11 +76,11 @@ class NumaNode:
 
 
 @dataclass
-class Shape:
+class DrawnShape:
     """Nodes with one signature, drawn after ``example``, whose names and addresses are shown.
 
     ``paths`` are the path classes of each GPU (rows) to each of ``hcas``; ``unplaced`` are HCAs that are nowhere in
-    PCIe.
+    PCIe. ``ports`` are those of the example, ``others`` the links that differ from its own, with their hosts.
     """
 
     signature: str
@@ -71,6 +92,9 @@ class Shape:
     hcas: List[str]
     paths: List[List[str]]
     unplaced: List[str]
+    ports: List[DrawnPort]
+    others: List[Tuple[str, List[str]]]
+    anchor: str = ""
 
 
 def best(paths: Mapping[str, str]) -> Tuple[str, List[str]]:
@@ -93,13 +117,47 @@ def _hca_model(hca: Hca) -> str:
     return ", ".join([*layers, *(["VF"] if hca.sriov.role == "vf" else vfs)])
 
 
+def _ports(hca: Hca) -> List[DrawnPort]:
+    found = []
+    for port in hca.ports:
+        netdev = port.netdev
+        away = netdev is not None and not netdev.present
+        rate = "" if port.rate_gbps is None else f"{port.rate_gbps:g} Gb/s"
+        found.append(
+            DrawnPort(
+                name=f"{hca.name}/{port.number}",
+                state="in a pod" if away else port.state or "state unknown",
+                rate=rate if port.state == "ACTIVE" else "",
+                netdev=netdev.name if netdev else "no netdev",
+                mtu=str(netdev.mtu) if netdev and netdev.mtu else "",
+                addresses=", ".join(netdev.addresses) if netdev else "",
+            )
+        )
+    return found
+
+
+def _others(document: VerifyDocument, hosts: Sequence[str]) -> List[Tuple[str, List[str]]]:
+    """Links of ports that are not as on the first of the hosts."""
+
+    def links(host: str) -> Dict[str, str]:
+        return {port.name: port.link for hca in document.hosts[host].known.hcas for port in _ports(hca)}
+
+    usual = links(hosts[0])
+    found: Dict[str, List[str]] = {}
+    for host in hosts[1:]:
+        for name, link in links(host).items():
+            if link != usual.get(name):
+                found.setdefault(f"{name} is {link}", []).append(host)
+    return list(found.items())
+
+
 def _placed(facts: Facts) -> List[Tuple[Hca, PciFunction]]:
     """HCAs with a place in PCIe. A card may have a hundred VFs, all where it is itself: its PF stands for them."""
     there = {pci.address for _hca, pci in facts.placed}
     return [(hca, pci) for hca, pci in facts.placed if hca.sriov.pf_address not in there]
 
 
-def _devices(facts: Facts) -> List[Tuple[PciFunction, Device]]:
+def _devices(facts: Facts) -> List[Tuple[PciFunction, DrawnDevice]]:
     hcas = _placed(facts)
     names = {hca.name for hca, _pci in hcas}
     paths = {entry.gpu: entry.paths for entry in facts.affinity}
@@ -107,9 +165,9 @@ def _devices(facts: Facts) -> List[Tuple[PciFunction, Device]]:
     for gpu in facts.gpus:
         near = _near({hca: path for hca, path in paths.get(gpu.index, {}).items() if hca in names})
         model = (gpu.model or f"{gpu.pci.vendor_id}:{gpu.pci.device_id}").replace("NVIDIA ", "", 1)
-        found.append((gpu.pci, Device("gpu", f"GPU {gpu.index}", model, gpu.pci.address, near)))
+        found.append((gpu.pci, DrawnDevice("gpu", f"GPU {gpu.index}", model, gpu.pci.address, near)))
     for hca, pci in hcas:
-        found.append((pci, Device("hca", hca.name, _hca_model(hca), pci.address)))
+        found.append((pci, DrawnDevice("hca", hca.name, _hca_model(hca), pci.address, ports=_ports(hca))))
     # Hexadecimal of fixed width, so plain order is the order of the bus.
     return sorted(found, key=lambda pair: pair[0].address)
 
@@ -137,10 +195,10 @@ def _numa(facts: Facts) -> List[NumaNode]:
     return sorted(nodes.values(), key=lambda node: (node.number is None, node.number or 0))
 
 
-def _shape(document: Document, signature: str, hosts: Sequence[str]) -> Shape:
+def _shape(document: VerifyDocument, signature: str, hosts: Sequence[str]) -> DrawnShape:
     facts = document.hosts[hosts[0]].known
     hcas = sorted((hca.name for hca, _pci in _placed(facts)), key=natural_key)
-    return Shape(
+    return DrawnShape(
         signature=signature,
         groups=sorted({document.hosts[host].group for host in hosts}, key=natural_key),
         hosts=list(hosts),
@@ -150,10 +208,12 @@ def _shape(document: Document, signature: str, hosts: Sequence[str]) -> Shape:
         hcas=hcas,
         paths=[[entry.paths.get(hca, "") for hca in hcas] for entry in facts.affinity],
         unplaced=[hca.name for hca in facts.hcas if not hca.pci],
+        ports=[port for hca in facts.hcas for port in _ports(hca)],
+        others=_others(document, hosts),
     )
 
 
-def shapes(document: Document) -> List[Shape]:
+def shapes(document: VerifyDocument) -> List[DrawnShape]:
     """Every shape once, the most frequent first. Hosts without facts, or with neither GPU nor HCA, have none."""
     found: Dict[str, List[str]] = {}
     for host in sorted(document.hosts, key=natural_key):
@@ -161,4 +221,7 @@ def shapes(document: Document) -> List[Shape]:
         if facts.gpus or facts.hcas:
             found.setdefault(facts.signature, []).append(host)
     ranked = sorted(found.items(), key=lambda item: (-len(item[1]), natural_key(item[1][0])))
-    return [_shape(document, signature, hosts) for signature, hosts in ranked]
+    shapes = [_shape(document, signature, hosts) for signature, hosts in ranked]
+    for number, shape in enumerate(shapes, start=1):
+        shape.anchor = f"shape-{number}"
+    return shapes

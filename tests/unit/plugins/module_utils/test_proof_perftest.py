@@ -14,8 +14,12 @@ from typing import Any, Callable, List
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse, perftest_run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.perftest_run import Node, Run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.perftest_run import (
+    PerftestRun,
+    PerftestTools,
+)
 
 TEXTS = Path(__file__).resolve().parents[2] / "fixtures" / "perftest"
 
@@ -52,7 +56,7 @@ def text(name: str) -> str:
     return (TEXTS / name).read_text("utf-8")
 
 
-def values(found: List[perftest_parse.Value]) -> List[float]:
+def values(found: List[perftest_parse.PerftestRow]) -> List[float]:
     return [round(row.value, 2) for row in found]
 
 
@@ -80,9 +84,9 @@ def test_a_heading_may_be_torn() -> None:
 
 def test_a_row_has_sizes_and_peak() -> None:
     (row,) = perftest_parse.of_text(text("write_bw.txt"))
-    assert row == perftest_parse.Value(8388608, 4470, 94.71, 94.74)
+    assert row == perftest_parse.PerftestRow(8388608, 4470, 94.71, 94.74)
     (row,) = perftest_parse.of_text(text("read_lat.txt"))
-    assert row == perftest_parse.Value(2, 1000, 1.94)
+    assert row == perftest_parse.PerftestRow(2, 1000, 1.94)
 
 
 def test_the_warning_may_stand_anywhere() -> None:
@@ -137,8 +141,8 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def run(**other: Any) -> Run:
-    return Run(**{"name": "one", "test": "write_bw", "hca": "rxe0", "port": 1, "iterations": 20, **other})
+def run(**other: Any) -> PerftestRun:
+    return PerftestRun(**{"name": "one", "test": "write_bw", "hca": "rxe0", "port": 1, "iterations": 20, **other})
 
 
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -149,32 +153,34 @@ def until(condition: Callable[[], bool], seconds: float = 20) -> None:
 
 
 def test_a_command() -> None:
-    argv = perftest_run.command(run(tcp_port=18515, gid_index=3, size=65536, address="10.0.0.1"), "/tmp/x.json")
+    argv = perftest_run.arguments(run(tcp_port=18515, gid_index=3, size=65536, address="10.0.0.1"), "/tmp/x.json")
     assert " ".join(argv) == (
         "ib_write_bw -d rxe0 -i 1 -p 18515 -n 20 -F -s 65536 -x 3 --report_gbits"
         " --out_json --out_json_file=/tmp/x.json 10.0.0.1"
     )
-    argv = perftest_run.command(run(tcp_port=1, test="send_lat", address="fd00::1", ipv6=True))
+    argv = perftest_run.arguments(run(tcp_port=1, test="send_lat", address="fd00::1", ipv6=True))
     assert argv[-2:] == ["--ipv6-addr", "fd00::1"]
-    assert " ".join(perftest_run.command(run(tcp_port=1, test="read_lat"))) == "ib_read_lat -d rxe0 -i 1 -p 1 -n 20 -F"
+    assert (
+        " ".join(perftest_run.arguments(run(tcp_port=1, test="read_lat"))) == "ib_read_lat -d rxe0 -i 1 -p 1 -n 20 -F"
+    )
 
 
 def test_loopback_measures_and_leaves_nothing(here: Path) -> None:
     port = free_port()
-    (result,) = perftest_run.loopback([run(tcp_port=port)], Node(), 20)
+    (result,) = perftest_run.loopback([run(tcp_port=port)], PerftestTools(), 20)
     assert (result["ok"], result["value"], result["source"]) == (True, 94.71, "json")
-    until(lambda: port not in Node().listening())
+    until(lambda: port not in PerftestTools().listening())
 
 
 def test_json_that_cannot_be_read_leaves_the_table(here: Path) -> None:
     (here / "json").write_text(text("write_bw-unquoted.json"))
-    (result,) = perftest_run.loopback([run(tcp_port=free_port())], Node(), 20)
+    (result,) = perftest_run.loopback([run(tcp_port=free_port())], PerftestTools(), 20)
     assert (result["value"], result["source"]) == (183.61, "text")
 
 
 def test_a_perftest_without_json_is_not_asked_for_it(here: Path) -> None:
     (here / "help").write_text("Options: --report_gbits\n")
-    (result,) = perftest_run.loopback([run(tcp_port=free_port())], Node(), 20)
+    (result,) = perftest_run.loopback([run(tcp_port=free_port())], PerftestTools(), 20)
     assert result["source"] == "text"
     assert "--out_json" not in (here / "seen").read_text()
 
@@ -183,16 +189,16 @@ def test_a_server_that_nobody_asks_ends_by_itself(here: Path) -> None:
     # A program that is ended before it listens had too little time: a busy machine needs more to start it.
     for seconds in (1, 4, 16, 64):
         port = free_port()
-        (result,) = perftest_run.serve([run(tcp_port=port)], Node(), seconds)
+        (result,) = perftest_run.serve([run(tcp_port=port)], PerftestTools(), seconds)
         if not result["error"].endswith(f"did not end within {seconds} s"):
             break
-    assert result == {"name": "one", "ok": True, "error": ""}
-    until(lambda: port not in Node().listening(), seconds + 20)
+    assert result == {"name": "one", "ok": True, "code": "", "error": ""}
+    until(lambda: port not in PerftestTools().listening(), seconds + 20)
 
 
 def test_a_server_says_why_it_does_not_listen(here: Path) -> None:
     (here / "broken").write_text(" Unable to find the Infiniband/RoCE device\n")
-    (result,) = perftest_run.serve([run(tcp_port=free_port())], Node(), 20)
+    (result,) = perftest_run.serve([run(tcp_port=free_port())], PerftestTools(), 20)
     assert result["error"] == "ib_write_bw failed: Unable to find the Infiniband/RoCE device"
 
 
@@ -201,14 +207,17 @@ def test_a_tcp_port_in_use_is_named(here: Path) -> None:
         one.bind(("0.0.0.0", 0))
         one.listen(1)
         port = one.getsockname()[1]
-        (result,) = perftest_run.serve([run(tcp_port=port)], Node(), 20)
+        (result,) = perftest_run.serve([run(tcp_port=port)], PerftestTools(), 20)
     assert result["error"] == f"TCP port {port} is in use on this node"
 
 
 def test_a_client_without_server_says_so(here: Path) -> None:
     port = free_port()
-    (result,) = perftest_run.measure([run(tcp_port=port, address="127.0.0.1")], Node(), 20)
-    assert result["error"] == f"ib_write_bw failed: Couldn't connect to 127.0.0.1:{port}"
+    (result,) = perftest_run.measure([run(tcp_port=port, address="127.0.0.1")], PerftestTools(), 20)
+    assert (result["code"], result["error"]) == (
+        "failed",
+        f"ib_write_bw failed: Couldn't connect to 127.0.0.1:{port}",
+    )
 
 
 def test_a_client_that_does_not_end_is_ended(here: Path) -> None:
@@ -217,22 +226,22 @@ def test_a_client_that_does_not_end_is_ended(here: Path) -> None:
         one.listen(1)
         (here / "text").unlink()
         os.mkfifo(here / "text")
-        (result,) = perftest_run.measure([run(tcp_port=one.getsockname()[1], address="127.0.0.1")], Node(), 1)
+        (result,) = perftest_run.measure([run(tcp_port=one.getsockname()[1], address="127.0.0.1")], PerftestTools(), 1)
     assert result["error"] == "ib_write_bw did not end within 1 s"
 
 
 def test_without_perftest_every_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [run(tcp_port=free_port(), test="send_lat"), run(tcp_port=free_port(), test="send_lat", name="two")]
     # Where it is installed, it is not to be found.
-    found = {**perftest_run.environment(), "PATH": os.path.dirname(_timeout())}
+    found = {**command.environment(), "PATH": os.path.dirname(_timeout())}
     if os.path.exists(os.path.join(found["PATH"], "ib_send_lat")):
         pytest.skip("perftest is installed beside timeout")
-    for results in (perftest_run.serve(runs, Node(), 5), perftest_run.loopback(runs, Node(), 5)):
-        assert {result["error"] for result in results} == {"ib_send_lat is not installed (package perftest)"}
+    for results in (perftest_run.serve(runs, PerftestTools(), 5), perftest_run.loopback(runs, PerftestTools(), 5)):
+        assert {(result["code"], result["error"]) for result in results} == {
+            ("not_installed", "ib_send_lat is not installed (package perftest)")
+        }
     clients = [run(tcp_port=1, test="send_lat", address="127.0.0.1")]
-    assert [one["error"] for one in perftest_run.measure(clients, Node(), 5)] == [
-        "ib_send_lat is not installed (package perftest)"
-    ]
+    assert [result["code"] for result in perftest_run.measure(clients, PerftestTools(), 5)] == ["not_installed"]
 
 
 def _timeout() -> str:
@@ -247,7 +256,7 @@ def test_it_runs_near_its_hca(here: Path, tmp_path: Path) -> None:
     device.mkdir(parents=True)
     (device / "local_cpulist").write_text(f"{allowed[0]},4096-4099\n")
     (tmp_path / "root/proc").symlink_to("/proc")
-    node = Node(str(tmp_path / "root"))
+    node = PerftestTools(str(tmp_path / "root"))
     assert node.cpus("rxe0") == {allowed[0]}
     (result,) = perftest_run.loopback([run(tcp_port=free_port())], node, 20)
     assert result["cpus"] == 1
@@ -260,4 +269,4 @@ def test_cpus_that_cannot_be_used_are_no_reason_not_to_run(tmp_path: Path, conte
     device = tmp_path / "sys/class/infiniband/rxe0/device"
     device.mkdir(parents=True)
     (device / "local_cpulist").write_text(content)
-    assert Node(str(tmp_path)).cpus("rxe0") == os.sched_getaffinity(0)
+    assert PerftestTools(str(tmp_path)).cpus("rxe0") == os.sched_getaffinity(0)

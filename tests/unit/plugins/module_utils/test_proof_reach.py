@@ -16,43 +16,43 @@ from typing import Any, Dict, List
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import arp, ping
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.ping import Answer, Probe
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.ping import PathProbe, PingResult
 
 TEXTS = Path(__file__).resolve().parents[2] / "fixtures" / "ping"
-PROBE = Probe("rail0", "10.7.0.1", "10.7.0.2", 9000)
+PROBE = PathProbe("rail0", "10.7.0.1", "10.7.0.2", 9000)
 
 
-def said(name: str, status: int) -> Answer:
+def said(name: str, status: int) -> PingResult:
     return ping.parse((TEXTS / f"{name}.txt").read_text("utf-8"), status)
 
 
 @pytest.mark.parametrize(
     ("name", "status", "expected"),
     [
-        ("whole", 0, Answer(2, 2)),
-        ("whole6", 0, Answer(2, 2)),
-        ("nobody", 1, Answer(2, 0)),
-        ("own-small-mtu", 1, Answer(2, 0, 1500, "local error: message too long, mtu=1500")),
-        ("peer-small-mtu", 1, Answer(2, 0, None, "sendmsg: No buffer space available")),
-        ("router-small-mtu", 1, Answer(2, 0, 1500, "Frag needed and DF set (mtu = 1500)")),
-        ("not-own-address", 2, Answer(0, 0, None, "bind: Cannot assign requested address")),
-        ("bad-option", 2, Answer(0, 0, None, "invalid option -- '-'", usable=False)),
+        ("whole", 0, PingResult(2, 2)),
+        ("whole6", 0, PingResult(2, 2)),
+        ("nobody", 1, PingResult(2, 0)),
+        ("own-small-mtu", 1, PingResult(2, 0, 1500, "local error: message too long, mtu=1500")),
+        ("peer-small-mtu", 1, PingResult(2, 0, None, "sendmsg: No buffer space available")),
+        ("router-small-mtu", 1, PingResult(2, 0, 1500, "Frag needed and DF set (mtu = 1500)")),
+        ("not-own-address", 2, PingResult(0, 0, None, "bind: Cannot assign requested address")),
+        ("bad-option", 2, PingResult(0, 0, None, "invalid option -- '-'", usable=False)),
     ],
 )
-def test_what_ping_says(name: str, status: int, expected: Answer) -> None:
+def test_what_ping_says(name: str, status: int, expected: PingResult) -> None:
     assert said(name, status) == expected
 
 
 def test_ping_that_says_nothing() -> None:
-    assert ping.parse("", 1) == Answer(complaint="exit status 1")
+    assert ping.parse("", 1) == PingResult(complaint="exit status 1")
 
 
 @pytest.mark.parametrize(("target", "payload"), [("10.7.0.2", 8972), ("fd07::2", 8952)])
 def test_a_packet_has_the_size_of_the_mtu(target: str, payload: int) -> None:
-    assert ping.payload_of(Probe("x", "", target, 9000)) == payload
+    assert ping.payload_of(PathProbe("x", "", target, 9000)) == payload
 
 
-def probed(answers: Dict[int, Answer]) -> Dict[str, Any]:
+def probed(answers: Dict[int, PingResult]) -> Dict[str, Any]:
     return ping.probe_one(PROBE, lambda _probe, payload: answers[payload])
 
 
@@ -65,7 +65,7 @@ def test_a_wrong_mtu_is_told_from_a_missing_path() -> None:
 
 
 def test_what_gets_through_needs_no_second_try() -> None:
-    result = probed({8972: Answer(2, 1)})
+    result = probed({8972: PingResult(2, 1)})
     assert (result["whole"], result["lost"]) == (True, 1)
 
 
@@ -107,7 +107,7 @@ SCRIPT = """\
 import json, sys
 sys.path[:0] = {path!r}
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import arp
-own = [arp.Own("near", "10.7.0.1"), arp.Own("near", "10.7.0.3"), arp.Own("gone", "10.7.0.4")]
+own = [arp.LocalAddress("near", "10.7.0.1"), arp.LocalAddress("near", "10.7.0.3"), arp.LocalAddress("gone", "10.7.0.4")]
 print(json.dumps(arp.probe_all(own)))
 """
 

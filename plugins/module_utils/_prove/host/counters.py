@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Error counters that grew while verify ran: the facts of its beginning against those of its end."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
+
+_WHAT = "link_errors"
+_REMEDY = "Replace or reseat cable and transceiver, try another switch port, and look at the switch's counters."
+
+Readings = Dict[Tuple[str, int], Dict[str, int]]
+
+
+def _readings(facts: Facts) -> Readings:
+    # Thresholds are for cables, and a software device has none.
+    ports = ((hca, port) for hca in facts.hcas if not hca.software for port in hca.ports)
+    return {(hca.name, port.number): port.error_counters for hca, port in ports}
+
+
+def _judged(node: HostEvidence, before: Readings, after: Readings, seconds: float) -> Iterator[Check]:
+    same = sorted(before.keys() & after.keys())
+    for hca, number in same:
+        was, now = before[hca, number], after[hca, number]
+        grown = {name: now[name] - was[name] for name in was.keys() & now.keys()}
+        for fault in counters.grown_too_fast(grown, seconds):
+            text = f"{hca}/{number} counted {fault.count} {fault.counter} in {seconds:.0f} s, while verify ran"
+            text += f" ({fault.limit:.0f} would be normal)" if fault.limit else ""
+            verdict = "warn" if fault.limit else "fail"
+            evidence: Dict[str, Any] = {
+                "counter": fault.counter,
+                "before": was[fault.counter],
+                "after": now[fault.counter],
+            }
+            yield node.check(_WHAT, verdict, f"{hca}/{number}", text, _REMEDY, seconds=seconds, **evidence)
+
+
+def of_node(node: HostEvidence, now: float) -> List[Check]:
+    """What the second reading shows; nothing where there was to be none. ``now`` is the time of it, in seconds."""
+    if node.began is None or node.facts is None:
+        return []
+    if node.earlier is None:
+        text = "whether error counters grow is not known: the facts could not be gathered a second time"
+        return [node.check(_WHAT, "impossible", "", text, "Look at the error of the task that gathers them again.")]
+    before, after = _readings(node.earlier), _readings(node.facts)
+    seconds = max(now - node.began, 0.0)
+    found = list(_judged(node, before, after, seconds))
+    counted = [name for name in before.keys() & after.keys() if before[name]]
+    if counted and not found:
+        text = f"no error counter of {len(counted)} port(s) grew too fast in {seconds:.0f} s, while verify ran"
+        found.append(node.check(_WHAT, "pass", "", text, seconds=seconds))
+    return found
