@@ -47,7 +47,7 @@ walk() {
 
     play zerocopy.rdma.site -e rdma_manifests=manifests
     play zerocopy.rdma.facts -e rdma_discover_csv=fleet.csv -e rdma_discover_json=fleet.json \
-        -e rdma_discover_facts_dir=facts
+        -e rdma_discover_html=fleet.html -e rdma_discover_facts_dir=facts
     for turn in first second; do
         # Addresses are never live on a recorded node, which has to be found, and reported.
         if play zerocopy.rdma.verify --limit a100 >"../verify-$turn.log"; then

@@ -114,7 +114,10 @@ def test_only_packages_are_private_by_name():
     private = {
         str(path.relative_to(LIBRARY))
         for path in LIBRARY.rglob("*")
-        if path.name.startswith("_") and path.parent != LIBRARY and path.name not in ("__init__.py", "__pycache__")
+        if path.name.startswith("_")
+        and path.parent != LIBRARY
+        and path.name != "__init__.py"
+        and "__pycache__" not in path.parts
     }
 
     assert private == set()

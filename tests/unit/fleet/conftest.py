@@ -40,7 +40,7 @@ def facts_of(root_of: Callable[[str], Path]) -> Callable[..., dict[str, Any]]:
 
     def facts(name: str, **options: Any) -> dict[str, Any]:
         if options:
-            return gather.gather(str(root_of(name)), gather.Options(**options))
+            return gather.gather(str(root_of(name)), gather.GatherOptions(**options))
         if name not in known:
             known[name] = gather.gather(str(root_of(name)))
         return known[name]

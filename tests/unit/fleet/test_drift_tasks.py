@@ -36,10 +36,11 @@ def test_options_are_those_of_the_role(concern: str, role: str, name: str, modul
     assert compared["vars"][f"__{concern}"] == expected
 
 
-def test_the_image_is_that_of_the_driver() -> None:
+def test_the_image_is_that_of_the_strategy() -> None:
     (task,) = tasks("rdma_driver", "images")
     (compared,) = [one for one in tasks("rdma_drift", "compare") if "zerocopy.rdma.node_drift" in one]
     made = task["zerocopy.rdma.container_image"]
-    image = dict(compared["vars"]["__image"])
-    assert image.pop("runtime") == made["runtime"].replace(" | default('auto')", "")
-    assert image == {option: value for option, value in made.items() if option != "runtime"}
+    assert compared["vars"]["__strategy"] == task["vars"]["__strategy"]
+    assert (made["name"], made["archive"]) == ("{{ __image.name }}", "{{ __image.archive }}")
+    runtime = made["runtime"].replace(" | default('auto')", "")
+    assert f"combine({{'runtime': {runtime[3:-3]}}})" in compared["vars"]["__image"]

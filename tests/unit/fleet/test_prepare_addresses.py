@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ipaddress
-import sys
 from typing import Any
 
 import pytest
@@ -181,7 +180,7 @@ def test_interface_identifiers_of_nics() -> None:
 
 
 def test_without_netaddr_there_is_one_message_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "netaddr", None)
+    monkeypatch.setattr(arithmetic, "netaddr", None)
     hostvars: dict[str, dict[str, Any]] = {f"n{number}": {"rdma_links_subnet": "10.213.0.0/16"} for number in (1, 2)}
     (problem,) = prepare_problems({}, list(hostvars), hostvars)
     assert problem == "n[1-2]: netaddr is a Python library that is missing where Ansible runs: install netaddr"

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, header, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml_text import header, quoted
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runtime"
 SPEC = (FIXTURES / "oci-spec-1.7.24.json").read_text(encoding="utf-8")
@@ -52,7 +53,7 @@ class Containerd:
 
     def __init__(self, version: str) -> None:
         text = (FIXTURES / f"dump-{version}.toml").read_text(encoding="utf-8")
-        self.defaults = Document(text, version).data
+        self.defaults = TomlDocument(text, version).data
         self.asked: list = []
         self.root = ""
         self.spec = SPEC
@@ -79,7 +80,7 @@ class Containerd:
             loaded.append(path)
             if not os.path.exists(path):
                 raise HostError(f"open {path}: no such file or directory")
-            data = Document(Path(path).read_text(encoding="utf-8"), path).data
+            data = TomlDocument(Path(path).read_text(encoding="utf-8"), path).data
             for entry in data.get("imports", []):
                 pending += sorted(glob.glob(entry)) if "*" in entry else [entry]
             for name, section in data.get("plugins", {}).items():

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import platform
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 
@@ -17,7 +18,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import imag
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.image_options import ImageRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import lock
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runtime"
 ANSWERS = {
@@ -27,7 +30,7 @@ ANSWERS = {
 NAME = "registry.k8s.io/networking/dranet:v1.4.0"
 ID = "sha256:4c4d0e66d3a4aa06b97b7a84b9247dece5457b3bbb49c6e41a12a65f0244c1ec"
 OTHER = "sha256:" + "0" * 64
-ABSENT, ABSENT_CHECKED = images.ImageRequest("", {}), images.ImageRequest("", {}, check=True)
+ABSENT, ABSENT_CHECKED = ImageRequest("", {}), ImageRequest("", {}, check=True)
 LEDGER = "var/lib/zerocopy-rdma/images/ledger.json"
 
 
@@ -49,20 +52,20 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: Callable[..., 
     (tmp_path / "root/var/lib").mkdir(parents=True)
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
 
-    def make(*answers: str, runtime: str = "containerd") -> Tuple[Files, Layout]:
-        layout = Layout(runtime, f"{runtime}.service", "", "", "", served(*map(ANSWERS.get, answers)), ())
+    def make(*answers: str, runtime: str = "containerd") -> Tuple[Files, RuntimeLayout]:
+        layout = RuntimeLayout(runtime, f"{runtime}.service", "", "", "", served(*map(ANSWERS.get, answers)), ())
         monkeypatch.setattr(images, "layout_of", lambda files, runtime: layout)
         return Files(str(tmp_path / "root")), layout
 
     return make
 
 
-def request(**own: Any) -> images.ImageRequest:
+def request(**own: Any) -> ImageRequest:
     options: Dict[str, Any] = {"name": NAME, "identities": {"amd64": ID}, "archive": "/tmp/image.tar", **own}
-    return images.ImageRequest(**options)
+    return ImageRequest(**options)
 
 
-def test_imported_once_and_taken_away(node: Callable[..., Tuple[Files, Layout]], tmp_path: Path) -> None:
+def test_imported_once_and_taken_away(node: Callable[..., Tuple[Files, RuntimeLayout]], tmp_path: Path) -> None:
     change = {"kind": "image", "name": NAME, "before": None, "after": ID}
     tools = Tools()
     for predicting in ({"archive": ""}, {"check": True}):
@@ -85,7 +88,7 @@ def test_imported_once_and_taken_away(node: Callable[..., Tuple[Files, Layout]],
     assert images.converge(ABSENT, files)["changed"] is False
 
 
-def test_an_image_of_somebody_else_stays(node: Callable[..., Tuple[Files, Layout]], tmp_path: Path) -> None:
+def test_an_image_of_somebody_else_stays(node: Callable[..., Tuple[Files, RuntimeLayout]], tmp_path: Path) -> None:
     # It was there under another name.
     images.converge(request(), node("missing", "known", "known")[0], Tools())
     assert not (tmp_path / "root" / LEDGER).exists()
@@ -101,10 +104,35 @@ def test_an_image_of_somebody_else_stays(node: Callable[..., Tuple[Files, Layout
     for answer, identity in (("known", OTHER), ("missing", ID)):
         path = tmp_path / "root" / LEDGER
         path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({"format": 1, "files": {}, "directories": [], "notes": {NAME: identity}}))
+        path.write_text(
+            json.dumps({"format": 1, "files": {}, "directories": [], "notes": {"images": {NAME: identity}}})
+        )
         files, _layout = node(answer)
         assert images.converge(ABSENT, files)["changed"] is False
         assert not path.exists()
+
+
+def test_what_another_run_removed_while_this_one_waited_is_left_alone(
+    node: Callable[..., Tuple[Files, RuntimeLayout]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images.converge(request(), node("missing", "missing", "known")[0], Tools())
+    path = tmp_path / "root" / LEDGER
+
+    @contextlib.contextmanager
+    def exclusive(_files: Files, _directory: str) -> Iterator[None]:
+        path.unlink()
+        yield
+
+    monkeypatch.setattr(lock, "exclusive", exclusive)
+    assert images.converge(ABSENT, node()[0])["changed"] is False
+
+
+def test_notes_of_another_form_are_refused(node: Callable[..., Tuple[Files, RuntimeLayout]], tmp_path: Path) -> None:
+    path = tmp_path / "root" / LEDGER
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"format": 1, "files": {}, "directories": [], "notes": {"images": {NAME: 7}}}))
+    with pytest.raises(HostError, match="is damaged"):
+        images.converge(ABSENT, node()[0])
 
 
 @pytest.mark.parametrize(
@@ -127,7 +155,7 @@ def test_an_image_of_somebody_else_stays(node: Callable[..., Tuple[Files, Layout
     ],
 )
 def test_what_cannot_be(
-    node: Callable[..., Tuple[Files, Layout]], answers: Any, own: Any, layout: Any, said: str
+    node: Callable[..., Tuple[Files, RuntimeLayout]], answers: Any, own: Any, layout: Any, said: str
 ) -> None:
     with pytest.raises(HostError) as refused:
         images.converge(request(**own), node(*answers, **layout)[0], Tools("ctr: unexpected EOF"))
@@ -135,7 +163,7 @@ def test_what_cannot_be(
 
 
 def test_what_the_runtime_makes_of_an_archive_is_looked_at(
-    node: Callable[..., Tuple[Files, Layout]], monkeypatch: pytest.MonkeyPatch
+    node: Callable[..., Tuple[Files, RuntimeLayout]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(images, "_DEADLINE", 0.0)
     for answer, said in (("known", f"the runtime has {ID} under this name"), ("missing", "the runtime does not know")):

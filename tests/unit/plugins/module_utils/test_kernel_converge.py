@@ -15,19 +15,19 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.apply import carry_out
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.config import Config, Option
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Image
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import Intent, intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.config import ModprobeConfig, ModuleOption
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Initramfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import KernelIntent, intent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import Loaded
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.plan import Have, Plan, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.plan import KernelPlan, KernelState, plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange
 
 EXCLUSIVE = intent(netns_mode="exclusive")
-IMAGE = Image("6.8", "/boot/initrd.img-6.8", built=100, size=1)
+IMAGE = Initramfs("6.8", "/boot/initrd.img-6.8", built=100, size=1)
 KEY = "ib_core.netns_mode"
 
 
-def node(**changes: Any) -> Have:
+def node(**changes: Any) -> KernelState:
     """A node where ib_core is loaded and shared, and a pod has a network namespace."""
     have: Dict[str, Any] = {
         "boot": "first",
@@ -37,19 +37,19 @@ def node(**changes: Any) -> Have:
         "namespaces": lambda: ["/run/netns/pod"],
         **changes,
     }
-    return Have(**have)
+    return KernelState(**have)
 
 
-def written(wanted: Intent) -> List[FileChange]:
+def written(wanted: KernelIntent) -> List[FileChange]:
     files = [(file.path, (file.content or "").encode()) for file in wanted.files]
     return [FileChange(path, None, Stored(content, 0o644, 0, 0)) for path, content in files]
 
 
-def removed(wanted: Intent) -> List[FileChange]:
+def removed(wanted: KernelIntent) -> List[FileChange]:
     return [FileChange(change.path, change.after, None, keep=False) for change in written(wanted)]
 
 
-def summary(result: Plan) -> Dict[str, Any]:
+def summary(result: KernelPlan) -> Dict[str, Any]:
     return {
         "live": result.netns_mode,
         "reboot": bool(result.reboot_reasons),
@@ -59,11 +59,11 @@ def summary(result: Plan) -> Dict[str, Any]:
 
 
 ASKED = {"pending": {KEY: {"value": "0", "boot": "first"}}, "before": {KEY: "Y"}}
-LINE = {"forced": Config(options=[Option(KEY, "1", "/proc/cmdline", (1, ""))])}
+LINE = {"forced": ModprobeConfig(options=[ModuleOption(KEY, "1", "/proc/cmdline", (1, ""))])}
 
 
 def test_a_reboot_is_asked_for_once() -> None:
-    cases: List[Tuple[Have, Dict[str, Any], Optional[str], bool, List[str], Dict[str, str]]] = [
+    cases: List[Tuple[KernelState, Dict[str, Any], Optional[str], bool, List[str], Dict[str, str]]] = [
         # No other namespace: changed now, whatever an earlier run asked for.
         (node(namespaces=list), {}, "exclusive", False, [], {}),
         (node(namespaces=list, boot="second"), ASKED, "exclusive", False, [], {}),

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.index import Index, index_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import (
-    Image,
+    Initramfs,
     contained,
     images,
     listed,
@@ -312,7 +312,7 @@ def test_images_and_their_listing(tmp_path: Path) -> None:
 
 
 def test_an_image_is_listed_once_and_rebuilt_whole(tmp_path: Path) -> None:
-    image = Image("6.4", str(tmp_path / "initramfs-6.4.img"), built=1, size=3)
+    image = Initramfs("6.4", str(tmp_path / "initramfs-6.4.img"), built=1, size=3)
     Path(image.path).write_text("old")
     calls: List[str] = []
     works = True
@@ -330,7 +330,7 @@ def test_an_image_is_listed_once_and_rebuilt_whole(tmp_path: Path) -> None:
     assert contained(image, ["ib_core", "mlx5_core"], cache, dracut_only) == {"ib_core"}
     assert contained(image, ["mlx5_core"], cache, dracut_only) == set()
     assert calls == ["lsinitramfs", "lsinitrd"]
-    contained(Image("6.4", image.path, built=2, size=3), ["ib_core"], cache, dracut_only)
+    contained(Initramfs("6.4", image.path, built=2, size=3), ["ib_core"], cache, dracut_only)
     assert len(calls) == 4
     works = False
     with pytest.raises(HostError) as caught:

@@ -12,15 +12,19 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, netdev, port_netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import interfaces as discover_interfaces
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, request
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import interfaces as links_interfaces
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan as links_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Active, Device, Snapshot
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkPlan, Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import (
+    ActiveConnection,
+    NmDevice,
+    Snapshot,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkChanges, LinkState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_node import NodeTree
 
@@ -38,15 +42,15 @@ def node(
     snapshot: Optional[Snapshot] = None,
     ssh: Optional[str] = None,
     there: Optional[Dict[str, Dict[str, Any]]] = None,
-) -> Node:
+) -> LinkState:
     """The node as nm_links reads it; ``there`` are properties of netdevs that only a running kernel tells."""
     files = Tree(str(tree.root))
-    interfaces = dict(links_interfaces.read(files))
+    interfaces = dict(discover_interfaces.read(files))
     for name, values in (there or {}).items():
         interfaces[name] = replace(interfaces[name], **values)
     hcas = infiniband.hcas(files, counters=False)
     port_netdev.attach(files, hcas, None, None)
-    return Node(
+    return LinkState(
         tree=files,
         ledger=Ledger(Files(str(tree.root)), "nm_links"),
         interfaces=interfaces,
@@ -57,12 +61,12 @@ def node(
     )
 
 
-def plan(on: Node, *links: Dict[str, Any], unmanaged: Any = ()) -> LinkPlan:
+def plan(on: LinkState, *links: Dict[str, Any], unmanaged: Any = ()) -> LinkChanges:
     return links_plan.build(on, request.parse(links), request.parse_unmanaged(unmanaged))
 
 
 def disconnected(*names: str) -> Snapshot:
-    return Snapshot({name: Device(f"/{name}", name, 30) for name in names})
+    return Snapshot({name: NmDevice(f"/{name}", name, 30) for name in names})
 
 
 @pytest.mark.parametrize(
@@ -217,8 +221,8 @@ def test_networkmanager_is_not_asked_when_all_is_well(tree: NodeTree) -> None:
 def test_a_dropped_link_goes_and_what_was_before_comes_back(tree: NodeTree) -> None:
     made(tree, RAIL, prior={"ens1np0": {"uuid": "old-uuid", "id": "old"}}, mtu={"ens1np0": 4200})
     (uuid,) = [line[5:] for line in (tree.root / FILE.format("rail0")[1:]).read_text().splitlines() if "uuid=" in line]
-    active = Active("/a", uuid, "rail0", 2, external=False)
-    snapshot = Snapshot({"ens1np0": Device("/d", "ens1np0", 100, active)}, {"/a": active})
+    active = ActiveConnection("/a", uuid, "rail0", 2, external=False)
+    snapshot = Snapshot({"ens1np0": NmDevice("/d", "ens1np0", 100, active)}, {"/a": active})
     found = plan(node(tree, snapshot))
     assert found.changes == [
         Change("file", FILE.format("rail0"), "present", "absent"),
@@ -296,9 +300,9 @@ def test_what_others_configure_is_refused(
 ) -> None:
     for path, text in extra.items():
         tree.write(path, text)
-    active = Active("/a", "u", "ens1np0", 2, external=True) if external else None
+    active = ActiveConnection("/a", "u", "ens1np0", 2, external=True) if external else None
     with pytest.raises(HostError, match=message):
-        plan(node(tree, Snapshot({"ens1np0": Device("/d", "ens1np0", state, active)})), RAIL)
+        plan(node(tree, Snapshot({"ens1np0": NmDevice("/d", "ens1np0", state, active)})), RAIL)
 
 
 def test_ports_are_taken_from_networkmanager(tree: NodeTree) -> None:

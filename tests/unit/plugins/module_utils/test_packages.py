@@ -39,7 +39,9 @@ def has(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def names(wanted: List[str], runner: Any) -> List[str]:
-    return [change.name for change in packages.missing(wanted, runner)]
+    found = packages.compare(wanted, runner)
+    assert (found["unknown"], found["warnings"]) == (False, [])
+    return [change["name"] for change in found["changes"]]
 
 
 def test_debian(has: Any) -> None:
@@ -55,8 +57,11 @@ def test_rpm(has: Any) -> None:
     assert names(["rdma-core-57.0-2.el9", "perftest", "infiniband-diags-compat"], rpm) == ["perftest"]
 
 
-def test_any_other_package_manager_has_to_be_asked(has: Any) -> None:
+def test_on_other_distributions_nothing_is_known_and_nothing_differs(has: Any) -> None:
     has()
-    (change,) = packages.missing(["rdma-core"], rpm)
-    assert (change.kind, change.before, change.after) == ("package", "unknown", "present")
-    assert packages.missing([], rpm) == []
+    found = packages.compare(["rdma-core", "perftest"], rpm)
+    assert (found["changed"], found["changes"], found["unknown"]) == (False, [], True)
+    assert found["warnings"] == [
+        "whether rdma-core, perftest are installed is unknown: this node has neither dpkg nor rpm"
+    ]
+    assert packages.compare([], rpm)["unknown"] is False

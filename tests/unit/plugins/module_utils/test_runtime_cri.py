@@ -18,7 +18,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import records as runtime_records
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runtime"
@@ -93,7 +93,7 @@ def test_which_records_belong_to_no_pod(monkeypatch: pytest.MonkeyPatch) -> None
         (2, {"a": "x_0", "c": "y_0"}, [], ["c"], []),
         (2, {"a": "x_0", "b": "x_0"}, [], ["b"], ["a"]),
     ]
-    layout = Layout("containerd", "containerd.service", "", "", "", "/none", ())
+    layout = RuntimeLayout("containerd", "containerd.service", "", "", "", "/none", ())
     now = iter(range(0, 1000, 2))
     clock = SimpleNamespace(monotonic=lambda: next(now), sleep=lambda seconds: None)
     monkeypatch.setattr(runtime_records, "time", clock)
@@ -111,5 +111,5 @@ def test_an_attach_on_its_way_is_no_leak(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(cri, "stored_sandboxes", lambda path: list(stored))
     clock = SimpleNamespace(monotonic=lambda: 0, sleep=lambda seconds: stored.append("a"))
     monkeypatch.setattr(runtime_records, "time", clock)
-    layout = Layout("containerd", "containerd.service", "", "", "", "/none", ())
+    layout = RuntimeLayout("containerd", "containerd.service", "", "", "", "/none", ())
     assert runtime_records.find(layout, Effective({"version": 3}, complete=True)) == []

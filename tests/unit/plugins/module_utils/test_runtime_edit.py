@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain, edit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument
 
 NRI = ("plugins", "io.containerd.nri.v1.nri")
 LINES = [
@@ -46,7 +46,7 @@ IMPORTS = [
 def test_edits_say_only_that_and_can_be_taken_out(imports: str, lines: List[str], newline: str, ended: bool) -> None:
     text = newline.join(["version = 2", *imports.split("\n"), *lines]) + (newline if ended else "")
     try:
-        before = Document(text, "main").data
+        before = TomlDocument(text, "main").data
     except HostError:
         return
     keys: List[Tuple[Tuple[str, ...], object]] = [
@@ -60,7 +60,7 @@ def test_edits_say_only_that_and_can_be_taken_out(imports: str, lines: List[str]
         assert any("disable" in line for line in lines)
         return
     edited = edit.add_imports(edited, "main", ["/etc/x.toml", "/etc/y.toml"])
-    after = Document(edited, "main").data
+    after = TomlDocument(edited, "main").data
     wanted = dict(keys)
     wanted[("imports",)] = [*before.get("imports", []), "/etc/x.toml", "/etc/y.toml"]
     assert chain.with_keys(before, wanted) == after

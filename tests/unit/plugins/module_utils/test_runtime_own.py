@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.test_runtime_files import call, make, tree
 
 MAIN = "etc/containerd/config.toml"
@@ -64,7 +64,7 @@ def test_a_rewritten_configuration_is_completed_and_can_be_taken_back(root: str)
     rewrite(root)
     call(root, cdi=False)
     assert call(root, cdi=False).changes == []
-    data = Document(Path(root, MAIN).read_text(), "").data
+    data = TomlDocument(Path(root, MAIN).read_text(), "").data
     handlers = data["plugins"]["io.containerd.grpc.v1.cri"]["containerd"]["runtimes"]
     assert {name: table["base_runtime_spec"] for name, table in handlers.items()} == {
         "runc": SPEC,
@@ -111,7 +111,7 @@ def test_a_drop_in_that_somebody_else_imports_is_kept_without_settings(tmp_path:
     Path(root, MAIN).write_text(main)
     taken = call(root, state="absent")
     assert "is kept because /etc/containerd/config.toml" in taken.warnings[0]
-    assert Document(Path(root + NRI).read_text(), "").data == {"version": 3}
+    assert TomlDocument(Path(root + NRI).read_text(), "").data == {"version": 3}
     assert Path(root, MAIN).read_text() == main
 
 

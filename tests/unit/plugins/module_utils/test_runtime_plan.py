@@ -15,7 +15,8 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import detect, oci_spec
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Installation, RuntimePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Installation
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.runtimes import SPEC, Containerd

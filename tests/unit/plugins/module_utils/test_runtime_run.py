@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any, Dict, List, Optional
@@ -18,10 +19,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import Daemon, detect
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.records import Leak
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import State
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import UnitState
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.runtimes import Containerd
 
 MAIN = "etc/containerd/config.toml"
@@ -53,14 +54,14 @@ class Node(Files):
 class Service:
     """Stands for systemd's side of ``_runtime_service.Service``."""
 
-    def __init__(self, node: Node, layout: Layout, execute: Any) -> None:
+    def __init__(self, node: Node, layout: RuntimeLayout, execute: Any) -> None:
         self.node, self.layout = node, layout
 
     def daemon(self) -> Optional[Daemon]:
         return Daemon(4711, f"boot/4711/{self.node.starts}", 2**33, ("/usr/bin/containerd",))
 
-    def state(self) -> State:
-        return State(self.node.active, self.node.active in ("failed", "activating"))
+    def state(self) -> UnitState:
+        return UnitState(self.node.active, self.node.active in ("failed", "activating"))
 
     def journal(self) -> str:
         return "its last words"
@@ -87,13 +88,13 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
     (tmp_path / "containerd").chmod(0o755)
     made = Node(tmp_path)
 
-    def service(files: Files, layout: Layout, execute: Any) -> Service:
+    def service(files: Files, layout: RuntimeLayout, execute: Any) -> Service:
         return Service(made, layout, execute)
 
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(run, "Service", service)
-    monkeypatch.setattr(run.Run.__init__, "__defaults__", (made.containerd,))
+    monkeypatch.setattr(run.RuntimeRun.__init__, "__defaults__", (made.containerd,))
     monkeypatch.setattr(converge, "detect", lambda files, runtime: detect(files, "containerd"))
     monkeypatch.setattr(converge, "daemon", lambda files, layout: service(files, layout, None).daemon())
     monkeypatch.setattr(nri_socket, "listening", lambda files, path: True)
@@ -135,6 +136,16 @@ def test_one_restart_for_all(node: Node) -> None:
     assert call(node, memlock="").facts["restarted"] is True
     assert call(node, state="absent").facts["restarted"] is True
     assert notes(node) == {}
+
+
+def test_notes_of_another_form_are_refused(node: Node) -> None:
+    call(node)
+    ledger = Path(node.full(f"/var/lib/zerocopy-rdma/{CONCERN}/ledger.json"))
+    document = json.loads(ledger.read_text())
+    document["notes"]["seen"]["files"] = "all"
+    ledger.write_text(json.dumps(document))
+    with pytest.raises(HostError, match=r"ledger\.json is damaged"):
+        call(node)
 
 
 def test_a_restart_that_was_left_to_a_later_call(node: Node) -> None:
@@ -246,7 +257,7 @@ def test_left_behind_records_are_found_without_a_restart(node: Node, monkeypatch
 
 
 def test_a_runtime_that_was_broken_before_is_left_alone(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    def silent(layout: Layout, effective: Any) -> List[Leak]:
+    def silent(layout: RuntimeLayout, effective: Any) -> List[Leak]:
         raise HostError("nobody answers")
 
     monkeypatch.setattr(records, "find", silent)

@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri, nri_socket
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import service as runtime_service
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured, daemon, detect
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
 
@@ -110,7 +110,7 @@ def test_the_daemon_is_found_by_its_control_group(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    layout = Layout("containerd", "containerd.service", "/etc/containerd/config.toml", "", "", "/run/x", ())
+    layout = RuntimeLayout("containerd", "containerd.service", "/etc/containerd/config.toml", "", "", "/run/x", ())
     found = daemon(Files(str(tmp_path)), layout)
     assert found is not None
     assert (found.pid, found.identity, found.started) == (415, "b00t/415/4200", 1700000042.0)

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, header, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml_text import header, quoted
 
 try:
     loads = importlib.import_module("tomllib").loads
@@ -66,15 +67,17 @@ def test_as_tomllib_reads_it_or_not_at_all(lines, newline):
         expected = loads(text)
     except (ValueError, RecursionError):
         with pytest.raises(HostError, match=r"^x\.toml, line \d+: "):
-            Document(text, "x.toml")
+            TomlDocument(text, "x.toml")
         return
     if "1979" in text or "07:32" in text:
         return
-    assert same(Document(text, "x.toml").data, expected)
+    assert same(TomlDocument(text, "x.toml").data, expected)
 
 
 def test_where_things_stand():
-    document = Document('version = 2\nimports = [ # first\n  "a",\n] # c\n\n[a."b.c"]  # t\n  d = 1\n[[l]]\nd=1\n', "x")
+    document = TomlDocument(
+        'version = 2\nimports = [ # first\n  "a",\n] # c\n\n[a."b.c"]  # t\n  d = 1\n[[l]]\nd=1\n', "x"
+    )
     assert document.data == {"version": 2, "imports": ["a"], "a": {"b.c": {"d": 1}}, "l": [{"d": 1}]}
     assert document.tables == {("a", "b.c"): 5}
     spans = {key: (at.first, at.last, at.column) for key, at in document.keys.items()}
@@ -95,4 +98,4 @@ def test_refusals_name_the_line() -> None:
         ("a = " + "[" * 5000, r"x, line 1: too many brackets"),
     ]:
         with pytest.raises(HostError, match=said):
-            Document(text, "x")
+            TomlDocument(text, "x")

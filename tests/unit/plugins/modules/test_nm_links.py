@@ -153,7 +153,7 @@ def test_a_failure_puts_the_files_back(run: Run, tmp_path: Path, monkeypatch: py
         self._ledger.apply(self._plan.files)
         raise HostError("links: rail1: ens2np0 did not come up")
 
-    monkeypatch.setattr(apply.Run, "_change", fail)
+    monkeypatch.setattr(apply.LinkTransaction, "_change", fail)
     result = run(links=[dict(LINKS[0], mtu=4000), LINKS[1]])
     assert result["msg"] == "links: rail1: ens2np0 did not come up; everything was put back"
     assert files(tmp_path) == before
