@@ -13,8 +13,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
 import pytest
 from kubernetes import dynamic
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 Object = Dict[str, Any]
 API = "resource.k8s.io/v1"
@@ -56,7 +56,7 @@ class Placed:
     why: str = ""
 
 
-def placed_on(devices: Iterable[Device], node: str) -> List[Device]:
+def placed_on(devices: Iterable[SliceDevice], node: str) -> List[SliceDevice]:
     """The devices of one node as those of another."""
     return [replace(device, node=node, pool=node) for device in devices]
 
@@ -96,10 +96,10 @@ class Fleet:
             resource = self._cluster.resources.get(api_version=api, kind=kind)
             resource.delete(label_selector=f"{_LABEL}={self.namespace}", body={})
 
-    def nodes(self, devices: Sequence[Device]) -> None:
+    def nodes(self, devices: Sequence[SliceDevice]) -> None:
         """Make nodes with these devices, and the class of GPUs."""
         names = dict.fromkeys(str(device.node) for device in devices)
-        self.create([*map(node, names), *model.resource_slices(devices), GPU_CLASS])
+        self.create([*map(node, names), *resource_slices(devices), GPU_CLASS])
 
     def pods(self, pods: Sequence[Object], waits: int = 0, seconds: int = 60) -> Dict[str, Placed]:
         """Make pods and wait until the scheduler has placed all but ``waits`` of them, and tried those as well."""

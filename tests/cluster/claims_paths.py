@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Sequence, Set
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 
 
 class Paths:
     """Path classes (those of ``nvidia-smi topo -m``) between the devices of one node, by the devices' names."""
 
-    def __init__(self, facts: Mapping[str, Any], devices: Sequence[Device]) -> None:
+    def __init__(self, facts: Mapping[str, Any], devices: Sequence[SliceDevice]) -> None:
         hcas = {hca["pci"]["address"]: hca["name"] for hca in facts["hcas"] if hca["pci"]}
         functions = [one["pci"] for one in [*facts["gpus"], *facts["hcas"]] if one["pci"]]
         numa_nodes = {function["address"]: function["numa_node"] for function in functions}

@@ -25,7 +25,8 @@ HOSTS = ["v100-01", "v100-02", "a100-01", "a100-02", "h100-01", "h100-02", "h100
 Results = Dict[str, Object]
 
 Templates = Mapping[str, List[Object]]
-NO_GROUPS: Templates = MappingProxyType({})
+Groups = Mapping[str, Mapping[str, Any]]
+NO_GROUPS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Playbook:
@@ -44,44 +45,51 @@ class Playbook:
             "LC_ALL": "C.UTF-8",
         }
 
-    def __call__(self, *options: str, templates: Templates = NO_GROUPS, **variables: Any) -> Results:
-        """The results of the modules by task and of the first host. ``templates`` are those of groups that differ."""
-        done = self._run(options, templates, variables)
+    def __call__(
+        self, *options: str, templates: Templates = NO_GROUPS, groups: Groups = NO_GROUPS, **variables: Any
+    ) -> Results:
+        """The results of the modules by task and of the first host.
+
+        ``templates`` are those of groups that differ, ``groups`` other variables of theirs.
+        """
+        layer = {**groups, **{group: {"rdma_claims_templates": wanted} for group, wanted in templates.items()}}
+        done = self._run(options, layer, variables)
         assert done.returncode == 0, done.stdout + done.stderr
         return _results(done.stdout)
 
-    def refused(self, **variables: Any) -> str:
+    def refused(self, groups: Groups = NO_GROUPS, **variables: Any) -> str:
         """What the playbook says when it fails."""
-        done = self._run((), NO_GROUPS, variables)
+        done = self._run((), groups, variables)
         assert done.returncode != 0, done.stdout
         (said,) = [result["msg"] for result in _results(done.stdout).values() if result.get("failed")]
         return str(said)
 
-    def verified(self, *options: str, **variables: Any) -> Tuple[str, Object]:
+    def verified(self, *options: str, groups: Groups = NO_GROUPS, **variables: Any) -> Tuple[str, Object]:
         """What verify.yml says at its end, where it fails, and its report."""
         report = self._scratch / "report"
-        done = self._run(options, NO_GROUPS, {"rdma_verify_directory": str(report), **variables}, "verify.yml")
+        done = self._run(options, groups, {"rdma_verify_directory": str(report), **variables}, "verify.yml")
         assert done.returncode in (0, 2), done.stdout + done.stderr
         last = list(_results(done.stdout).values())[-1]
         document: Object = json.loads((report / "verify.json").read_text())
         return str(last["msg"]) if last.get("failed") else "", document
 
     def _run(
-        self, options: Sequence[str], templates: Templates, variables: Mapping[str, Any], name: str = "provision.yml"
+        self, options: Sequence[str], groups: Groups, variables: Mapping[str, Any], name: str = "provision.yml"
     ) -> subprocess.CompletedProcess[str]:
         layer = self._scratch / "inventory"
         (layer / "group_vars").mkdir(parents=True, exist_ok=True)
-        (layer / "hosts.yml").write_text(json.dumps({"all": {"children": {group: {} for group in templates}}}))
-        for group, wanted in templates.items():
-            (layer / "group_vars" / f"{group}.yml").write_text(json.dumps({"rdma_claims_templates": wanted}))
+        (layer / "hosts.yml").write_text(json.dumps({"all": {"children": {group: {} for group in groups}}}))
+        for group, own in groups.items():
+            (layer / "group_vars" / f"{group}.yml").write_text(json.dumps(own))
         every = {
             "rdma_cluster": "kubernetes",
             "rdma_driver_wait": False,
+            "rdma_shared_device_wait": False,
             "rdma_discover_root": f"{self._nodes}/{{{{ inventory_hostname }}}}",
             **variables,
         }
         inventories = [CHECKOUT / "inventory", CHECKOUT / "tests" / "fleet" / "inventory.yml"]
-        inventories += [layer / "hosts.yml"] if templates else []
+        inventories += [layer / "hosts.yml"] if groups else []
         command = [
             str(Path(sys.executable).with_name("ansible-playbook")),
             str(CHECKOUT / "playbooks" / name),
@@ -132,7 +140,7 @@ def make_set_of_inventory(
     yield found
     # No kubelet ends them.
     found.kubectl("delete", "pods", "-n", namespace, "--all", "--force")
-    for part in ("claims", "driver"):
+    for part in ("shared-device", "claims", "driver"):
         gone = found(name=f"zerocopy-rdma-{part}", namespace="kube-system", state="absent")
         assert {one["action"] for one in gone["objects"]} <= {"pruned"}
     found.kubectl("delete", "nodes", *HOSTS)

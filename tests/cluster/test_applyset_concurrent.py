@@ -13,8 +13,14 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import live_parent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.converge import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import Request
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, actions, config_map, pod_spec
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import ApplysetRequest
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
+    ClusterSet,
+    actions,
+    config_map,
+    pod_spec,
+    workload,
+)
 
 Object = Dict[str, Any]
 _KINDS = "applyset.kubernetes.io/contains-group-kinds"
@@ -90,14 +96,8 @@ def test_a_run_that_fails_half_way_leaves_its_objects_to_the_next(
     before_write(
         monkeypatch, "configmaps", lambda _client: cluster_set(objects=[account(cluster_set.namespace)]) and None
     )
-    meta = {"name": "never", "namespace": cluster_set.namespace}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": meta,
-        "spec": {**pod_spec(), "nodeSelector": {"a": "nowhere"}},
-    }
-    failed = cluster_set(objects=[config_map("mine", cluster_set.namespace), pod], wait=True, wait_timeout=1)
+    never = workload("Deployment", "never", cluster_set.namespace, {**pod_spec(), "nodeSelector": {"a": "nowhere"}})
+    failed = cluster_set(objects=[config_map("mine", cluster_set.namespace), never], wait=True, wait_timeout=1)
     assert failed["msg"].startswith("without progress for 1 s")
     assert "configmap/mine" in cluster_set.members()
     cluster_set(state="absent")
@@ -119,7 +119,7 @@ def test_a_run_waits_for_the_one_that_is_changing_the_set(
     second: Object = {}
 
     def start(client: Client) -> None:
-        request = Request(name="set", namespace=cluster_set.namespace, objects=[others])
+        request = ApplysetRequest(name="set", namespace=cluster_set.namespace, objects=[others])
         another = Client(client._pool, client._host, client._headers)
         threads.append(threading.Thread(target=lambda: second.update(converge(another, request))))
         threads[0].start()

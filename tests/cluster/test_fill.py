@@ -82,7 +82,9 @@ class Tally:
         return f"{self.served:3} of {self.gpus} GPUs, {100 * self.served / self.gpus:5.1f} %"
 
 
-def filled(fleet: Fleet, facts: Dict[str, Any], waves: Sequence[Wave], align: str) -> Tuple[Tally, claims_plan.Plan]:
+def filled(
+    fleet: Fleet, facts: Dict[str, Any], waves: Sequence[Wave], align: str
+) -> Tuple[Tally, claims_plan.ClaimPlan]:
     """Let the scheduler fill the fleet with pods of these templates."""
     wanted = [
         template(f"of-{wave.gpus}", gpus=wave.gpus, nics=wave.nics, align=align if wave.gpus else "none")

@@ -15,7 +15,7 @@ from kubernetes import dynamic
 from kubernetes.dynamic.exceptions import NotFoundError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import DRANET, Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import DRANET, SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.modules import pod_probe
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import API, Fleet, from_template
 
@@ -87,10 +87,10 @@ def probe(run_module: Callable[..., Any], control_plane: Any) -> Callable[..., D
 
 def one_nic(fleet: Fleet) -> None:
     """Two nodes with a NIC each, and a template for one."""
-    devices = [Device(DRANET, name, "nic", name, {"dra.net/rdma": True}) for name in ("n1", "n2")]
+    devices = [SliceDevice(DRANET, name, "nic", name, {"dra.net/rdma": True}) for name in ("n1", "n2")]
     fleet.nodes(
         [
-            Device(
+            SliceDevice(
                 one.driver, f"{fleet.namespace}-{one.pool}", one.name, f"{fleet.namespace}-{one.node}", one.attributes
             )
             for one in devices

@@ -17,6 +17,8 @@ from ansible_collections.zerocopy.rdma.tests.cluster.provision import HOSTS, Pla
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
 
+# What is tried first and tells nothing that is not told again.
+TRIED = "Try the driver's objects"
 APPLYSET, LABELS = "zerocopy.rdma.applyset", "zerocopy.rdma.node_labels"
 # All that the playbook could touch.
 KINDS = (
@@ -40,7 +42,7 @@ def ours(results: Results) -> Dict[str, Object]:
     return {
         task: {key: result[key] for key in said if key in result}
         for task, result in results.items()
-        if result["action"] in (APPLYSET, LABELS) and not result.get("skipped")
+        if result["action"] in (APPLYSET, LABELS) and not result.get("skipped") and task != TRIED
     }
 
 
@@ -61,7 +63,8 @@ def test_check_mode_the_run_and_the_runs_after_it(cluster_set: ClusterSet, playb
 
     done = ours(playbook("--diff", **own))
     assert predicted == done
-    assert [result["changed"] for result in done.values()] == [True, True, True]
+    # Labels, driver and claims; no group shares devices, so that there is nothing of them to remove.
+    assert [result["changed"] for result in done.values()] == [True, True, True, False, False]
     labels = json.loads(cluster_set.kubectl("get", "nodes", "-o", "json"))["items"]
     groups = {item["metadata"]["name"]: item["metadata"]["labels"].get("zerocopy.rdma/group") for item in labels}
     assert {name: groups[name] for name in HOSTS} == {name: name.partition("-")[0] for name in HOSTS}
@@ -81,7 +84,7 @@ def test_check_mode_the_run_and_the_runs_after_it(cluster_set: ClusterSet, playb
 
     with cluster_set.requests() as requests:
         again = ours(playbook("--diff", **own))
-    assert [result["changed"] for result in again.values()] == [False, False, False]
+    assert [result["changed"] for result in again.values()] == [False] * len(done)
     assert {verb for verb, _path in requests} == {"get", "list"}
     # What is not in a limited run would be pruned, so it leaves all of it alone.
     with cluster_set.requests() as requests:
@@ -133,3 +136,12 @@ def test_manifests_are_what_would_be_applied(cluster_set: ClusterSet, playbook: 
     misspelt[0]["spec"]["spec"]["device"] = {}
     said = cluster_set.kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=misspelt[0], check=False)
     assert "unknown field" in said or "field not declared" in said
+
+
+def test_nodes_get_no_labels_where_the_driver_would_be_refused(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    before = versions(cluster_set)
+    said = playbook.refused(
+        rdma_claims_namespaces=[cluster_set.namespace], rdma_driver_parent_namespace="nobody-made-it"
+    )
+    assert "the namespace nobody-made-it for the parent of the set does not exist" in said
+    assert versions(cluster_set) == before

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
 from ansible_collections.zerocopy.rdma.plugins.filter.expected_devices import expected_devices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import Device
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.modules import resource_slice_info
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import GPU_CLASS, Fleet, node, placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
@@ -30,6 +30,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
     published,
     template,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
@@ -136,7 +137,7 @@ def test_slices_that_come_later_are_waited_for(
         until_watched(plane.audit, start)
         for name in names:
             nics = [one for one in placed_on(published(facts_of(name)), name) if one.is_rdma_nic]
-            fleet.create(model.resource_slices(nics))
+            fleet.create(resource_slices(nics))
 
     late = threading.Thread(target=publish)
     late.start()
@@ -171,7 +172,7 @@ def test_older_versions_of_the_api(
 ) -> None:
     plane = start_control_plane(api)
     devices = placed_on(published(facts_of("v100-01")), "v100-01")
-    items = model.resource_slices(devices)
+    items = resource_slices(devices)
     for item in items:
         item["apiVersion"] = f"resource.k8s.io/{api}"
         for one in item["spec"]["devices"] if api == "v1beta1" else []:
@@ -194,7 +195,7 @@ def test_without_dra_the_message_says_what_to_switch_on(start_control_plane: Cal
 
 
 @pytest.fixture
-def publish(cluster_set: ClusterSet) -> Iterator[Callable[[List[Device]], None]]:
+def publish(cluster_set: ClusterSet) -> Iterator[Callable[[List[SliceDevice]], None]]:
     """Publishes devices of nodes of the inventory instead of those before."""
     names: List[str] = []
 
@@ -203,9 +204,9 @@ def publish(cluster_set: ClusterSet) -> Iterator[Callable[[List[Device]], None]]
             cluster_set.kubectl("delete", "resourceslices", *names)
         names.clear()
 
-    def call(devices: List[Device]) -> None:
+    def call(devices: List[SliceDevice]) -> None:
         clear()
-        items = model.resource_slices(devices)
+        items = resource_slices(devices)
         names.extend(item["metadata"]["name"] for item in items)
         cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
 
@@ -214,7 +215,7 @@ def publish(cluster_set: ClusterSet) -> Iterator[Callable[[List[Device]], None]]
 
 
 def test_the_playbook_proves_claims_against_what_is_published(
-    cluster_set: ClusterSet, playbook: Playbook, publish: Callable[[List[Device]], None], facts_of: Facts
+    cluster_set: ClusterSet, playbook: Playbook, publish: Callable[[List[SliceDevice]], None], facts_of: Facts
 ) -> None:
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     gpus, nics = {}, {}
@@ -222,7 +223,7 @@ def test_the_playbook_proves_claims_against_what_is_published(
         devices = placed_on(published(facts_of(name)), name)
         gpus[name] = [one for one in devices if one.is_gpu]
         nics[name] = [one for one in devices if one.is_rdma_nic]
-    other = {name: Device("dra.net", name, "eno1", name, {"dra.net/rdma": False}) for name in nics}
+    other = {name: SliceDevice("dra.net", name, "eno1", name, {"dra.net/rdma": False}) for name in nics}
     # The facts say that there are NICs, the driver does not.
     publish([device for name in nics for device in [*gpus[name], other[name]]])
     said = playbook.refused(**own).splitlines()
@@ -263,3 +264,22 @@ def test_the_playbook_changes_nothing_where_dra_is_off(
     without = ClusterSet(run_module, plane, "kube-system")
     assert without.absent("secret", "zerocopy-rdma-driver")
     assert without.kubectl("get", "daemonsets", "-n", "kube-system") == ""
+
+
+def test_networks_of_pods_and_services(cluster_set: ClusterSet, info: Info) -> None:
+    names = [f"ranges-{number}" for number in range(2)]
+    nodes = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name},
+            "spec": {"podCIDR": f"10.244.{number}.0/24", "podCIDRs": [f"10.244.{number}.0/24"]},
+        }
+        for number, name in enumerate(names)
+    ]
+    cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": nodes})
+    found = info(gather_subset=["networks"])
+    cluster_set.kubectl("delete", "nodes", *names)
+    assert found["networks"] == {"pods": ["10.244.0.0/23"], "services": ["10.96.0.0/16"]}
+    assert found["api_version"] == "resource.k8s.io/v1"
+    assert "slices" not in found
