@@ -11,9 +11,12 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass
-from typing import Optional, Protocol, Sequence
+from typing import Dict, Optional, Protocol, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+
+# The exit status of a tool that is not there, as a shell's.
+NOT_INSTALLED = 127
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,15 @@ class Completed:
 
 
 class Runner(Protocol):
-    """How the library runs a tool; tests bring their own. A tool that is not installed ends with status 127."""
+    """How the library runs a tool; tests bring their own. A tool that is not installed ends with NOT_INSTALLED."""
 
     def __call__(self, argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -> Completed: ...
+
+
+def environment() -> Dict[str, str]:
+    """The environment in which tools answer in English, and those in sbin are found over ssh as well."""
+    path = os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+    return {**os.environ, "LC_ALL": "C", "LANGUAGE": "", "PATH": path}
 
 
 def run(argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -> Completed:
@@ -40,14 +49,11 @@ def run(argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -
 
     :raises HostError: it did not end within ``timeout`` seconds.
     """
-    environment = {**os.environ, "LC_ALL": "C", "LANGUAGE": ""}
-    # Over ssh as root, sbin is not always on the path.
-    environment["PATH"] = environment.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
     try:
         done = subprocess.run(  # noqa: S603
             list(argv),
             check=False,
-            env=environment,
+            env=environment(),
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
@@ -58,7 +64,7 @@ def run(argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -
     except subprocess.TimeoutExpired as error:
         raise HostError("'{}' did not end within {:g} s".format(" ".join(argv), timeout)) from error
     except OSError as error:
-        return Completed(127, "", f"{argv[0]}: {error.strerror}")
+        return Completed(NOT_INSTALLED, "", f"{argv[0]}: {error.strerror}")
     return Completed(done.returncode, done.stdout, done.stderr)
 
 

@@ -12,7 +12,6 @@ import traceback
 from typing import Any, Callable, Dict, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import as_result
 
 Options = Mapping[str, Any]
 
@@ -22,7 +21,7 @@ Options = Mapping[str, Any]
 def _packages(options: Options) -> Dict[str, Any]:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import packages
 
-    return as_result(packages.missing(options["name"]), [])
+    return packages.compare(options["name"])
 
 
 def _kernel(options: Options) -> Dict[str, Any]:
@@ -46,10 +45,10 @@ def _runtime(options: Options) -> Dict[str, Any]:
 
 
 def _image(options: Options) -> Dict[str, Any]:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import images
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import image_options, images
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 
-    return images.converge(images.request(options, True), Files())
+    return images.converge(image_options.request(options, True), Files())
 
 
 CONCERNS: Dict[str, Callable[[Options], Dict[str, Any]]] = {

@@ -14,57 +14,29 @@ from __future__ import annotations
 
 import platform
 import time
-from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping
+from contextlib import nullcontext
+from typing import Any, Dict, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.image_options import ImageRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shape import by_name, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, as_result
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured, daemon, detect
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES, of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
 
 CONCERN = "images"
+# What was imported: identities by name.
+_NOTES = {"images": by_name(text)}
 # Go's names.
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 # The CRI is notified of images by containerd's events.
 _DEADLINE = 10.0
 _INTERVAL = 0.2
-
-
-ARGUMENTS: Dict[str, Dict[str, Any]] = {
-    "name": {"type": "str"},
-    "archive": {"type": "path"},
-    "ids": {"type": "dict"},
-    "runtime": {"type": "str", "choices": CHOICES, "default": "auto"},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-}
-REQUIRED_IF = [("state", "present", ("name", "ids"))]
-
-
-@dataclass(frozen=True)
-class ImageRequest:
-    """``identities`` are IDs by architecture; without ``archive``, a path on the node, nothing is imported.
-
-    Without ``name``, images that earlier calls imported are to be removed.
-    """
-
-    name: str
-    identities: Mapping[str, str]
-    archive: str = ""
-    runtime: str = "auto"
-    check: bool = False
-
-
-def request(params: Mapping[str, Any], check: bool) -> ImageRequest:
-    """The request of a module's parameters; ``check`` for check mode."""
-    if params["state"] == "absent":
-        return ImageRequest("", {}, runtime=params["runtime"], check=check)
-    archive = params.get("archive") or ""
-    return ImageRequest(params["name"], params["ids"], archive, params["runtime"], check)
 
 
 def converge(wanted: ImageRequest, files: Files, execute: Runner = run) -> Dict[str, Any]:
@@ -75,7 +47,7 @@ def converge(wanted: ImageRequest, files: Files, execute: Runner = run) -> Dict[
     return _present(wanted, files, execute) if wanted.name else _absent(wanted, files)
 
 
-def layout_of(files: Files, runtime: str) -> Layout:
+def layout_of(files: Files, runtime: str) -> RuntimeLayout:
     """The layout of the runtime, as it is running.
 
     :raises HostError: there is none, or more than one.
@@ -99,10 +71,10 @@ def _present(request: ImageRequest, files: Files, execute: Runner) -> Dict[str, 
             f" cannot import archives: {runtime.other_import}, or use a registry that has it"
         )
     if request.archive and not request.check:
-        ledger = Ledger(files, CONCERN)
+        ledger = Ledger(files, CONCERN, _NOTES)
         with ledger.locked():
             if cri.image(layout.socket, wanted) is None:
-                ledger.notes[request.name] = wanted
+                ledger.notes.setdefault("images", {})[request.name] = wanted
                 ledger.save()
             command = runtime.import_command(layout, request.archive)
             must(execute(command, timeout=600), f"{request.name} cannot be imported")
@@ -133,13 +105,25 @@ def _await(socket: str, name: str, wanted: str) -> None:
 
 def _absent(request: ImageRequest, files: Files) -> Dict[str, Any]:
     """Remove what earlier calls imported and nobody has renamed or replaced since."""
-    ledger = Ledger(files, CONCERN)
+    ledger = Ledger(files, CONCERN, _NOTES)
     if not ledger.notes:
         return {**as_result([], []), "warnings": []}
     socket = layout_of(files, request.runtime).socket
+    with nullcontext() if request.check else ledger.locked():
+        changes, warnings = _ours(socket, ledger.notes.get("images", {}))
+        if not request.check:
+            for change in changes:
+                cri.remove_image(socket, change.name)
+            ledger.notes.clear()
+            ledger.save()
+    return {**as_result(changes, []), "warnings": warnings}
+
+
+def _ours(socket: str, imported: Mapping[str, str]) -> Tuple[List[Change], List[str]]:
+    """The images to remove, and warnings about those that are no longer ours alone."""
     changes: List[Change] = []
     warnings: List[str] = []
-    for name, identity in sorted(ledger.notes.items()):
+    for name, identity in sorted(imported.items()):
         known = cri.image(socket, name)
         if known is None or known.identity != identity:
             continue
@@ -148,10 +132,4 @@ def _absent(request: ImageRequest, files: Files) -> Dict[str, Any]:
             warnings.append(f"{name} has been given other names ({also}), so it is not removed")
             continue
         changes.append(Change("image", name, identity, None))
-    if not request.check:
-        with ledger.locked():
-            for change in changes:
-                cri.remove_image(socket, change.name)
-            ledger.notes.clear()
-            ledger.save()
-    return {**as_result(changes, []), "warnings": warnings}
+    return changes, warnings

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Dict, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, as_result
 
 # As apt takes it: a name, perhaps with an architecture or a version.
 _DEBIAN = re.compile(r"([a-z0-9][a-z0-9+.-]+)(?::[a-z0-9-]+)?(?:=(.+))?")
@@ -21,22 +21,22 @@ _APT = "/usr/bin/apt-get"
 _RPM = "/usr/bin/rpm"
 
 
-def missing(names: Sequence[str], execute: Runner = run) -> List[Change]:
-    """A change for each package that is to be installed.
+def compare(names: Sequence[str], execute: Runner = run) -> Dict[str, Any]:
+    """Packages that are to be installed, as a module's result.
 
-    Where the node has neither apt nor rpm, the state before is ``unknown``, and its package manager has to be asked.
+    ``unknown`` where the node has neither dpkg nor rpm: then nothing differs, and a warning says that it is not known.
     """
-    if not names:
-        return []
-    before = "absent"
+    lacking: List[str] = []
+    warnings: List[str] = []
     # apt decides: rpm is also a tool on Debian, with an empty database.
     if os.path.exists(_APT):
-        lacking = _dpkg(names, execute)
+        lacking = _dpkg(names, execute) if names else []
     elif os.path.exists(_RPM):
-        lacking = _rpm(names, execute)
-    else:
-        lacking, before = list(names), "unknown"
-    return [Change("package", name, before, "present") for name in lacking]
+        lacking = _rpm(names, execute) if names else []
+    elif names:
+        warnings.append(f"whether {', '.join(names)} are installed is unknown: this node has neither dpkg nor rpm")
+    changes = [Change("package", name, "absent", "present") for name in lacking]
+    return {**as_result(changes, []), "unknown": bool(warnings), "warnings": warnings}
 
 
 def _dpkg(names: Sequence[str], execute: Runner) -> List[str]:

@@ -18,21 +18,26 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import config as kernel_config
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import limits as kernel_limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.index import Index, index_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import NETNS_MODE, Intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import NETNS_MODE, KernelIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import (
     boot_id,
     loaded_modules,
     occupied,
     parameters,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.plan import Have, Plan, mode_word, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.plan import (
+    KernelPlan,
+    KernelState,
+    mode_word,
+    plan,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import shape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, as_result
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
 
 if TYPE_CHECKING:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Image
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Initramfs
 
 # The imports inside functions are of what a node in its steady state never needs; Ansible compiles a module anew on
 # every run.
@@ -51,7 +56,7 @@ _NOTES = {
 }
 
 
-def carry_out(files: Files, intent: Intent, check: bool, runner: Runner = run) -> Dict[str, Any]:
+def carry_out(files: Files, intent: KernelIntent, check: bool, runner: Runner = run) -> Dict[str, Any]:
     """Bring the node below ``files`` to the intent, or only say what that would change; an empty intent undoes all.
 
     Below another root than ``/`` only files are read and written. Returns what the module returns.
@@ -60,19 +65,19 @@ def carry_out(files: Files, intent: Intent, check: bool, runner: Runner = run) -
     """
     ledger = Ledger(files, intent.concern, _NOTES)
     if check:
-        return _Run(files, intent, runner, ledger).result()
+        return _KernelRun(files, intent, runner, ledger).result()
     with ledger.locked():
-        return _Run(files, intent, runner, ledger).act()
+        return _KernelRun(files, intent, runner, ledger).act()
 
 
-class _Run:
-    def __init__(self, files: Files, intent: Intent, runner: Runner, ledger: Ledger) -> None:
+class _KernelRun:
+    def __init__(self, files: Files, intent: KernelIntent, runner: Runner, ledger: Ledger) -> None:
         self.files, self.intent, self.runner, self.ledger = files, intent, runner, ledger
         self.index = index_of(files)
         self.states: Dict[str, str] = {}
         self.plan = self._plan()
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> KernelPlan:
         limits = kernel_limits.wanted(self.ledger, self.intent.limits_path, self.intent.user_memlock)
         changes = self.ledger.compare([*self.intent.files, *limits])
         rewritten = any(change.path == self.intent.modprobe_path for change in changes)
@@ -84,7 +89,7 @@ class _Run:
             have = self._have(loaded, builtin, config)
             result = plan(self.intent, have, self.ledger.notes, changes)
         else:
-            result = Plan(files=changes, changes=[change.change for change in changes])
+            result = KernelPlan(files=changes, changes=[change.change for change in changes])
             result.warnings = config.conflicts(self.intent)
         result.warnings += self.ledger.warnings
         return result
@@ -95,7 +100,7 @@ class _Run:
         return frozenset(name for name in named if self.index is not None and self.index.builtin(name))
 
     def _validate(
-        self, loaded: Dict[str, Any], builtin: FrozenSet[str], config: kernel_config.Config, rewritten: bool
+        self, loaded: Dict[str, Any], builtin: FrozenSet[str], config: kernel_config.ModprobeConfig, rewritten: bool
     ) -> None:
         for module in self.intent.modules:
             present = "loaded" if module in loaded else "builtin" if module in builtin else None
@@ -142,7 +147,9 @@ class _Run:
                 has = "has {}".format(", ".join(sorted(known.values()))) if known else "has none"
                 raise HostError(f"options: {module} has no parameter {name!r}; it {has}")
 
-    def _have(self, loaded: Dict[str, Any], builtin: FrozenSet[str], config: kernel_config.Config) -> Have:
+    def _have(
+        self, loaded: Dict[str, Any], builtin: FrozenSet[str], config: kernel_config.ModprobeConfig
+    ) -> KernelState:
         files, index, cache = self.files, self.index, self.ledger.notes.setdefault("images", {})
         keys = {*self.intent.values, *self.ledger.notes.get("before", {})}
 
@@ -151,7 +158,7 @@ class _Run:
             present = {module for module in loaded if module not in ours}
             return [] if index is None else index.closure(modules, present, config.softdeps)
 
-        def within(image: Image, modules: Sequence[str]) -> FrozenSet[str]:
+        def within(image: Initramfs, modules: Sequence[str]) -> FrozenSet[str]:
             from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import contained
 
             try:
@@ -160,7 +167,7 @@ class _Run:
                 self.ledger.warnings.append(f"it is not known which modules {image.path} contains: {error}")
                 return frozenset()
 
-        return Have(
+        return KernelState(
             boot=boot_id(files),
             release="" if index is None else index.release,
             loaded=loaded,
@@ -212,14 +219,14 @@ class _Run:
             reason = done.reason if done.rc else "modprobe said nothing, but it is not loaded"
             raise HostError("modules: {} could not be loaded: {}".format(", ".join(missing), reason))
 
-    def _rebuild(self, images: Sequence[Image]) -> None:
+    def _rebuild(self, images: Sequence[Initramfs]) -> None:
         if images:
             from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import rebuild
 
             for image in images:
                 rebuild(image, self.runner)
 
-    def _switch(self, plan_: Plan) -> None:
+    def _switch(self, plan_: KernelPlan) -> None:
         if plan_.netns_mode is None:
             return
         from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import netns_mode
@@ -251,7 +258,7 @@ class _Run:
         }
 
 
-def _images(files: Files) -> List[Image]:
+def _images(files: Files) -> List[Initramfs]:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import images
 
     return images(files)

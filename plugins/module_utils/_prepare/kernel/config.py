@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import Intent, same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import KernelIntent, same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
 
 # In the order of libkmod: a name found in an earlier directory hides the same name in a later one.
@@ -31,7 +31,7 @@ _DISABLING = ("true", "false", "/bin/true", "/bin/false", "/usr/bin/true", "/usr
 
 
 @dataclass(frozen=True)
-class Option:
+class ModuleOption:
     """One parameter as somebody sets it; ``order`` is the order in which modprobe passes them, the last one wins."""
 
     key: str
@@ -41,22 +41,22 @@ class Option:
 
 
 @dataclass
-class Config:
+class ModprobeConfig:
     """What modprobe would read, without our own file."""
 
-    options: List[Option] = field(default_factory=list)
+    options: List[ModuleOption] = field(default_factory=list)
     blacklisted: Dict[str, str] = field(default_factory=dict)
     forbidden: Dict[str, str] = field(default_factory=dict)
     installs: Dict[str, Tuple[str, str]] = field(default_factory=dict)
     softdeps: Dict[str, List[str]] = field(default_factory=dict)
 
-    def stronger(self, key: str, value: str, intent: Intent) -> Optional[Option]:
+    def stronger(self, key: str, value: str, intent: KernelIntent) -> Optional[ModuleOption]:
         """Somebody else's setting that comes after ours and says something else."""
         ours = (0, f"{intent.name}.conf")
         later = [option for option in self.options if option.key == key and option.order > ours]
         return later[-1] if later and not same(later[-1].value, value) else None
 
-    def conflicts(self, intent: Intent) -> List[str]:
+    def conflicts(self, intent: KernelIntent) -> List[str]:
         """Warnings about everything that contradicts the intent."""
         warnings = []
         for option in self.options:
@@ -100,14 +100,14 @@ def _paths(files: Files, own: str) -> List[str]:
     return [found[name] for name in sorted(found) if found[name] != own]
 
 
-def _add(config: Config, path: str, words: Sequence[str]) -> None:
+def _add(config: ModprobeConfig, path: str, words: Sequence[str]) -> None:
     if len(words) < 2:
         return
     directive, module = words[0], canonical(words[1])
     if directive == "options":
         for key, value in assignments(words[2:]).items():
             name = path.rsplit("/", 1)[1]
-            config.options.append(Option(f"{module}.{key}", value, path, (0, name)))
+            config.options.append(ModuleOption(f"{module}.{key}", value, path, (0, name)))
     elif directive == "blacklist":
         config.blacklisted.setdefault(module, path)
     elif directive == "install" and words[2:3] and words[2] in _DISABLING:
@@ -116,7 +116,7 @@ def _add(config: Config, path: str, words: Sequence[str]) -> None:
         config.softdeps[module] = soft_dependencies(words[2:])
 
 
-def _add_argument(config: Config, argument: str) -> None:
+def _add_argument(config: ModprobeConfig, argument: str) -> None:
     key, equals, value = argument.replace('"', "").partition("=")
     module, dot, parameter = key.partition(".")
     if key == "module_blacklist":
@@ -125,12 +125,12 @@ def _add_argument(config: Config, argument: str) -> None:
         config.blacklisted.update((canonical(name), f"{_CMDLINE} ({key})") for name in value.split(",") if name)
     elif dot and module and parameter:
         name = f"{canonical(module)}.{parameter}"
-        config.options.append(Option(name, value if equals else "1", _CMDLINE, (1, "")))
+        config.options.append(ModuleOption(name, value if equals else "1", _CMDLINE, (1, "")))
 
 
-def read(files: Files, intent: Intent) -> Config:
+def read(files: Files, intent: KernelIntent) -> ModprobeConfig:
     """Everybody else's configuration below ``files``; the kernel's command line only of the running node."""
-    config = Config()
+    config = ModprobeConfig()
     for path in _paths(files, intent.modprobe_path):
         for words in parse(files.text(path) or ""):
             _add(config, path, words)

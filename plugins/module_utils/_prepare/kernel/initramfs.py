@@ -32,7 +32,7 @@ _BUILD_SECONDS = 1800
 
 
 @dataclass(frozen=True)
-class Image:
+class Initramfs:
     """An image of one kernel release; ``built`` in nanoseconds since 1970."""
 
     release: str
@@ -41,7 +41,7 @@ class Image:
     size: int
 
 
-def images(files: Files) -> List[Image]:
+def images(files: Files) -> List[Initramfs]:
     """The image of every installed kernel, where Debian, Fedora, SUSE and kernel-install(8) put it."""
     machine = (files.text("/etc/machine-id") or "").strip()
     found = []
@@ -53,7 +53,7 @@ def images(files: Files) -> List[Image]:
                 status = os.stat(files.full(path))
             except OSError:
                 continue
-            found.append(Image(release, path, status.st_mtime_ns, status.st_size))
+            found.append(Initramfs(release, path, status.st_mtime_ns, status.st_size))
             break
     return found
 
@@ -63,7 +63,7 @@ def listed(text: str) -> FrozenSet[str]:
     return frozenset(canonical(name) for name in _MODULE.findall(text))
 
 
-def contained(image: Image, modules: Sequence[str], cache: Dict[str, Any], run: Runner) -> FrozenSet[str]:
+def contained(image: Initramfs, modules: Sequence[str], cache: Dict[str, Any], run: Runner) -> FrozenSet[str]:
     """Which of the modules are in the image. ``cache`` is JSON data to keep: listing an image takes seconds.
 
     :raises HostError: no tool can list it, or it failed.
@@ -77,7 +77,7 @@ def contained(image: Image, modules: Sequence[str], cache: Dict[str, Any], run: 
     return frozenset(known["has"]) & frozenset(modules)
 
 
-def _list(image: Image, run: Runner) -> FrozenSet[str]:
+def _list(image: Initramfs, run: Runner) -> FrozenSet[str]:
     for tool in _LISTERS:
         done = run([tool, image.path], timeout=_LIST_SECONDS)
         if done.rc != _NOT_INSTALLED:
@@ -85,7 +85,7 @@ def _list(image: Image, run: Runner) -> FrozenSet[str]:
     raise HostError(f"neither {' nor '.join(_LISTERS)} is installed")
 
 
-def rebuild(image: Image, run: Runner) -> None:
+def rebuild(image: Initramfs, run: Runner) -> None:
     """Build the image anew with the tool of this distribution; a failure leaves the old one in place.
 
     update-initramfs builds beside the image and renames. dracut writes into the file it is given, so it is given one

@@ -26,7 +26,7 @@ _HEADING = "# Written by zerocopy.rdma.kernel_modules, which overwrites it; stat
 
 
 @dataclass(frozen=True)
-class Intent:
+class KernelIntent:
     """Names have underscores only, as in /proc/modules; option values are what the kernel is to read.
 
     ``user_memlock`` is in KiB or ``unlimited``. An empty intent is that of ``state: absent``.
@@ -125,7 +125,7 @@ def intent(
     netns_mode: Optional[str] = None,
     update_initramfs: bool = False,
     user_memlock: Optional[str] = None,
-) -> Intent:
+) -> KernelIntent:
     """A checked intent. ``netns_mode`` is ``shared`` or ``exclusive`` and becomes an option of ib_core.
 
     :raises HostError: a value is not what it should be, or two of them contradict each other.
@@ -138,10 +138,10 @@ def intent(
         raise HostError(f"blacklist: {both[0]!r} is also in modules; it can only be in one of them")
     if netns_mode is not None:
         value, other = NETNS_VALUES[netns_mode], keys.get("ib_core", {}).get("netns_mode")
-        if other is not None and not same(other, value):
+        if other is not None and not same(value, other):
             raise HostError(f"options: ib_core: netns_mode: {other!r} contradicts netns_mode {netns_mode!r} ({value})")
         keys.setdefault("ib_core", {})["netns_mode"] = value
-    return Intent(name, wanted, keys, refused, update_initramfs, limits.checked(user_memlock))
+    return KernelIntent(name, wanted, keys, refused, update_initramfs, limits.checked(user_memlock))
 
 
 def _truth(text: str) -> Optional[bool]:
@@ -160,13 +160,13 @@ def _part(text: str) -> str:
         return text
 
 
-def same(one: str, other: str) -> bool:
+def same(value: str, other: str) -> bool:
     """Whether two spellings of a parameter mean the same to the kernel.
 
     The kernel shows a bool as ``Y`` or ``N``, a number in decimal, an array with commas.
     """
-    if one == other:
+    if value == other:
         return True
-    if one in ("Y", "N") or other in ("Y", "N"):
-        return _truth(one) is not None and _truth(one) == _truth(other)
-    return [_part(part) for part in one.split(",")] == [_part(part) for part in other.split(",")]
+    if value in ("Y", "N") or other in ("Y", "N"):
+        return _truth(value) is not None and _truth(value) == _truth(other)
+    return [_part(part) for part in value.split(",")] == [_part(part) for part in other.split(",")]

@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import DEFAULT_NAME, Intent, intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import (
+    DEFAULT_NAME,
+    KernelIntent,
+    intent,
+)
 
 SPEC: Dict[str, Any] = {
     "modules": {"type": "list", "elements": "str", "default": []},
@@ -26,7 +30,7 @@ SPEC: Dict[str, Any] = {
 _WANTED = ("modules", "options", "blacklist", "netns_mode", "user_memlock")
 
 
-def request(options: Mapping[str, Any]) -> Intent:
+def request(options: Mapping[str, Any]) -> KernelIntent:
     """What the options, read as SPEC says, ask for.
 
     :raises HostError: one of them is wrong.

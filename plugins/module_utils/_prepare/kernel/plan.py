@@ -13,11 +13,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Stored
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.config import Config, assignments, parse
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.config import (
+    ModprobeConfig,
+    assignments,
+    parse,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import (
     NETNS_MODE,
     NETNS_VALUES,
-    Intent,
+    KernelIntent,
     same,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import Loaded, unloading
@@ -26,11 +30,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
 
 if TYPE_CHECKING:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Image
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Initramfs
 
 
 @dataclass
-class Have:
+class KernelState:
     """A running node. The callables are asked only where it matters, since their answers cost."""
 
     boot: str
@@ -38,24 +42,24 @@ class Have:
     loaded: Dict[str, Loaded] = field(default_factory=dict)
     builtin: FrozenSet[str] = frozenset()
     parameters: Dict[str, Optional[str]] = field(default_factory=dict)
-    config: Config = field(default_factory=Config)
+    config: ModprobeConfig = field(default_factory=ModprobeConfig)
     modprobe_written: Optional[int] = None
     closure: Callable[[Sequence[str]], List[str]] = lambda modules: []
     occupied: Callable[[str], Optional[str]] = lambda module: None
     namespaces: Callable[[], List[str]] = list
-    images: Callable[[], List[Image]] = list
-    contained: Callable[[Image, Sequence[str]], FrozenSet[str]] = lambda image, modules: frozenset()
+    images: Callable[[], List[Initramfs]] = list
+    contained: Callable[[Initramfs, Sequence[str]], FrozenSet[str]] = lambda image, modules: frozenset()
 
 
 @dataclass
-class Plan:
+class KernelPlan:
     """What to do, in the order of the fields, and what to say. ``record`` is noted before, ``notes`` afterwards."""
 
     files: List[FileChange] = field(default_factory=list)
     unload: List[str] = field(default_factory=list)
     load: List[str] = field(default_factory=list)
     netns_mode: Optional[str] = None
-    rebuild: List[Image] = field(default_factory=list)
+    rebuild: List[Initramfs] = field(default_factory=list)
     changes: List[Change] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
     reboot_reasons: List[str] = field(default_factory=list)
@@ -80,20 +84,20 @@ def _configured(file: Optional[Stored]) -> Dict[str, Dict[str, str]]:
     return found
 
 
-def plan(intent: Intent, have: Have, notes: Mapping[str, Any], files: Sequence[FileChange]) -> Plan:
+def plan(intent: KernelIntent, have: KernelState, notes: Mapping[str, Any], files: Sequence[FileChange]) -> KernelPlan:
     """The plan for a running node. ``notes`` are what an earlier run left:
 
     ``wanted`` and ``loaded``, the modules asked for and those that were loaded for them; ``before``, parameters as they
     were; ``pending``, value and boot in which a reboot was asked for; ``images``, what was found in an initramfs.
     """
-    result = Plan(files=list(files), changes=[change.change for change in files])
+    result = KernelPlan(files=list(files), changes=[change.change for change in files])
     result.warnings = have.config.conflicts(intent)
-    _Planner(intent, have, notes, result).run()
+    _KernelPlanner(intent, have, notes, result).run()
     return result
 
 
-class _Planner:
-    def __init__(self, intent: Intent, have: Have, notes: Mapping[str, Any], result: Plan) -> None:
+class _KernelPlanner:
+    def __init__(self, intent: KernelIntent, have: KernelState, notes: Mapping[str, Any], result: KernelPlan) -> None:
         self.intent, self.have, self.notes, self.result = intent, have, notes, result
         self.before: Dict[str, str] = dict(notes.get("before", {}))
         self.pending: Dict[str, Dict[str, str]] = {}
@@ -142,14 +146,14 @@ class _Planner:
             self.loaded = [module for module in self.loaded if module not in result.unload]
         self.loaded = sorted({*self.loaded, *coming, *missing})
 
-    def _initramfs(self) -> Dict[str, Image]:
+    def _initramfs(self) -> Dict[str, Initramfs]:
         """Modules with an option or blacklisting that an initramfs does not know as it should, and the image."""
         change, have = self.rewritten, self.have
         affected = {*self.intent.options, *self.intent.blacklist}
         if change is not None:
             before, after = _configured(change.before), _configured(change.after)
             affected = {name for name in {*before, *after} if before.get(name) != after.get(name)}
-        stale: Dict[str, Image] = {}
+        stale: Dict[str, Initramfs] = {}
         if not affected:
             return stale
         for image in have.images():
@@ -169,7 +173,7 @@ class _Planner:
             )
         return stale
 
-    def _options(self, stale: Mapping[str, Image]) -> None:
+    def _options(self, stale: Mapping[str, Initramfs]) -> None:
         goals = {**self.before, **self.intent.values}
         for key in sorted(goals):
             module, goal = key.split(".", 1)[0], goals[key]
@@ -194,7 +198,7 @@ class _Planner:
         if changed or (known is not None and known["boot"] == self.have.boot):
             self._ask(key, goal, f"{key}: the kernel does not show its value; {goal} takes effect at the next boot")
 
-    def _differs(self, key: str, goal: str, live: str, stale: Mapping[str, Image]) -> None:
+    def _differs(self, key: str, goal: str, live: str, stale: Mapping[str, Initramfs]) -> None:
         module = key.split(".", 1)[0]
         argument = f"the kernel argument {key}={goal} does it"
         stronger = self.have.config.stronger(key, goal, self.intent)

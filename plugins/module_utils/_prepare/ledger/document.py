@@ -42,7 +42,7 @@ class Entry:
 
 
 @dataclass
-class Document:
+class LedgerDocument:
     files: Dict[str, Entry] = field(default_factory=dict)
     directories: List[str] = field(default_factory=list)
     notes: Dict[str, Any] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Document:
         return json.dumps({"format": _FORMAT, **asdict(self)}, indent=1, sort_keys=True) + "\n"
 
 
-def parse(text: str, notes: Mapping[str, Shape]) -> Document:
+def parse(text: str, notes: Mapping[str, Shape]) -> LedgerDocument:
     """The document in a file's text. ``notes`` are the shapes of the concern's own notes, by name.
 
     :raises ValueError: it is damaged, or of a newer version; the message completes "ledger.json ...".
@@ -81,7 +81,7 @@ def parse(text: str, notes: Mapping[str, Shape]) -> Document:
     if relative:
         raise ValueError(f"is damaged ({relative[0]!r} is not an absolute path)")
     files = {path: _entry(entry) for path, entry in data["files"].items()}
-    return Document(files, data["directories"], data["notes"])
+    return LedgerDocument(files, data["directories"], data["notes"])
 
 
 def _entry(data: Dict[str, Any]) -> Entry:

@@ -22,7 +22,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document, lock
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import Document, Entry, Original
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import (
+    Entry,
+    LedgerDocument,
+    Original,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.originals import Originals
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shape import Shape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, Texts
@@ -88,13 +92,13 @@ class Ledger:
         self.path = f"{self.directory}/ledger.json"
         self.warnings: List[str] = []
         self._shapes = notes or {}
-        self._document = Document()
+        self._document = LedgerDocument()
         self._originals = Originals(files, f"{self.directory}/originals")
         self._adopted: Dict[str, Stored] = {}
         self._load()
 
     def _load(self) -> None:
-        self._document, self._adopted = Document(), {}
+        self._document, self._adopted = LedgerDocument(), {}
         text = self.files.text(self.path)
         try:
             if text is not None:

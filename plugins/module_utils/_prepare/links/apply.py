@@ -16,10 +16,14 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import interfaces, keyfile, live
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Device, NetworkManager
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NetworkManager, NmDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import adopt_rolled_back
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkPlan, Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
+    LinkChanges,
+    LinkState,
+    interfaces,
+)
 
 # A run that is killed while it activates leaves its checkpoint to expire after this much more.
 _MARGIN = 75
@@ -82,10 +86,10 @@ def confirm(ledger: Ledger, run: Runner, checkpoint: str) -> None:
         )
 
 
-class Run:
+class LinkTransaction:
     """One change of the node, whole or not at all."""
 
-    def __init__(self, node: Node, plan: LinkPlan, run: Runner, seconds: Optional[int]) -> None:
+    def __init__(self, node: LinkState, plan: LinkChanges, run: Runner, seconds: Optional[int]) -> None:
         """``seconds``: NetworkManager rolls back after so long without confirmation; ``None``: it does not."""
         self._node = node
         self._ledger = node.ledger
@@ -123,7 +127,7 @@ class Run:
         """Before the first change, all that taking it back needs."""
         notes, plan = self._ledger.notes, self._plan
         notes.setdefault("links", {}).update(plan.remembered)
-        notes["unmanaged"] = sorted({*notes.get("unmanaged", ()), *plan.unmanaged})
+        notes.setdefault("unmanaged", {}).update(plan.unmanaged)
         for entry in plan.sysctls:
             notes.setdefault("sysctl", {}).setdefault(entry.key, entry.before)
         ours = {profile.uuid for profile, _device in plan.up}
@@ -141,7 +145,7 @@ class Run:
             notes["pending"] = {**notes.get("pending", {}), **plan.pending}
         self._ledger.save()
 
-    def _snapshot_device(self, name: str) -> Optional[Device]:
+    def _snapshot_device(self, name: str) -> Optional[NmDevice]:
         return self._node.snapshot().devices.get(name) if self._node.snapshot else None
 
     def _open(self, seconds: int) -> Optional[str]:
@@ -169,7 +173,7 @@ class Run:
         self._load()
         if plan.up:
             tree = self._node.tree
-            live.Activation(self._manager, lambda: interfaces.read(tree), plan.up).run()
+            live.Activation(self._manager, lambda: interfaces(tree), plan.up).run()
         live.hand(self._run, self._manager, plan.handed)
         if plan.mtus:
             self._give_back([(name, after) for name, _before, after in plan.mtus])

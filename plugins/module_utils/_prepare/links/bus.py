@@ -34,7 +34,7 @@ _FAILED = re.compile(r"-> failed \(reason '([^']+)'")
 
 
 @dataclass(frozen=True)
-class Active:
+class ActiveConnection:
     """A connection that is active or becoming so; ``external``: addresses somebody gave to the netdev by hand."""
 
     path: str
@@ -45,11 +45,11 @@ class Active:
 
 
 @dataclass(frozen=True)
-class Device:
+class NmDevice:
     path: str
     name: str
     state: int
-    active: Optional[Active] = None
+    active: Optional[ActiveConnection] = None
 
     @property
     def managed(self) -> bool:
@@ -60,11 +60,11 @@ class Device:
 class Snapshot:
     """What NetworkManager has, at one moment; ``checkpoints`` maps an open checkpoint to its netdevs."""
 
-    devices: Dict[str, Device] = field(default_factory=dict)
-    actives: Dict[str, Active] = field(default_factory=dict)
+    devices: Dict[str, NmDevice] = field(default_factory=dict)
+    actives: Dict[str, ActiveConnection] = field(default_factory=dict)
     checkpoints: Dict[str, List[str]] = field(default_factory=dict)
 
-    def active(self, uuid: str) -> Optional[Active]:
+    def active(self, uuid: str) -> Optional[ActiveConnection]:
         """The profile's active connection; not one that is ending where another begins."""
         found = [entry for entry in self.actives.values() if entry.uuid == uuid]
         return min(found, key=lambda entry: entry.state) if found else None
@@ -89,12 +89,12 @@ def interpret(objects: Dict[str, Dict[str, Any]]) -> Snapshot:
         told = of(path, ".Connection.Active")
         if told:
             external = bool(told.get("StateFlags", 0) & _EXTERNAL)
-            actives[path] = Active(path, told["Uuid"], told["Id"], told["State"], external)
+            actives[path] = ActiveConnection(path, told["Uuid"], told["Id"], told["State"], external)
     devices = {}
     for path in objects:
         told = of(path, ".Device")
         if told and told.get("Real", True):
-            devices[path] = Device(path, told["Interface"], told["State"], actives.get(told["ActiveConnection"]))
+            devices[path] = NmDevice(path, told["Interface"], told["State"], actives.get(told["ActiveConnection"]))
     checkpoints = {}
     for path in objects:
         told = of(path, ".Checkpoint")
@@ -127,7 +127,7 @@ class NetworkManager:
         answer = self._busctl("/org/freedesktop", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects")
         return interpret(answer[0])
 
-    def checkpoint(self, devices: Sequence[Device], seconds: int) -> str:
+    def checkpoint(self, devices: Sequence[NmDevice], seconds: int) -> str:
         """Open a checkpoint that NetworkManager rolls back by itself after ``seconds``; returns its path."""
         arguments = [str(len(devices)), *(device.path for device in devices), str(seconds)]
         arguments.append(str(_DELETE_NEW_CONNECTIONS))
@@ -161,17 +161,17 @@ class NetworkManager:
         method = ("GetConnectionByUuid", "s", uuid)
         return str(self._busctl(f"{_ROOT}/Settings", f"{_SERVICE}.Settings", *method)[0])
 
-    def activate(self, uuid: str, device: Optional[Device]) -> str:
+    def activate(self, uuid: str, device: Optional[NmDevice]) -> str:
         """Begin; returns the path of the active connection."""
         target = device.path if device else "/"
         arguments = (self.connection(uuid), target, "/")
         return str(self._busctl(_ROOT, _SERVICE, "ActivateConnection", "ooo", *arguments)[0])
 
-    def reapply(self, device: Device) -> None:
+    def reapply(self, device: NmDevice) -> None:
         """Give the device what its profile says now, without taking it down where NetworkManager can do so."""
         self._busctl(device.path, f"{_SERVICE}.Device", "Reapply", "a{sa{sv}}tu", "0", "0", "0")
 
-    def manage(self, device: Device, managed: bool) -> None:
+    def manage(self, device: NmDevice, managed: bool) -> None:
         """Until the device or NetworkManager goes: for a device that is there, udev's word comes too late."""
         value = "true" if managed else "false"
         self._busctl(device.path, f"{_SERVICE}.Device", "Managed", "b", value, verb="set-property")
@@ -192,7 +192,7 @@ class NetworkManager:
         return failures[-1] if failures else None
 
 
-def describe(device: Optional[Device]) -> str:
+def describe(device: Optional[NmDevice]) -> str:
     """A device's state in a word or two."""
     if device is None:
         return "absent"

@@ -17,11 +17,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import interfaces as links_interfaces
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import NOTES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.options import LinkRequest, request
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkPlan, Node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
+    LinkChanges,
+    LinkState,
+    interfaces,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import as_result
 
 if TYPE_CHECKING:
@@ -54,21 +57,21 @@ def _hcas(tree: Tree) -> Sequence[Hca]:
     return found
 
 
-def _node(ledger: Ledger, wanted: LinkRequest, runner: Runner) -> Node:
+def _node(ledger: Ledger, wanted: LinkRequest, runner: Runner) -> LinkState:
     tree = Tree(ledger.files.root)
-    interfaces = links_interfaces.read(tree)
-    return Node(
+    netdevs = interfaces(tree)
+    return LinkState(
         tree=tree,
         ledger=ledger,
-        interfaces=interfaces,
+        interfaces=netdevs,
         hcas=_hcas(tree) if any(link.selector.kind == "hca" for link in wanted.links) else (),
         routes=netdev.default_routes(tree),
-        session=guard.session(tree, interfaces, guard.ssh_connection(tree)) if tree.live else None,
+        session=guard.session(tree, netdevs, guard.ssh_connection(tree)) if tree.live else None,
         snapshot=_Asked(runner) if tree.live else None,
     )
 
 
-def _result(plan: LinkPlan) -> Dict[str, Any]:
+def _result(plan: LinkChanges) -> Dict[str, Any]:
     result = as_result(plan.changes, [entry.texts for entry in plan.files if entry.before != entry.after])
     result["links"] = plan.links
     result["in_pod"] = [entry["name"] for entry in plan.links if entry["state"] == "in_pod"]
@@ -113,7 +116,7 @@ def _converge(files: Files, wanted: LinkRequest, runner: Runner, check: bool) ->
         node = _node(ledger, wanted, runner)
         plan = links_plan.build(node, wanted.links, wanted.unmanaged)
         seconds = wanted.rollback_seconds if wanted.transaction else None
-        checkpoint = apply.Run(node, plan, runner, seconds).apply()
+        checkpoint = apply.LinkTransaction(node, plan, runner, seconds).apply()
     result = {**_result(plan), "unfinished": False}
     if checkpoint:
         result.update(checkpoint=checkpoint, rollback_seconds=seconds)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link
 
 _PARENT = re.compile(r"^PPid:\s*([0-9]+)$", re.MULTILINE)

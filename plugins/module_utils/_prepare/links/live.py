@@ -12,6 +12,7 @@ import functools
 import time
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan
@@ -20,11 +21,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus i
     ACTIVE_ACTIVATED,
     ACTIVE_DEACTIVATING,
     DISCONNECTED,
-    Device,
     NetworkManager,
+    NmDevice,
     Snapshot,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import UDEV_PATH, Profile
 
 Interfaces = Callable[[], Mapping[str, Interface]]
@@ -42,7 +42,7 @@ class Activation:
     """Profiles on their way up; all at once, so that the wait is that of the slowest."""
 
     def __init__(
-        self, manager: NetworkManager, interfaces: Interfaces, wanted: Sequence[Tuple[Profile, Optional[Device]]]
+        self, manager: NetworkManager, interfaces: Interfaces, wanted: Sequence[Tuple[Profile, Optional[NmDevice]]]
     ) -> None:
         self._manager = manager
         self._interfaces = interfaces
@@ -68,14 +68,14 @@ class Activation:
             if pending:
                 time.sleep(_PAUSE)
 
-    def _renew(self, profile: Profile, device: Device) -> None:
+    def _renew(self, profile: Profile, device: NmDevice) -> None:
         # Not everything can be changed on an active device (transport mode, a VLAN's id).
         try:
             self._manager.reapply(device)
         except HostError:
             self._ask(profile, device)
 
-    def _ask(self, profile: Profile, device: Optional[Device]) -> None:
+    def _ask(self, profile: Profile, device: Optional[NmDevice]) -> None:
         self._paths[profile.uuid] = self._manager.activate(profile.uuid, device)
         self._asked.add(profile.uuid)
 
@@ -106,7 +106,7 @@ class Activation:
         return HostError(f"links: {profile.id}: {profile.netdev} did not come up: {reason}")
 
 
-def restore(manager: NetworkManager, wanted: Sequence[Tuple[Device, str, str]]) -> List[str]:
+def restore(manager: NetworkManager, wanted: Sequence[Tuple[NmDevice, str, str]]) -> List[str]:
     """Make active again what was so before; returns warnings about what could not be."""
     warnings = []
     for device, uuid, name in wanted:

@@ -24,10 +24,11 @@ _LINK = record({"selector": text, "kind": maybe(text), "mac": text, "netdev": ma
 _CHECKPOINT = record(
     {"path": maybe(text), "devices": listed(text), "seconds": number}, {"profiles": by_name(listed(text))}
 )
+# ``unmanaged`` are the kinds of selectors by their values.
 # ``profiles`` of a checkpoint are the uuids that each file may have after a rollback; ``prior`` is what was active.
 NOTES = {
     "links": by_name(_LINK),
-    "unmanaged": listed(text),
+    "unmanaged": by_name(text),
     "sysctl": by_name(text),
     "prior": by_name(maybe(record({"uuid": text, "id": text}, {}))),
     "mtu": by_name(number),

@@ -8,97 +8,36 @@
 
 from __future__ import annotations
 
-import ipaddress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, keyfile, request, resolve
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.interfaces import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, keyfile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import targets as links_targets
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import adopt_rolled_back
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkPlan, Node, Sysctl
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkChanges, LinkState, Sysctl
 
 if TYPE_CHECKING:
     # Needed only where something has to change, and loading is what this module's steady state costs.
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Device
-
-# Bit 7 of an IPoIB address's first octet: the interface can do connected mode (drivers/infiniband/ulp/ipoib/ipoib.h,
-# IPOIB_CM_SUPPORTED). ConnectX-4 and newer cannot, unless ib_ipoib is loaded with ipoib_enhanced=0.
-_CONNECTED = 0x80
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NmDevice
 
 
-def _targets(node: Node, links: Sequence[Link]) -> List[Target]:
-    remembered = node.ledger.notes.get("links", {})
-    found: List[Target] = []
-    owners: Dict[str, str] = {}
-    for link in links:
-        where = f"links: {link.name}"
-        note = remembered.get(link.name, {})
-        known = note if note.get("selector") == str(link.selector) else {}
-        target = resolve.resolve(where, node.tree, node.interfaces, node.hcas, link.selector, known)
-        kind = target.kind or (None if link.type == "auto" else link.type)
-        if target.mac and target.mac in owners:
-            raise HostError(f"{where}: {link.selector} is the same port as that of {owners[target.mac]}")
-        owners[target.mac or link.name] = link.name
-        _check(node, link, target, kind)
-        found.append(replace(target, kind=kind))
-    return found
-
-
-def _check(node: Node, link: Link, target: Target, kind: Optional[str]) -> None:
-    where = f"links: {link.name}"
-    if target.interface:
-        name = target.interface.name
-        physical = resolve.is_physical(node.tree, name)
-        problem = guard.problem(node.tree, name, node.routes, node.session, physical)
-        if problem:
-            raise HostError(f"{where}: {link.selector} cannot be used: {problem}")
-        if target.interface.kind is None:
-            raise HostError(f"{where}: {link.selector}: {name} is neither Ethernet nor InfiniBand")
-    if link.type not in ("auto", kind):
-        raise HostError(f"{where}: type: {link.selector} is {kind}, not {link.type}")
-    if kind:
-        request.check_kind(link, kind)
-    guard.check_networks(node.tree, link, node.session)
-    if target.interface:
-        _check_hardware(where, link, target.interface)
-
-
-def _check_hardware(where: str, link: Link, interface: Interface) -> None:
-    if link.transport_mode == "connected":
-        first = int((interface.hardware or "80")[:2], 16)
-        if not first & _CONNECTED:
-            raise HostError(f"{where}: transport_mode: {interface.name} cannot do connected mode; use datagram")
-    elif link.mtu and interface.max_mtu and link.mtu > interface.max_mtu:
-        raise HostError(f"{where}: mtu: {interface.name} can do {interface.max_mtu} at most, not {link.mtu}")
-
-
-def _shared_subnets(links: Sequence[Link]) -> List[str]:
-    owners: Dict[str, List[Link]] = {}
-    for link in links:
-        for text in {str(ipaddress.ip_interface(address).network) for address in link.addresses}:
-            owners.setdefault(text, []).append(link)
-    return [
-        "{} are in one subnet, {}, so replies may leave by the wrong port: give each a rail_table".format(
-            ", ".join(link.name for link in several), text
-        )
-        for text, several in sorted(owners.items())
-        if len(several) > 1 and not all(link.rail_table for link in several)
-    ]
-
-
-def _owned(node: Node) -> Dict[str, str]:
+def _owned(node: LinkState) -> Dict[str, str]:
     """Path and text of every profile that this module wrote; a copy of one is somebody else's."""
     paths = [path for path in node.ledger.created if path.startswith(f"{keyfile.DIRECTORY}/")]
     return {path: node.ledger.files.text(path) or "" for path in paths}
 
 
 def _files(
-    plan: LinkPlan, node: Node, profiles: Sequence[Profile], sysctls: Dict[str, str], unmanaged: Sequence[Selector]
+    plan: LinkChanges,
+    node: LinkState,
+    profiles: Sequence[Profile],
+    sysctls: Dict[str, str],
+    unmanaged: Sequence[Selector],
 ) -> Dict[str, str]:
     adopt_rolled_back(node.ledger)
     owned = _owned(node)
@@ -120,14 +59,14 @@ def _files(
     return owned
 
 
-def _edited(plan: LinkPlan, node: Node, owned: Dict[str, str], profiles: Sequence[Profile]) -> Dict[str, Any]:
+def _edited(plan: LinkChanges, node: LinkState, owned: Dict[str, str], profiles: Sequence[Profile]) -> Dict[str, Any]:
     """Notes of links that are no longer asked for, but whose profile stays because somebody edited it."""
     staying = set(owned) - {entry.path for entry in plan.files} - {profile.path for profile in profiles}
     notes = node.ledger.notes.get("links", {})
     return {name: note for name, note in notes.items() if keyfile.path_of(name) in staying}
 
 
-def _live_sysctls(node: Node, wanted: Dict[str, str]) -> List[Sysctl]:
+def _live_sysctls(node: LinkState, wanted: Dict[str, str]) -> List[Sysctl]:
     previous = node.ledger.notes.get("sysctl", {})
     targets = {**previous, **wanted}
     found = []
@@ -158,7 +97,7 @@ def missing(profile: Profile, interface: Optional[Interface]) -> Optional[str]:
     return "it has no address {}".format(", ".join(sorted(set(profile.addresses) - set(interface.addresses))))
 
 
-def _check_manager(node: Node, profile: Profile, device: Optional[Device]) -> None:
+def _check_manager(node: LinkState, profile: Profile, device: Optional[NmDevice]) -> None:
     """:raises HostError: somebody else than NetworkManager configures the netdev."""
     where, name = f"links: {profile.id}", profile.netdev or ""
     interface = node.interfaces[name]
@@ -176,7 +115,7 @@ def _check_manager(node: Node, profile: Profile, device: Optional[Device]) -> No
         raise HostError(f"{where}: {name} was configured by hand or by another tool ({addresses}); undo that first")
 
 
-def _connections(plan: LinkPlan, node: Node, groups: Sequence[List[Profile]]) -> None:
+def _connections(plan: LinkChanges, node: LinkState, groups: Sequence[List[Profile]]) -> None:
     plan.children = {profile.path for group in groups for profile in group if profile.parent}
     changed = {entry.path for entry in plan.files if entry.after is not None and entry.before != entry.after}
     pending = node.ledger.notes.get("pending", {})
@@ -196,7 +135,9 @@ def _connections(plan: LinkPlan, node: Node, groups: Sequence[List[Profile]]) ->
                 plan.pending[profile.path] = profile.uuid
 
 
-def _leave(plan: LinkPlan, node: Node, owned: Dict[str, str], kept: Sequence[Profile], handed: Sequence[str]) -> None:
+def _leave(
+    plan: LinkChanges, node: LinkState, owned: Dict[str, str], kept: Sequence[Profile], handed: Sequence[str]
+) -> None:
     """What goes down with its file, and what was there before it."""
     paths = {entry.path for entry in plan.files if entry.after is None}
     gone = {path: keyfile.uuid_in(text) for path, text in owned.items() if path in paths}
@@ -227,24 +168,14 @@ def _leave(plan: LinkPlan, node: Node, owned: Dict[str, str], kept: Sequence[Pro
             plan.again.append((device, entry["uuid"], entry["id"]))
 
 
-def _netdevs(node: Node, selector: Selector) -> List[str]:
-    try:
-        target = resolve.resolve("unmanaged", node.tree, node.interfaces, (), selector, {"mac": selector.value})
-    except HostError:
-        # A VF that does not exist yet: the rule waits for it.
-        return []
-    return [target.interface.name] if target.interface else []
-
-
-def _hand(plan: LinkPlan, node: Node, unmanaged: Sequence[Selector], targets: Sequence[Target]) -> List[str]:
+def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], targets: Sequence[Target]) -> List[str]:
     """Netdevs that NetworkManager shall leave alone."""
     taken = {target.interface.name for target in targets if target.interface}
     wanted: Dict[str, bool] = {}
-    for text in node.ledger.notes.get("unmanaged", ()):
-        kind, value = text.split(" ", 1)
-        wanted.update(dict.fromkeys(_netdevs(node, Selector(kind, value)), True))
+    for value, kind in node.ledger.notes.get("unmanaged", {}).items():
+        wanted.update(dict.fromkeys(links_targets.netdevs(node, Selector(kind, value)), True))
     for selector in unmanaged:
-        for name in _netdevs(node, selector):
+        for name in links_targets.netdevs(node, selector):
             problem = guard.problem(node.tree, name, node.routes, node.session, physical=True)
             if name in taken:
                 problem = f"{name} is one of the links"
@@ -284,13 +215,13 @@ def _report(link: Link, target: Target, group: Sequence[Profile], live: bool) ->
     }
 
 
-def build(node: Node, links: Sequence[Link], unmanaged: Sequence[Selector]) -> LinkPlan:
+def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector]) -> LinkChanges:
     """What has to change so that the node has these links and no others of ours.
 
     :raises HostError: a link is impossible, or would endanger the node; nothing was changed.
     """
-    plan = LinkPlan(warnings=_shared_subnets(links))
-    targets = _targets(node, links)
+    plan = LinkChanges(warnings=links_targets.shared_subnets(links))
+    targets = links_targets.targets(node, links)
     groups = [keyfile.profiles(link, target) if target.mac else [] for link, target in zip(links, targets)]
     profiles = [profile for group in groups for profile in group]
     sysctls: Dict[str, str] = {}
@@ -305,7 +236,7 @@ def build(node: Node, links: Sequence[Link], unmanaged: Sequence[Selector]) -> L
         _connections(plan, node, [group for group in groups if group])
         _leave(plan, node, owned, profiles, handed)
     plan.remembered = {**plan.edited, **_remembered(links, targets)}
-    plan.unmanaged = sorted(map(str, unmanaged))
+    plan.unmanaged = {selector.value: selector.kind for selector in unmanaged}
     plan.links = [
         _report(link, target, group, bool(node.snapshot)) for link, target, group in zip(links, targets, groups)
     ]

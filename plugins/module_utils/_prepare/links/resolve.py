@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev as discover_netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Selector
 
 if TYPE_CHECKING:

@@ -11,22 +11,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import interfaces as discover_interfaces
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.netdev import DefaultRoutes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.guard import Session
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
 
 if TYPE_CHECKING:
     # Needed only where something has to change, and loading is what the module's steady state costs.
     from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Device, Snapshot
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NmDevice, Snapshot
 
 
 @dataclass(frozen=True)
-class Node:
+class LinkState:
     """What is read of the node before anything is decided. ``snapshot`` asks NetworkManager, once and only if needed;
     ``None`` where nothing live may be looked at."""
 
@@ -50,14 +52,22 @@ class Sysctl:
         return Change("sysctl", self.key, self.before, self.after)
 
 
-def _describe(device: Optional[Device]) -> str:
+def interfaces(tree: Tree) -> Dict[str, Interface]:
+    """All netdevs of the node by name. Raises HostError."""
+    try:
+        return discover_interfaces.read(tree)
+    except OSError as error:
+        raise HostError(f"the kernel does not list its network interfaces (rtnetlink): {error}") from error
+
+
+def _describe(device: Optional[NmDevice]) -> str:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import describe
 
     return describe(device)
 
 
 @dataclass
-class LinkPlan:
+class LinkChanges:
     """All that has to change, in the order in which it is done: files, sysctls, connections, devices.
 
     ``pending`` are path and uuid of the profiles that NetworkManager has to read or to forget, ``children`` those that
@@ -74,14 +84,14 @@ class LinkPlan:
     wanted: Dict[str, str] = field(default_factory=dict)
     pending: Dict[str, Optional[str]] = field(default_factory=dict)
     children: Set[str] = field(default_factory=set)
-    up: List[Tuple[Profile, Optional[Device]]] = field(default_factory=list)
-    down: List[Tuple[str, Optional[Device]]] = field(default_factory=list)
+    up: List[Tuple[Profile, Optional[NmDevice]]] = field(default_factory=list)
+    down: List[Tuple[str, Optional[NmDevice]]] = field(default_factory=list)
     mtus: List[Tuple[str, int, int]] = field(default_factory=list)
-    again: List[Tuple[Device, str, str]] = field(default_factory=list)
+    again: List[Tuple[NmDevice, str, str]] = field(default_factory=list)
     handed: List[Tuple[str, bool]] = field(default_factory=list)
     left: List[str] = field(default_factory=list)
     remembered: Dict[str, Any] = field(default_factory=dict)
-    unmanaged: List[str] = field(default_factory=list)
+    unmanaged: Dict[str, str] = field(default_factory=dict)
     links: List[Dict[str, Any]] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
 

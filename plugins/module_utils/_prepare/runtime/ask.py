@@ -17,8 +17,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain as runtime_chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import redact
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import Chain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective, Key
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, lines_of, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import ConfigKey, Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument, lines_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml_text import quoted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import same
 
 # For these, containerd prints what it read last, not what is in effect.
@@ -58,7 +59,7 @@ class Asker:
         if path in names or path not in view:
             return
         names[path] = f"{len(names)}.toml"
-        document = Document(view[path], path)
+        document = TomlDocument(view[path], path)
         children = []
         for pattern in runtime_chain.imports(document, path):
             children += sorted(name for name in view if runtime_chain.matches(pattern, name))
@@ -75,10 +76,10 @@ class Asker:
             for real, name in names.items():
                 reason = reason.replace(os.path.join(os.path.dirname(path), name), real)
             raise HostError(reason)
-        return Effective(Document(done.out, "containerd config dump").data, complete=True)
+        return Effective(TomlDocument(done.out, "containerd config dump").data, complete=True)
 
 
-def _with_imports(text: str, document: Document, paths: List[str]) -> str:
+def _with_imports(text: str, document: TomlDocument, paths: List[str]) -> str:
     at = document.keys.get(("imports",))
     if at is None:
         return text
@@ -87,7 +88,7 @@ def _with_imports(text: str, document: Document, paths: List[str]) -> str:
     return "".join([*lines[: at.first], f"imports = {quoted(paths)}{rest}", *lines[at.last + 1 :]])
 
 
-def check(before: Effective, after: Effective, keys: Sequence[Key]) -> None:
+def check(before: Effective, after: Effective, keys: Sequence[ConfigKey]) -> None:
     """Verify that the new configuration is the old one with exactly these keys set.
 
     :raises HostError: more or less than that differs.

@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import own as runtime_own
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import Own
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument
 
 VERSIONS = (2, 3, 4)
 _REPLACED_BY_SECTION = ("plugins", "stream_processors", "proxy_plugins", "timeouts")
@@ -29,7 +29,7 @@ class Source:
 
     path: str
     text: str
-    document: Document
+    document: TomlDocument
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def read(files: Files, main: str, own: Own, installed: bool = False) -> Chain:
                 break
             raise HostError(f"{path} is imported by containerd's configuration but does not exist")
         text = text if installed else runtime_own.cleaned(text, path, own)
-        document = Document(text, path)
+        document = TomlDocument(text, path)
         _check(document)
         sources[path] = Source(path, text, document)
         for pattern in imports(document, path):
@@ -101,7 +101,7 @@ def read(files: Files, main: str, own: Own, installed: bool = False) -> Chain:
     return chain
 
 
-def _check(document: Document) -> None:
+def _check(document: TomlDocument) -> None:
     """:raises HostError: a setting that is read here has a type that containerd does not accept."""
     disabled = document.data.get("disabled_plugins", [])
     if not isinstance(disabled, list) or not all(isinstance(entry, str) for entry in disabled):
@@ -111,7 +111,7 @@ def _check(document: Document) -> None:
         raise HostError(f"{document.name}: version must be a number such as 2, not {version!r}")
 
 
-def imports(document: Document, path: str) -> List[str]:
+def imports(document: TomlDocument, path: str) -> List[str]:
     """Absolute patterns of what the file imports."""
     patterns = document.data.get("imports", [])
     if not isinstance(patterns, list) or not all(isinstance(entry, str) for entry in patterns):
@@ -193,11 +193,11 @@ def _merge(into: Dict[str, Any], key: str, value: Any) -> None:
 def differences(old: Any, new: Any, where: Tuple[str, ...] = ()) -> List[Tuple[Tuple[str, ...], Any, Any]]:
     """Leaves that differ between two configurations, with both values; ``None`` where there is none."""
     if isinstance(old, dict) or isinstance(new, dict):
-        one, other = (side if isinstance(side, dict) else {} for side in (old, new))
+        before, after = (side if isinstance(side, dict) else {} for side in (old, new))
         if (isinstance(old, dict) and isinstance(new, dict)) or (old is None or new is None):
             found = []
-            for key in [*one, *(key for key in other if key not in one)]:
-                found += differences(one.get(key), other.get(key), (*where, key))
+            for key in [*before, *(key for key in after if key not in before)]:
+                found += differences(before.get(key), after.get(key), (*where, key))
             return found
     return [] if old == new and type(old) is type(new) else [(where, old, new)]
 

@@ -9,17 +9,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import List, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import containerd_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
     ContainerRuntime,
     Installation,
-    Layout,
     Parts,
-    RuntimePlan,
+    RuntimeLayout,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import Own
+
+if TYPE_CHECKING:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import Own
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
 
 
 class Containerd(ContainerRuntime):
@@ -28,8 +29,8 @@ class Containerd(ContainerRuntime):
     traces: Tuple[str, ...] = ("/etc/containerd", "/usr/bin/containerd", "/usr/local/bin/containerd")
     leaves_records = True
 
-    def layout(self, unit: str) -> Layout:
-        return Layout(
+    def layout(self, unit: str) -> RuntimeLayout:
+        return RuntimeLayout(
             self.name,
             unit,
             main="/etc/containerd/config.toml",
@@ -39,7 +40,7 @@ class Containerd(ContainerRuntime):
             binaries=("/usr/bin/containerd", "/usr/local/bin/containerd"),
         )
 
-    def configured(self, layout: Layout, arguments: Sequence[str]) -> Layout:
+    def configured(self, layout: RuntimeLayout, arguments: Sequence[str]) -> RuntimeLayout:
         given = {}
         left: List[str] = list(arguments[1:])
         while left:
@@ -50,6 +51,8 @@ class Containerd(ContainerRuntime):
         return replace(layout, main=given.get("c") or layout.main, socket=given.get("a") or layout.socket)
 
     def plan(self, installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
+        from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import containerd_plan
+
         return containerd_plan.make(installed, parts, own)
 
 
@@ -64,8 +67,8 @@ class Rancher(Containerd):
         self._tools, self._ctr = f"/var/lib/rancher/{name}/{tools}", tuple(ctr)
         self.traces = (self._directory,)
 
-    def layout(self, unit: str) -> Layout:
-        return Layout(
+    def layout(self, unit: str) -> RuntimeLayout:
+        return RuntimeLayout(
             self.name,
             unit,
             main=f"{self._directory}/config.toml",

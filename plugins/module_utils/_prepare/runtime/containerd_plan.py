@@ -23,14 +23,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.ask
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.chain import Chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
     Installation,
-    Layout,
     Parts,
-    RuntimePlan,
-    unit_limit,
+    RuntimeLayout,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective, Key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import ConfigKey, Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN, SPEC, Own
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan, unit_limit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument
 
 _BASE = '{{ template "base" . }}\n'
 # Content of files that we created, without our edits.
@@ -78,7 +77,7 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     return plan
 
 
-def _with_generated(files: Files, layout: Layout, own: Own) -> Own:
+def _with_generated(files: Files, layout: RuntimeLayout, own: Own) -> Own:
     """k3s and RKE2 copy our lines from their template into the main file."""
     if not layout.generated:
         return own
@@ -89,7 +88,7 @@ def _with_generated(files: Files, layout: Layout, own: Own) -> Own:
     return {**own, layout.main: "\n".join(text or "" for text in texts)}
 
 
-def _read(files: Files, layout: Layout, own: Own, asker: Optional[Asker]) -> Chain:
+def _read(files: Files, layout: RuntimeLayout, own: Own, asker: Optional[Asker]) -> Chain:
     try:
         return runtime_chain.read(files, layout.main, own)
     except UnreadableError:
@@ -101,7 +100,7 @@ def _read(files: Files, layout: Layout, own: Own, asker: Optional[Asker]) -> Cha
         raise
 
 
-def _refusable(layout: Layout, ask: Any) -> Effective:
+def _refusable(layout: RuntimeLayout, ask: Any) -> Effective:
     try:
         return ask()  # type: ignore[no-any-return]
     except HostError as error:
@@ -111,21 +110,21 @@ def _refusable(layout: Layout, ask: Any) -> Effective:
         ) from error
 
 
-def _full(keys: Sequence[Key], effective: Effective) -> Dict[Tuple[str, ...], Any]:
+def _full(keys: Sequence[ConfigKey], effective: Effective) -> Dict[Tuple[str, ...], Any]:
     return {key.full(effective.version): key.value for key in keys}
 
 
 def _keys(
     installed: Installation, parts: Parts, before: Effective, plan: RuntimePlan, asker: Optional[Asker]
-) -> Tuple[List[Key], List[File]]:
+) -> Tuple[List[ConfigKey], List[File]]:
     files, layout, run = installed.files, installed.layout, installed.run
-    keys: List[Key] = []
+    keys: List[ConfigKey] = []
     specs: List[File] = []
     if "nri" in parts:
         keys += runtime_keys.nri_keys(parts["nri"], before)
     if "memlock" in parts:
         wanted = int(parts["memlock"]["limit"])
-        specs.append(unit_limit(layout, wanted))
+        specs.append(unit_limit(layout.unit, wanted))
         chosen = runtime_keys.chosen_handlers(parts["memlock"]["handlers"], before)
         plan.handlers = sorted(chosen)
         made: Dict[str, str] = {}
@@ -147,7 +146,7 @@ def _keys(
     return keys, specs
 
 
-def _base_spec(files: Files, layout: Layout, base: str, asker: Optional[Asker], run: Runner) -> Dict[str, Any]:
+def _base_spec(files: Files, layout: RuntimeLayout, base: str, asker: Optional[Asker], run: Runner) -> Dict[str, Any]:
     if base:
         text = files.text(base)
         if text is None:
@@ -162,7 +161,7 @@ def _base_spec(files: Files, layout: Layout, base: str, asker: Optional[Asker], 
     return oci_spec.without_default_security(oci_spec.parse(done.out, " ".join(command)))
 
 
-def _with_dropins(chain: Chain, layout: Layout) -> Layout:
+def _with_dropins(chain: Chain, layout: RuntimeLayout) -> RuntimeLayout:
     """k3s and RKE2 since 2025 import a drop-in directory, which is found in the generated file."""
     if not layout.generated:
         return layout
@@ -176,8 +175,14 @@ def _with_dropins(chain: Chain, layout: Layout) -> Layout:
 
 
 def _template(
-    files: Files, layout: Layout, own: Own, chain: Chain, placed: place.Placed, keys: List[Key], plan: RuntimePlan
-) -> Tuple[Dict[str, str], Dict[str, str], List[Key]]:
+    files: Files,
+    layout: RuntimeLayout,
+    own: Own,
+    chain: Chain,
+    placed: place.Placed,
+    keys: List[ConfigKey],
+    plan: RuntimePlan,
+) -> Tuple[Dict[str, str], Dict[str, str], List[ConfigKey]]:
     """For a generated main file: the texts to write, the texts that containerd will read, and the keys in them.
 
     Keys that cannot go into a drop-in go into the template, if its user's part has the table or the base lacks it.
@@ -189,7 +194,7 @@ def _template(
     texts = {} if candidates is keys else dict(placed.texts)
     current = files.text(path)
     template = _BASE if current is None else runtime_own.cleaned(current, path, own)
-    known = Document(edit.masked(template), path).tables
+    known = TomlDocument(edit.masked(template), path).tables
     moved = [key for key in candidates if key.section == "nri" or key.full(chain.version)[:-1] in known]
     left = [key for key in candidates if key not in moved]
     _explain(layout, left, plan)
@@ -201,7 +206,7 @@ def _template(
     return texts, seen, [key for key in keys if key not in left]
 
 
-def _explain(layout: Layout, left: Sequence[Key], plan: RuntimePlan) -> None:
+def _explain(layout: RuntimeLayout, left: Sequence[ConfigKey], plan: RuntimePlan) -> None:
     handlers = [name for name in map(runtime_keys.handler_of, left) if name]
     why = f"{layout.unit} generates this table and, unlike newer releases, imports no drop-in directory"
     if handlers:
@@ -247,7 +252,7 @@ def _keep(path: str, text: str, reference: str, chain: Chain, plan: RuntimePlan)
     plan.warnings.append(f"{path} is kept because {reference} refers to it: remove the reference and run again.")
 
 
-def _differs(files: Files, layout: Layout, own: Own, before: Effective, plan: RuntimePlan, asker: Asker) -> bool:
+def _differs(files: Files, layout: RuntimeLayout, own: Own, before: Effective, plan: RuntimePlan, asker: Asker) -> bool:
     """Whether the installed configuration differs from the plan in effect."""
     try:
         chain = runtime_chain.read(files, layout.main, own, installed=True)

@@ -18,15 +18,15 @@ from typing import Any, Dict, Optional
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import nri_socket, pods, records, seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import nri_socket, seen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import daemon, detect
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.notes import NOTES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import (
     RuntimeOutcome,
     RuntimeRequest,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.run import Run
 
 CONCERN = "runtime"
 
@@ -36,7 +36,7 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
 
     :raises HostError: it cannot be done; nothing is changed then, or the changes are rolled back.
     """
-    ledger = Ledger(files, CONCERN)
+    ledger = Ledger(files, CONCERN, NOTES)
     if not request.parts and not ledger.notes and not ledger.known:
         if not request.check:
             ledger.clear()
@@ -44,14 +44,17 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
     layout = detect(files, request.runtime)
     outcome = _settled(request, files, layout, ledger)
     if outcome is None:
+        # What is sent to a node is compiled there in each call, so what only changes need is imported here.
+        from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.run import RuntimeRun
+
         with nullcontext() if request.check else ledger.locked():
             # Another run may have changed the ledger while this one waited for the lock.
-            outcome = Run(request, files, layout, Ledger(files, CONCERN)).outcome()
+            outcome = RuntimeRun(request, files, layout, Ledger(files, CONCERN, NOTES)).outcome()
     outcome.facts.update(_running(request, files))
     return outcome
 
 
-def _settled(request: RuntimeRequest, files: Files, layout: Layout, ledger: Ledger) -> Optional[RuntimeOutcome]:
+def _settled(request: RuntimeRequest, files: Files, layout: RuntimeLayout, ledger: Ledger) -> Optional[RuntimeOutcome]:
     """The outcome without running anything, if nothing has changed since the last run."""
     last = ledger.notes.get("seen")
     if not last or not request.parts or "pending" in ledger.notes or last["unit"] != layout.unit:
@@ -71,10 +74,12 @@ def _settled(request: RuntimeRequest, files: Files, layout: Layout, ledger: Ledg
     return outcome
 
 
-def _clean(layout: Layout, config_version: Optional[int]) -> bool:
+def _clean(layout: RuntimeLayout, config_version: Optional[int]) -> bool:
     """Whether there are no leftovers of failed attaches, without waiting."""
     if not of(layout).leaves_records:
         return True
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import records
+
     try:
         return not records.now(layout.socket, config_version or 0)
     except HostError:
@@ -86,4 +91,6 @@ def _running(request: RuntimeRequest, files: Files) -> Dict[str, Any]:
     options = request.parts.get("memlock")
     if not options or not files.live:
         return {}
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import pods
+
     return {"running_pods_keep_old_limit": pods.with_lower_limit(int(options["limit"]))}

@@ -29,7 +29,7 @@ _NAMESPACE = [("containerd-namespace", "k8s.io")]
 
 
 @dataclass(frozen=True)
-class Image:
+class CriImage:
     """``identity`` is the digest of the image's configuration, ``sha256:`` and 64 digits; ``names`` have a tag each."""
 
     identity: str
@@ -200,7 +200,7 @@ def sandbox_records(path: str) -> Dict[str, str]:
     return records
 
 
-def image(path: str, name: str) -> Optional[Image]:
+def image(path: str, name: str) -> Optional[CriImage]:
     """The image of that name or identity, or ``None`` when the CRI has none.
 
     :raises HostError: the CRI does not answer.
@@ -209,7 +209,7 @@ def image(path: str, name: str) -> Optional[Image]:
     for found in _submessages(answer, 1):
         names = tuple(value.decode("utf-8", "replace") for value in _submessages(found, 2))
         # CRI-O leaves the algorithm out.
-        return Image("sha256:" + _text(found, 1).rpartition(":")[2], names)
+        return CriImage("sha256:" + _text(found, 1).rpartition(":")[2], names)
     return None
 
 

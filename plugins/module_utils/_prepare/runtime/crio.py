@@ -3,48 +3,23 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""CRI-O: drop-ins in its own directory, where later files override earlier ones key by key."""
+
+"""CRI-O."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-from typing import Any, Dict, List, Tuple
+from typing import TYPE_CHECKING
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
     ContainerRuntime,
     Installation,
-    Layout,
     Parts,
-    RuntimePlan,
-    unit_limit,
+    RuntimeLayout,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import NRI, Effective
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import (
-    DROPIN,
-    Own,
-    named,
-    refuse_foreign,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import (
-    Document,
-    Path,
-    header,
-    lookup,
-    quoted,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import same
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 
-_NRI: Path = ("crio", "nri")
-_ULIMITS: Path = ("crio", "runtime", "default_ulimits")
-_HEAD = "# Written by the Ansible collection zerocopy.rdma; changes here are undone by its next run.\n"
+if TYPE_CHECKING:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import Own
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
 
 
 class Crio(ContainerRuntime):
@@ -54,8 +29,8 @@ class Crio(ContainerRuntime):
     traces = ("/etc/crio", "/usr/bin/crio")
     other_import = "load it with 'podman load' into the storage that CRI-O uses"
 
-    def layout(self, unit: str) -> Layout:
-        return Layout(
+    def layout(self, unit: str) -> RuntimeLayout:
+        return RuntimeLayout(
             self.name,
             unit,
             main="/etc/crio/crio.conf",
@@ -67,128 +42,6 @@ class Crio(ContainerRuntime):
         )
 
     def plan(self, installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
-        """Drop-ins in CRI-O's directory.
+        from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import crio_plan
 
-        :raises HostError: a file is broken, or one that CRI-O reads after ours says something else.
-        """
-        return _plan(installed, parts, own)
-
-
-def _plan(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
-    files, layout, binary, run = installed.files, installed.layout, installed.binary, installed.run
-    dropins = _dropins(files, layout, own)
-    paths = [layout.main, *dropins]
-    if files.live:
-        _accepted(
-            files, layout, dropins, binary, run, {}, "CRI-O rejects its present configuration, so nothing is changed"
-        )
-    documents = {path: Document(files.text(path) or "", path) for path in paths}
-    before: Dict[str, Any] = {}
-    for document in documents.values():
-        _check(document)
-        before = chain.overlaid(before, document.data)
-    wanted = _wanted(parts, before)
-    texts: Dict[str, str] = {}
-    for part, keys in wanted.items():
-        path = f"{layout.dropins}/{DROPIN}{part}.conf"
-        _not_overridden(path, documents, keys)
-        tables: Dict[Path, List[str]] = {}
-        for key, value in keys:
-            tables.setdefault(key[:-1], []).append(f"{key[-1]} = {quoted(value)}\n")
-        texts[path] = _HEAD + "".join("\n" + header(table) + "\n" + "".join(rows) for table, rows in tables.items())
-    if files.live and texts:
-        _accepted(
-            files, layout, dropins, binary, run, texts, "CRI-O rejects the new configuration, so nothing is changed"
-        )
-    after = before
-    for keys in wanted.values():
-        after = chain.with_keys(after, dict(keys))
-    plan = RuntimePlan(before=_effective(before), effective=_effective(after))
-    plan.wanted = [File(path, text) for path, text in texts.items()]
-    if "memlock" in parts:
-        plan.wanted.append(unit_limit(layout, int(parts["memlock"]["limit"])))
-    refuse_foreign(files, plan.wanted, own)
-    plan.files = [*paths, *(file.path for file in plan.wanted)]
-    plan.globs = [f"{layout.dropins}/*"]
-    return plan
-
-
-def _dropins(files: Files, layout: Layout, own: Own) -> List[str]:
-    """Drop-ins that are not ours."""
-    paths = [f"{layout.dropins}/{name}" for name in files.names(layout.dropins) if not name.startswith(".")]
-    return [path for path in paths if not (path in own and named(path))]
-
-
-def _check(document: Document) -> None:
-    """:raises HostError: a setting that is read here has a type that CRI-O does not accept."""
-    for table in (_NRI[:1], _NRI, _ULIMITS[:2]):
-        found = document.get(table, {})
-        if not isinstance(found, dict):
-            raise HostError(f"{document.name}: {'.'.join(table)} must be a table, not {found!r}")
-    limits = document.get(_ULIMITS, [])
-    if not isinstance(limits, list) or not all(isinstance(entry, str) for entry in limits):
-        raise HostError(
-            f'{document.name}: {".".join(_ULIMITS)} must be a list such as ["nofile=1024:2048"], not {limits!r}'
-        )
-
-
-def _wanted(parts: Parts, before: Dict[str, Any]) -> Dict[str, List[Tuple[Path, Any]]]:
-    wanted: Dict[str, List[Tuple[Path, Any]]] = {}
-    if "nri" in parts:
-        if parts["nri"]["validator"] == "true":
-            raise HostError("validator: NRI's default validator is not supported with CRI-O: use 'auto' or 'false'")
-        wanted["nri"] = [
-            ((*_NRI, "enable_nri"), True),
-            ((*_NRI, "nri_plugin_registration_timeout"), parts["nri"]["registration_timeout"]),
-            ((*_NRI, "nri_plugin_request_timeout"), parts["nri"]["request_timeout"]),
-        ]
-    if "memlock" in parts:
-        limit = int(parts["memlock"]["limit"])
-        value = "-1" if limit == UNLIMITED else str(limit)
-        # The list is replaced as a whole, so the other entries are copied.
-        kept = [entry for entry in lookup(before, _ULIMITS, []) if not entry.startswith("memlock=")]
-        wanted["memlock"] = [(_ULIMITS, [*kept, f"memlock={value}:{value}"])]
-    return wanted
-
-
-def _not_overridden(path: str, documents: Dict[str, Document], keys: List[Tuple[Path, Any]]) -> None:
-    for other, document in documents.items():
-        for key, value in keys:
-            found = document.get(key)
-            later = os.path.dirname(other) == os.path.dirname(path) and other > path
-            if later and found is not None and not same(found, value):
-                raise HostError(
-                    f"{other} is read after {path} and sets {'.'.join(key)} to {quoted(found)} instead of"
-                    f" {quoted(value)}: change or remove the setting there"
-                )
-
-
-def _effective(data: Dict[str, Any]) -> Effective:
-    """CRI-O's settings under containerd's names."""
-    nri = lookup(data, _NRI, {})
-    section = {
-        "disable": not nri.get("enable_nri", True),
-        "socket_path": nri.get("nri_listen", ""),
-        "plugin_request_timeout": nri.get("nri_plugin_request_timeout", ""),
-        "plugin_registration_timeout": nri.get("nri_plugin_registration_timeout", ""),
-    }
-    return Effective({"version": 0, NRI[0]: {NRI[1]: section}}, complete=True)
-
-
-def _accepted(
-    files: Files, layout: Layout, dropins: List[str], binary: str, run: Runner, texts: Dict[str, str], refusal: str
-) -> None:
-    """Let CRI-O parse its files with our new ones and without our old ones."""
-    directory = tempfile.mkdtemp(prefix="zerocopy-rdma-")
-    try:
-        for path in sorted({*dropins, *texts}):
-            text = texts.get(path) or files.text(path) or ""
-            target = os.path.join(directory, os.path.basename(path))
-            with open(target, "w", encoding="utf-8", errors="surrogateescape") as handle:
-                handle.write(text)
-        main = ["--config", layout.main] if files.exists(layout.main) else []
-        done = run([binary, *main, "--config-dir", directory, "config"], timeout=60)
-        if done.rc != 0:
-            raise HostError(f"{refusal}: {done.reason.replace(directory, layout.dropins)}")
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        return crio_plan.make(installed, parts, own)

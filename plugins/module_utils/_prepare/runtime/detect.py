@@ -13,7 +13,7 @@ from typing import List, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES, of
 
 _UNIT_DIRECTORIES = (
@@ -60,7 +60,7 @@ def _installed(files: Files) -> List[str]:
     return found
 
 
-def detect(files: Files, requested: str, option: str = "runtime") -> Layout:
+def detect(files: Files, requested: str, option: str = "runtime") -> RuntimeLayout:
     """The runtime to configure.
 
     A running one wins over one that is only installed; on a recorded node what is installed decides.
@@ -91,12 +91,12 @@ def detect(files: Files, requested: str, option: str = "runtime") -> Layout:
     return runtime.layout((running_units or installed or runtime.units)[0])
 
 
-def configured(layout: Layout, daemon: Optional[Daemon]) -> Layout:
+def configured(layout: RuntimeLayout, daemon: Optional[Daemon]) -> RuntimeLayout:
     """The layout with the changes made by the running daemon's command line."""
     return of(layout).configured(layout, daemon.arguments) if daemon else layout
 
 
-def daemon(files: Files, layout: Layout) -> Optional[Daemon]:
+def daemon(files: Files, layout: RuntimeLayout) -> Optional[Daemon]:
     """The running daemon of the unit, found through its control group, or ``None``."""
     for pid in _pids(files, layout.unit):
         try:

@@ -13,13 +13,8 @@ from typing import Any, Collection, Dict, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import BASE_SPEC
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import (
-    Document,
-    Path,
-    header,
-    lines_of,
-    quoted,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Path, TomlDocument, lines_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml_text import header, quoted
 
 MARK = "# zerocopy.rdma"
 _OURS = re.compile(r"[^\n]*?[ \t]# zerocopy\.rdma(?:, (?:was: (?P<was>[^\n]*)|(?P<open>after an open line)))?")
@@ -50,7 +45,7 @@ def strip(text: str, original: Optional[str]) -> str:
 def _inside(text: str) -> Set[int]:
     """Lines that end within a multi-line value."""
     try:
-        statements = Document(masked(text), "").keys.values()
+        statements = TomlDocument(masked(text), "").keys.values()
     except HostError:
         return set()
     return {number for at in statements for number in range(at.first, at.last)}
@@ -64,7 +59,7 @@ def without_references(text: str, original: Optional[str], ours: Collection[str]
     if not any(path in text for path in ours):
         return text
     try:
-        document, former = Document(masked(text), ""), Document(masked(original or ""), "")
+        document, former = TomlDocument(masked(text), ""), TomlDocument(masked(original or ""), "")
     except HostError:
         return text
     lines = lines_of(text)
@@ -96,7 +91,7 @@ def set_keys(text: str, name: str, keys: Sequence[Tuple[Path, Any]]) -> str:
 
     :raises HostError: a key is written in a way that cannot be changed by line.
     """
-    document = Document(masked(text), name)
+    document = TomlDocument(masked(text), name)
     lines = lines_of(text)
     replaced: Dict[int, str] = {}
     below: Dict[int, List[str]] = {}
@@ -125,7 +120,7 @@ def set_keys(text: str, name: str, keys: Sequence[Tuple[Path, Any]]) -> str:
     return "".join(lines)
 
 
-def _addable(document: Document, name: str, path: Path) -> None:
+def _addable(document: TomlDocument, name: str, path: Path) -> None:
     found = document.get(path)
     if found is not None and getattr(found, "how", "") != "implicit":
         raise HostError(f"{name}: write {'.'.join(path)} as a table with a header so that keys can be added to it")
@@ -150,7 +145,7 @@ def add_imports(text: str, name: str, paths: Sequence[str]) -> str:
 
     :raises HostError: ``imports`` is no array.
     """
-    document = Document(text, name)
+    document = TomlDocument(text, name)
     lines = lines_of(text)
     at = document.keys.get(("imports",))
     entries = ", ".join(quoted(path) for path in paths)

@@ -9,22 +9,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN, Own
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 
-# Options by part, see ``RuntimeRequest``.
+# A plan is made only where something may differ. What is sent to a node is compiled there in each call.
+if TYPE_CHECKING:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import Own
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
+
 Parts = Mapping[str, Dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Layout:
+class RuntimeLayout:
     """Paths of one runtime on one node.
 
     ``runtime`` is its name. ``main`` is the file it reads first, which k3s and RKE2 generate at every start
@@ -48,27 +48,9 @@ class Installation:
     """A runtime installed on one node. ``run`` runs the node's tools; ``binary`` is empty below another root."""
 
     files: Files
-    layout: Layout
+    layout: RuntimeLayout
     binary: str
     run: Runner
-
-
-@dataclass
-class RuntimePlan:
-    """The files as they should be. ``files`` and ``globs`` are the places to check for later changes.
-
-    ``before`` and ``effective`` are the configuration without and with our settings, under containerd's names.
-    ``differs``: the installed configuration differs from ``effective``.
-    """
-
-    wanted: List[File] = field(default_factory=list)
-    files: List[str] = field(default_factory=list)
-    globs: List[str] = field(default_factory=list)
-    before: Effective = field(default_factory=lambda: Effective({}, complete=False))
-    effective: Effective = field(default_factory=lambda: Effective({}, complete=False))
-    differs: bool = False
-    handlers: List[str] = field(default_factory=list)
-    warnings: List[str] = field(default_factory=list)
 
 
 class ContainerRuntime(ABC):
@@ -90,10 +72,10 @@ class ContainerRuntime(ABC):
     other_import = ""
 
     @abstractmethod
-    def layout(self, unit: str) -> Layout:
+    def layout(self, unit: str) -> RuntimeLayout:
         """Its default paths, with this unit."""
 
-    def configured(self, layout: Layout, arguments: Sequence[str]) -> Layout:
+    def configured(self, layout: RuntimeLayout, arguments: Sequence[str]) -> RuntimeLayout:
         """The layout with the changes made by the running daemon's arguments."""
         return layout
 
@@ -104,15 +86,6 @@ class ContainerRuntime(ABC):
         :raises HostError: the present configuration is broken, or the new one would not mean what it should.
         """
 
-    def import_command(self, layout: Layout, archive: str) -> List[str]:
+    def import_command(self, layout: RuntimeLayout, archive: str) -> List[str]:
         """The command that imports an image archive; only without ``other_import``."""
         return [*layout.ctr, "-a", layout.socket, "-n", "k8s.io", "images", "import", archive]
-
-
-def unit_limit(layout: Layout, wanted: int) -> File:
-    """The drop-in of the systemd unit with this limit of locked memory in bytes."""
-    value = "infinity" if wanted == UNLIMITED else str(wanted)
-    return File(
-        f"/etc/systemd/system/{layout.unit}.d/{DROPIN}memlock.conf",
-        f"# Written by the Ansible collection zerocopy.rdma.\n[Service]\nLimitMEMLOCK={value}\n",
-    )

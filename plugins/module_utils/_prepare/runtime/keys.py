@@ -25,7 +25,7 @@ _RUNC = {"runtime_type": "io.containerd.runc.v2", "sandbox_mode": "podsandbox"}
 
 
 @dataclass(frozen=True)
-class Key:
+class ConfigKey:
     """One key that ``part`` (``nri`` or ``memlock``) sets, below a plugin's section (``nri`` or ``cri``)."""
 
     part: str
@@ -79,7 +79,7 @@ class Effective:
         return any(name in disabled for name in ("cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"))
 
 
-def nri_keys(options: Dict[str, Any], effective: Effective) -> List[Key]:
+def nri_keys(options: Dict[str, Any], effective: Effective) -> List[ConfigKey]:
     """Keys that are missing for NRI and CDI.
 
     :raises HostError: the default validator is demanded from a containerd that has none.
@@ -96,7 +96,11 @@ def nri_keys(options: Dict[str, Any], effective: Effective) -> List[Key]:
         wanted.append(("nri", ("default_validator", "enable"), True))
     if options["cdi"]:
         wanted += _cdi(effective)
-    return [Key("nri", name, path, value) for name, path, value in wanted if not same(effective.get(name, path), value)]
+    return [
+        ConfigKey("nri", name, path, value)
+        for name, path, value in wanted
+        if not same(effective.get(name, path), value)
+    ]
 
 
 def _cdi(effective: Effective) -> List[Tuple[str, Path, Any]]:
@@ -125,9 +129,9 @@ def chosen_handlers(names: List[str], effective: Effective) -> Dict[str, str]:
     return {name: str(handlers[name].get(BASE_SPEC) or "") for name in sorted(names or handlers)}
 
 
-def handler_key(name: str, path: str) -> Key:
-    return Key("memlock", "cri", (*_RUNTIMES, name, BASE_SPEC), path)
+def handler_key(name: str, path: str) -> ConfigKey:
+    return ConfigKey("memlock", "cri", (*_RUNTIMES, name, BASE_SPEC), path)
 
 
-def handler_of(key: Key) -> Optional[str]:
+def handler_of(key: ConfigKey) -> Optional[str]:
     return key.path[2] if key.path[:2] == _RUNTIMES and len(key.path) == 4 else None

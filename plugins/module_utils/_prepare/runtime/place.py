@@ -18,13 +18,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.cha
     later,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import (
+    ConfigKey,
     Effective,
-    Key,
     handler_of,
     section,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Path, header, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Path
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml_text import header, quoted
 
 _HEAD = "# Written by the Ansible collection zerocopy.rdma; changes here are undone by its next run.\n"
 
@@ -35,11 +36,11 @@ class Placed:
 
     texts: Dict[str, str] = field(default_factory=dict)
     dropins: List[str] = field(default_factory=list)
-    homeless: List[Key] = field(default_factory=list)
+    homeless: List[ConfigKey] = field(default_factory=list)
 
 
 def place(
-    chain: Chain, main: str, dropins: str, keys: Sequence[Key], effective: Effective, merges: bool, fixed: bool
+    chain: Chain, main: str, dropins: str, keys: Sequence[ConfigKey], effective: Effective, merges: bool, fixed: bool
 ) -> Placed:
     """Distribute the keys.
 
@@ -51,7 +52,7 @@ def place(
     result = Placed()
     version = chain.version or min(effective.version, 3)
     ours: Dict[str, List[Tuple[Path, Any]]] = {}
-    edits: Dict[str, List[Key]] = {}
+    edits: Dict[str, List[ConfigKey]] = {}
     after: Dict[str, List[Source]] = {}
     for key in keys:
         dropin = f"{dropins}/{DROPIN}{key.part}.toml"
@@ -94,13 +95,13 @@ def _version(source: Source) -> int:
     return int(source.document.data.get("version", 2))
 
 
-def _holder(chain: Chain, key: Key) -> Optional[Source]:
+def _holder(chain: Chain, key: ConfigKey) -> Optional[Source]:
     """The file whose section containerd 1.7 takes."""
     found = [source for source in chain.sources if source.document.get(section(key.section, _version(source)))]
     return found[-1] if found else None
 
 
-def _overriding(after: Sequence[Source], key: Key) -> Optional[Source]:
+def _overriding(after: Sequence[Source], key: ConfigKey) -> Optional[Source]:
     """A file after our drop-in with a different value."""
     found = None
     for source in after:
@@ -110,7 +111,7 @@ def _overriding(after: Sequence[Source], key: Key) -> Optional[Source]:
     return found
 
 
-def _edited(path: str, text: str, source: Optional[Source], keys: Sequence[Key], effective: Effective) -> str:
+def _edited(path: str, text: str, source: Optional[Source], keys: Sequence[ConfigKey], effective: Effective) -> str:
     version = _version(source) if source else effective.version
     pairs: List[Tuple[Path, Any]] = []
     tables: List[Tuple[Path, List[Tuple[str, Any]]]] = []

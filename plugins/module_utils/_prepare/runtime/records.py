@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import nanoseconds
 
@@ -58,7 +58,7 @@ def now(socket: str, config_version: int) -> List[Leak]:
     return [Leak(identity, name) for identity, name in sorted(records.items()) if identity not in known]
 
 
-def find(layout: Layout, effective: Effective) -> List[Leak]:
+def find(layout: RuntimeLayout, effective: Effective) -> List[Leak]:
     """Records without a pod, of a containerd that answers, that outlast the NRI request timeout.
 
     :raises HostError: containerd does not answer.
@@ -83,7 +83,7 @@ def danger(leaks: List[Leak]) -> str:
     )
 
 
-def remove(layout: Layout, leaks: List[Leak], run: Runner) -> None:
+def remove(layout: RuntimeLayout, leaks: List[Leak], run: Runner) -> None:
     """Remove leaked records and the pause process that some still have.
 
     :raises HostError: containerd keeps one.
@@ -95,7 +95,7 @@ def remove(layout: Layout, leaks: List[Leak], run: Runner) -> None:
         must(run([*ctr, "containers", "rm", leak.identity], timeout=60), f"cannot remove sandbox record {leak}")
 
 
-def recover_stopped(files: Files, layout: Layout, effective: Effective, run: Runner) -> List[Leak]:
+def recover_stopped(files: Files, layout: RuntimeLayout, effective: Effective, run: Runner) -> List[Leak]:
     """Remove records that keep containerd from starting, by starting it once without its CRI.
 
     :raises HostError: it does not start even so.
@@ -123,7 +123,7 @@ def recover_stopped(files: Files, layout: Layout, effective: Effective, run: Run
     return leaks
 
 
-def undo(files: Files, layout: Layout, run: Runner) -> bool:
+def undo(files: Files, layout: RuntimeLayout, run: Runner) -> bool:
     """Restore the unit after a recovery, even a killed one; true if there was anything to restore."""
     override = _OVERRIDE.format(layout.unit)
     found = [path for path in (override, _RECOVERY) if files.exists(path)]

@@ -13,7 +13,7 @@ from typing import Any, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.edit import masked
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Document, lines_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument, lines_of
 
 HIDDEN = "REDACTED"
 # Keys of containerd's registry settings (auth, header), and common names in the settings of other plugins.
@@ -35,7 +35,7 @@ def text(config: str) -> str:
     """The TOML or JSON text with every credential replaced; it has as many lines as before."""
     lines = lines_of(config)
     try:
-        document = Document(masked(config), "")
+        document = TomlDocument(masked(config), "")
     except HostError:
         statements = []
     else:

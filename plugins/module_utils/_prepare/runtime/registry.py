@@ -12,7 +12,10 @@ from typing import Dict, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import Containerd, Rancher
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.crio import Crio
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import ContainerRuntime, Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
+    ContainerRuntime,
+    RuntimeLayout,
+)
 
 _ALL: Sequence[ContainerRuntime] = (
     Containerd(),
@@ -25,6 +28,6 @@ RUNTIMES: Dict[str, ContainerRuntime] = {runtime.name: runtime for runtime in _A
 CHOICES = ["auto", *RUNTIMES]
 
 
-def of(layout: Layout) -> ContainerRuntime:
+def of(layout: RuntimeLayout) -> ContainerRuntime:
     """The runtime that the layout is of."""
     return RUNTIMES[layout.runtime]

@@ -25,10 +25,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
     Installation,
-    Layout,
-    RuntimePlan,
+    RuntimeLayout,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN, SPEC, recorded
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import (
     RuntimeOutcome,
@@ -37,11 +37,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.req
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
 
 
-class Run:
+class RuntimeRun:
     """One module call; ``execute`` runs the node's tools."""
 
     def __init__(
-        self, request: RuntimeRequest, files: Files, layout: Layout, ledger: Ledger, execute: Runner = run
+        self, request: RuntimeRequest, files: Files, layout: RuntimeLayout, ledger: Ledger, execute: Runner = run
     ) -> None:
         self._request = request
         self._files = files

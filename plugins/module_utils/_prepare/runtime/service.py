@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri, nri_socket
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import Daemon, configured, daemon
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 
 # A loaded server takes seconds, a node that has to load hundreds of shims longer.
@@ -29,7 +29,7 @@ _QUOTED = re.compile(r'(?:msg|error)="((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(frozen=True)
-class State:
+class UnitState:
     """A unit's state according to systemd."""
 
     active: str
@@ -45,7 +45,7 @@ class State:
 class Service:
     """One runtime's unit on this machine."""
 
-    def __init__(self, files: Files, layout: Layout, run: Runner) -> None:
+    def __init__(self, files: Files, layout: RuntimeLayout, run: Runner) -> None:
         self._files = files
         self._run = run
         self.layout = layout
@@ -53,7 +53,7 @@ class Service:
     def daemon(self) -> Optional[Daemon]:
         return daemon(self._files, self.layout)
 
-    def state(self) -> State:
+    def state(self) -> UnitState:
         """The state according to systemd; waits for a unit that is starting, for example after a boot."""
         end = time.monotonic() + _DEADLINE
         while True:
@@ -61,7 +61,7 @@ class Service:
             said = dict(line.split("=", 1) for line in must(done, "systemctl show").splitlines() if "=" in line)
             active, sub = said.get("ActiveState", ""), said.get("SubState", "")
             if not sub.startswith(("start", "reload")) or time.monotonic() > end:
-                return State(active, active == "failed" or sub == "auto-restart")
+                return UnitState(active, active == "failed" or sub == "auto-restart")
             time.sleep(_INTERVAL)
 
     def journal(self, lines: int = 100) -> str:

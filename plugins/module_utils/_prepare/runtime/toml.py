@@ -12,7 +12,6 @@ changed by line, so that comments and order are kept.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -22,7 +21,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 
 Path = Tuple[str, ...]
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+# A key that needs no quotes.
+BARE = re.compile(r"[A-Za-z0-9_-]+")
 _BLANK = re.compile(r"[ \t]*")
 _GAP = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9](?:_?[0-9])*)(?![\w.+:-])")
@@ -62,7 +62,7 @@ class Statement:
     column: int
 
 
-class Document:
+class TomlDocument:
     """``data``, and the positions of explicit tables and their keys; tables in arrays are in ``data`` only."""
 
     def __init__(self, text: str, name: str) -> None:
@@ -151,7 +151,7 @@ class Document:
             if self._text.startswith(("'", '"'), self._at):
                 parts.append(self._string(multiline=False))
             else:
-                parts.append(self._take(_BARE) or self._fail(f"a key cannot begin with {self._rest()!r}"))
+                parts.append(self._take(BARE) or self._fail(f"a key cannot begin with {self._rest()!r}"))
             self._take(_BLANK)
             if not self._is("."):
                 return tuple(parts)
@@ -295,19 +295,3 @@ def _freeze(table: Table) -> None:
     for value in table.values():
         if isinstance(value, Table):
             _freeze(value)
-
-
-def quoted(value: Any) -> str:
-    """A boolean, number, text or list of these as TOML; JSON's form of them is TOML's too."""
-    if isinstance(value, str):
-        # DEL is the one character that JSON allows as it is and TOML does not.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(quoted(entry) for entry in value) + "]"
-    return json.dumps(value)
-
-
-def header(path: Path) -> str:
-    """``[a."b.c"]`` for a path."""
-    parts = [part if _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False) for part in path]
-    return f"[{'.'.join(parts)}]"

@@ -29,10 +29,10 @@ def duration(option: str, text: str) -> str:
     return text
 
 
-def same(one: Any, other: Any) -> bool:
+def same(value: Any, other: Any) -> bool:
     """Whether two values mean the same to the runtime."""
-    first = nanoseconds(one)
-    return one == other if first is None else first == nanoseconds(other)
+    first = nanoseconds(value)
+    return value == other if first is None else first == nanoseconds(other)
 
 
 def limit(value: str, option: str = "memlock") -> int:
