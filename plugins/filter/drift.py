@@ -6,7 +6,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: drift
 short_description: Show what differs from the plan on all nodes, equal differences once
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:

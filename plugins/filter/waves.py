@@ -6,7 +6,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: waves
 short_description: Plan in which waves the nodes that differ are changed
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:

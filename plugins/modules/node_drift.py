@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: node_drift
 short_description: Report what differs on a node from what is configured, for all concerns in one call
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - Compares packages, kernel, links, container runtime and image of a node with what is wanted, and changes nothing.
   - Each answer is that of the concern's own module in check mode, from the same code. One call takes the place of one

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.provision import HOSTS, Pla
 __all__ = ["make_set_of_inventory"]
 
 # What is tried first and tells nothing that is not told again.
-TRIED = "Try the driver's objects"
+TRIED = "Validate the driver's objects on the API server"
 APPLYSET, LABELS = "zerocopy.rdma.applyset", "zerocopy.rdma.node_labels"
 # All that the playbook could touch.
 KINDS = (

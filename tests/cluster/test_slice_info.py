@@ -227,7 +227,7 @@ def test_the_playbook_proves_claims_against_what_is_published(
     # The facts say that there are NICs, the driver does not.
     publish([device for name in nics for device in [*gpus[name], other[name]]])
     said = playbook.refused(**own).splitlines()
-    assert said[0] == "No claim was changed. Fix first:"
+    assert said[0] == "No claim was changed. Fix this first:"
     assert any(
         "rdma_claims_templates[1] (v100-1nic) can be satisfied on no node. v100-[01-02]: 0 NICs of this kind" in line
         for line in said
