@@ -24,5 +24,5 @@ attributes:
       - zerocopy.rdma.k8s
 notes:
   - The group C(zerocopy.rdma.k8s) in C(module_defaults) includes the modules of the group C(kubernetes.core.k8s), so
-    the options of authentication have to be given once.
+    authentication options need to be given only once.
 """

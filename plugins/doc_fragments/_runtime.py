@@ -14,8 +14,8 @@ class ModuleDocFragment:
 options:
   runtime:
     description:
-      - Container runtime that runs the pods. V(auto) selects the one that is running or, if none is, the one that is
-        installed. It fails if there are several.
+      - Container runtime that runs the pods. V(auto) selects the running one or, if none is running, the installed
+        one. It fails if there are several.
     type: str
     choices: [auto, containerd, k3s, rke2, crio]
     default: auto

@@ -11,10 +11,10 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Turns the variables C(rdma_claims_*) of all hosts and the facts of M(zerocopy.rdma.rdma_facts) into the objects of
-    C(resource.k8s.io/v1) that pods claim GPUs and RDMA NICs with, and proves offline that nodes can satisfy them.
-  - What the drivers will publish is worked out from the facts and the drivers' versions
-    (C(rdma_driver_dranet_version), C(rdma_driver_gpu_version)), unless O(slices) says what they do publish.
-  - A host with another C(rdma_strategy) than V(dra) is left out.
+    C(resource.k8s.io/v1) with which pods claim GPUs and RDMA NICs, and proves offline that nodes can satisfy them.
+  - What the drivers will publish is derived from the facts and the drivers' versions (C(rdma_driver_dranet_version),
+    C(rdma_driver_gpu_version)), unless O(slices) has what they already publish.
+  - Leaves out hosts whose C(rdma_strategy) is not V(dra).
   - Compute it once for all hosts (C(run_once)), not per host.
 requirements:
   - cel-expr-python (Python library, where Ansible runs)
@@ -36,29 +36,30 @@ options:
     elements: dict
     default: []
   kubernetes:
-    description: Version of Kubernetes, for example V(v1.36.3), to refuse what it does not have.
+    description: Version of Kubernetes, for example V(v1.36.3), to reject what it does not support.
     type: str
   device_classes:
     description:
-      - Names of the DeviceClasses of the cluster, to refuse claims of GPUs of a class that it does not have.
-      - By default nothing is known of them. M(zerocopy.rdma.resource_slice_info) returns them and the options above.
+      - Names of the DeviceClasses of the cluster, to reject claims for GPUs of a class that does not exist. By default
+        this is not checked.
+      - M(zerocopy.rdma.resource_slice_info) returns the values of this option and of the two above.
     type: list
     elements: str
 """
 
 EXAMPLES = r"""
-- name: Show what pods can claim, and why so
+- name: Show what pods can claim, and why
   ansible.builtin.debug:
     msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.claims(hostvars)).text }}"
   run_once: true
 
-- name: Ask what the drivers publish
+- name: Query what the drivers publish
   zerocopy.rdma.resource_slice_info:
   register: cluster
   run_once: true
   delegate_to: localhost
 
-- name: Refuse what the nodes cannot give
+- name: Fail on invalid configuration
   ansible.builtin.assert:
     that: __plan.problems == []
     fail_msg: "{{ __plan.problems }}"
@@ -74,7 +75,7 @@ _value:
   type: dict
   contains:
     objects:
-      description: The objects in the order in which they are to be applied. Empty if there are problems.
+      description: Objects in the order in which to apply them. Empty if there are problems.
       type: list
       elements: dict
     names:
@@ -82,14 +83,14 @@ _value:
       type: dict
       sample: {h100-4gpu-4nic: [h100-4gpu-4nic-numa0, h100-4gpu-4nic-numa1]}
     text:
-      description: For each template how it is aligned and why, and how many devices it matches on which nodes.
+      description: For each template, how it is aligned and why, and how many devices it matches on which nodes.
       type: str
     warnings:
-      description: What does not stop anything, such as nodes on which a template does not fit.
+      description: Problems that do not prevent applying the objects, such as nodes on which a template does not fit.
       type: list
       elements: str
     problems:
-      description: One line for each thing that is wrong, with hosts, variable, value and what would be right.
+      description: One line for each problem, with the hosts, the variable, its value and what would be correct.
       type: list
       elements: str
 """

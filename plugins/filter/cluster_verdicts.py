@@ -10,8 +10,8 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Says for each node whether DRANET runs and publishes what the facts say, and for each set of objects whether it is
-    as it was applied.
+  - Checks for each node whether DRANET runs and publishes what the facts say, and for each set of objects whether it is
+    still as applied.
 positional: hostvars
 options:
   _input:
@@ -24,7 +24,7 @@ options:
     type: dict
     required: true
   labels:
-    description: Labels of the nodes, of the plan of P(zerocopy.rdma.driver#filter).
+    description: Labels of the nodes, from the plan of P(zerocopy.rdma.driver#filter).
     type: dict
     required: true
   nodes:
@@ -37,13 +37,13 @@ options:
     elements: dict
     required: true
   sets:
-    description: By the name of the set the objects that M(zerocopy.rdma.applyset) returned in check mode.
+    description: Objects that M(zerocopy.rdma.applyset) returned in check mode, by the name of their set.
     type: dict
     required: true
 """
 
 EXAMPLES = r"""
-- name: Judge
+- name: Judge the cluster
   ansible.builtin.set_fact:
     found: "{{ ansible_play_hosts_all | zerocopy.rdma.cluster_verdicts(hostvars, __driver.labels, __info.nodes,
       __pods.resources, {'zerocopy-rdma-claims': __claims.objects}) }}"

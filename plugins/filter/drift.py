@@ -5,12 +5,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: drift
-short_description: Show what differs from the plan on all nodes, equal differences once
+short_description: Show how nodes differ from the plan, with identical differences once
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Turns what the role C(zerocopy.rdma.rdma_drift) found on each host into one picture.
+  - Combines what the role C(zerocopy.rdma.rdma_drift) found on each host into one view.
   - Compute it once for all hosts (C(run_once)), not per host.
 positional: hostvars, diff
 options:
@@ -30,7 +30,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Show what differs
+- name: Show the differences
   ansible.builtin.debug:
     msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.drift(hostvars)).text }}"
   run_once: true
@@ -42,19 +42,20 @@ _value:
   type: dict
   contains:
     text:
-      description: All of it for people.
+      description: The differences as text.
       type: str
     differ:
       description: Names of the hosts that differ or have a concern that could not be compared.
       type: list
       elements: str
     silent:
-      description: Names of the hosts that gave no answer.
+      description: Names of the hosts that have no result.
       type: list
       elements: str
     errors:
-      description: Why something could not be compared and a run would fail, with the hosts. Errors that an earlier
-        change of the same run may do away with are left out.
+      description:
+        - Why concerns could not be compared and a run would fail, with the hosts. Errors whose cause an earlier change
+          of the same run may remove are left out.
       type: list
       elements: str
     kinds:
@@ -62,7 +63,7 @@ _value:
       type: list
       elements: dict
     hosts:
-      description: By name of the host its C(group), whether it C(differs), and C(concerns) as in
+      description: For each host, its C(group), whether it C(differs), and its C(concerns) as in
         M(zerocopy.rdma.node_drift).
       type: dict
 """

@@ -11,8 +11,8 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Turns the variables C(rdma_driver_*) of all hosts into the objects that run DRANET on them, one DaemonSet per group,
-    and into the labels by which a node gets the DaemonSet of its group.
-  - A host with another C(rdma_strategy) than V(dra) gets neither.
+    and into the labels that select the nodes of each DaemonSet.
+  - Hosts whose C(rdma_strategy) is not V(dra) get neither.
   - Compute it once for all hosts (C(run_once)), not per host.
 positional: hostvars
 options:
@@ -46,7 +46,7 @@ _value:
       description: Whether to wait until it runs.
       type: bool
     objects:
-      description: The objects in the order in which they are to be applied. Empty if there are problems.
+      description: Objects in the order in which to apply them. Empty if there are problems.
       type: list
       elements: dict
     nodes:
@@ -54,15 +54,15 @@ _value:
       type: list
       elements: dict
     labels:
-      description: Labels of each node. A null removes the label.
+      description: Labels of each node. V(null) removes the label.
       type: dict
       sample: {h100-01: {zerocopy.rdma/group: h100}}
     problems:
-      description: One line for each thing that is wrong, with hosts, variable, value and what would be right.
+      description: One line for each problem, with the hosts, the variable, its value and what would be correct.
       type: list
       elements: str
     unprepared:
-      description: The same for nodes on which the driver could not work as they are now, since NRI is off.
+      description: Problems of nodes on which the driver cannot work yet, because NRI is off.
       type: list
       elements: str
 """

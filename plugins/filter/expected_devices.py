@@ -5,17 +5,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: expected_devices
-short_description: What the DRA drivers of each node should publish
+short_description: Derive what the DRA drivers of each node should publish
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Works out from the facts of M(zerocopy.rdma.rdma_facts) and the variables C(rdma_driver_*) what DRANET and NVIDIA's
-    DRA driver should publish for each node, and what is left out on purpose. That is a small part of the facts, for
-    M(zerocopy.rdma.resource_slice_info) to compare with what they do publish.
-  - Of a host whose C(rdma_driver_enabled) is V(false) no NICs are expected, and no GPUs of one that has no template
+  - Derives from the facts of M(zerocopy.rdma.rdma_facts) and the variables C(rdma_driver_*) what DRANET and NVIDIA's
+    DRA driver should publish for each node, and what they leave out on purpose. M(zerocopy.rdma.resource_slice_info)
+    compares this with what the drivers publish.
+  - No NICs are expected on hosts whose C(rdma_driver_enabled) is V(false), and no GPUs on hosts that have no template
     with GPUs in C(rdma_claims_templates).
-  - Nothing is expected of a host with another C(rdma_strategy) than V(dra).
+  - Nothing is expected on hosts whose C(rdma_strategy) is not V(dra).
   - Compute it once for all hosts (C(run_once)), not per host.
 positional: hostvars
 options:
@@ -41,7 +41,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - By host what is expected. Left out are hosts without facts, with wrong variables, or of which nothing is expected.
+    - What is expected on each host. Hosts without facts, with invalid variables, or on which nothing is expected are
+      left out.
   type: dict
   contains:
     drivers:
@@ -57,10 +58,10 @@ _value:
       type: dict
     may_hide_nics:
       description:
-        - Whether NICs that are in pods are missing in the facts, as in RDMA netns mode V(exclusive) and with Soft-RoCE.
+        - Whether the facts lack NICs that are in pods, as in RDMA netns mode V(exclusive) and with Soft-RoCE.
       type: bool
     wait:
-      description: Whether it is worth waiting for NICs, which is so where there are some and C(rdma_driver_wait) is on.
+      description: Whether to wait for NICs, that is, whether NICs are expected and C(rdma_driver_wait) is V(true).
       type: bool
   sample:
     lab-01:

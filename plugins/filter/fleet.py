@@ -5,16 +5,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: fleet
-short_description: Show the RDMA facts of many hosts as one picture
+short_description: Combine the RDMA facts of many hosts into one view
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Turns the facts of M(zerocopy.rdma.rdma_facts) of many hosts into one table, tells per group whether its nodes are
-    alike and how they differ, and reports what is missing or slow against the intent in the inventory.
-  - The intent are the host variables C(rdma_discover_expect_hcas), C(rdma_discover_expect_gpus),
-    C(rdma_discover_expect_link_layer) and C(rdma_discover_expect_rate_gbps). A host's group is C(rdma_group) or else
-    the first of its C(group_names).
+  - Turns the facts of M(zerocopy.rdma.rdma_facts) of many hosts into one table, shows for each group whether its nodes
+    are alike and how they differ, and reports what is missing or slow compared with the inventory.
+  - Facts are compared with the host variables C(rdma_discover_expect_hcas), C(rdma_discover_expect_gpus),
+    C(rdma_discover_expect_link_layer) and C(rdma_discover_expect_rate_gbps). A host's group is C(rdma_group) or, by
+    default, the first of its C(group_names).
   - Compute it once for all hosts (C(run_once)), not per host.
 positional: hostvars
 options:
@@ -29,17 +29,18 @@ options:
     required: true
   detail:
     description:
-      - V(full) prints all rows of all hosts, V(summary) prints equal hosts of a group once and then only what differs.
-      - V(auto) is V(full) up to 16 hosts.
+      - V(full) prints all rows of all hosts. V(summary) prints identical hosts of a group once, then only the
+        differences.
+      - V(auto) is V(full) for up to 16 hosts.
     type: str
     choices: [auto, full, summary]
     default: auto
   query:
     description:
       - JMESPath expression that is applied to a map of C(rows), C(groups) and C(findings), as they are returned. Its
-        result is the text instead of the table.
-      - Rows are printed as a table, a list of plain values with one per line, anything else as JSON. All values of rows
-        are text, so a rate is compared as C(to_number(rate)).
+        result replaces the table in the text.
+      - Rows are printed as a table, lists of scalars one per line, anything else as JSON. All values of rows are
+        strings, so compare a rate as C(to_number(rate)).
     type: str
     default: ""
 requirements:
@@ -62,7 +63,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The picture.
+  description: The view.
   type: dict
   contains:
     text:
@@ -72,18 +73,20 @@ _value:
       description: All rows as CSV with a heading.
       type: str
     rows:
-      description: One row per port, all values text.
+      description: One row per port, with strings as values.
       type: list
       elements: dict
     groups:
-      description: Per group its hosts, its shapes (C(signature), C(hosts), C(differences)) and hosts without facts.
+      description:
+        - For each group, its hosts, its shapes (sets of nodes with the same hardware, with C(signature), C(hosts) and
+          C(differences)), and hosts without facts.
       type: list
       elements: dict
     query:
-      description: Result of O(query), null without one.
+      description: Result of O(query), V(null) without one.
       type: raw
     findings:
-      description: What to look at, with C(kind) (V(intent) or V(warning)), C(code), C(text) and C(hosts).
+      description: What needs attention, with C(kind) (V(intent) or V(warning)), C(code), C(text) and C(hosts).
       type: list
       elements: dict
 """

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: host_verdicts
-short_description: Judge hosts by their facts, their configuration and what they tried with each other
+short_description: Judge hosts by their facts, their configuration and the tests between them
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Compares facts with the inventory's intent, turns what the role C(zerocopy.rdma.rdma_drift) found into findings, and
-    holds what was tried on the hosts against what it should be.
-  - It reads what the tasks of the role C(zerocopy.rdma.rdma_verify) have registered for each host.
+  - Compares the facts with the inventory, turns what the role C(zerocopy.rdma.rdma_drift) found into findings, and
+    judges the results of the tests on the hosts.
+  - Reads the results that the tasks of the role C(zerocopy.rdma.rdma_verify) have registered for each host.
   - Compute it once for all hosts (C(run_once)), not per host.
 positional: hostvars
 options:
@@ -30,18 +30,18 @@ options:
     type: dict
     default: {}
   untried:
-    description: Why nothing was tried on the hosts, empty if it was.
+    description: Why no tests were run on the hosts. Empty if they were run.
     type: str
     default: ""
   now:
     description:
-      - When the facts were gathered for the second time, in seconds since the epoch. Error counters that grew since the
-        first time are judged by it.
+      - Time at which the facts were gathered again, in seconds since the epoch. It is needed to judge how fast error
+        counters grew.
     type: float
 """
 
 EXAMPLES = r"""
-- name: Judge by facts and intent alone
+- name: Judge hosts by facts and inventory alone
   ansible.builtin.debug:
     msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.host_verdicts(hostvars)).checks }}"
   run_once: true

@@ -11,28 +11,29 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Turns the variables C(rdma_links_*) and the facts of M(zerocopy.rdma.rdma_facts) of one host into the links that the
-    host should have. No other host's variables are looked at, so the plan is the same whichever hosts are in the run,
-    and a node can make its own (C(ansible-pull)).
-  - Rails are the host's RDMA NICs, numbered from 0 in PCI order. Ports that can never be one (default route, bond, VF,
-    software device, ...) are left out. With more ports than rails, those that are up are taken.
-  - What cannot be done is told as a warning, such as a rail without port or an InfiniBand port without IPoIB netdev.
+    host should have. The plan depends on no other host, so it is the same whichever hosts are in the run, and a node
+    can plan its own links (C(ansible-pull)).
+  - Rails are the host's RDMA NICs, numbered from 0 in PCI order. Ports that can never be a rail (default route, bond,
+    VF, software device, ...) are left out. If there are more ports than rails, those that are up are used.
+  - Links that cannot be planned are reported as warnings, for example a rail without a port or an InfiniBand port
+    without an IPoIB netdev.
 requirements:
   - netaddr (Python library, where Ansible runs)
 options:
   _input:
     description:
-      - Variables of the host, for instance C(hostvars[inventory_hostname]). It needs C(ansible_facts) with C(rdma) in
-        it and C(inventory_hostname).
-      - Of C(hostvars) of the task's own host, variables of the play and the role are seen as well, which it lacks.
+      - Variables of the host, for example C(hostvars[inventory_hostname]). They must include C(inventory_hostname), and
+        C(ansible_facts) with C(rdma).
+      - For the task's own host, variables of the play and the role, which C(hostvars) lacks, are used as well.
     type: dict
     required: true
   part:
-    description: Which part of the plan is wanted.
+    description: Which part of the plan to return.
     type: str
     choices:
-      links: Links, the empty list where no variable asks for any.
-      unmanaged: VFs that NetworkManager should leave alone, if C(rdma_links_unmanage_vfs).
-      warnings: What cannot be done.
+      links: The links. Empty if the variables request none.
+      unmanaged: VFs that NetworkManager must not manage, with C(rdma_links_unmanage_vfs).
+      warnings: Links that cannot be planned, and why.
     default: links
 """
 
@@ -44,7 +45,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The part of the plan, in the form that the module C(nm_links) takes.
+  description: The part of the plan, as options of M(zerocopy.rdma.nm_links).
   type: list
   elements: raw
   sample:

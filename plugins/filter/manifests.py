@@ -5,14 +5,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: manifests
-short_description: Write Kubernetes objects as a file of manifests
+short_description: Convert Kubernetes objects to a file of manifests
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Turns objects into the text of a YAML file with one document for each, in the order in which
-    M(zerocopy.rdma.applyset) would apply them and with the names that it would give to ResourceClaims and
-    ResourceClaimTemplates.
+  - Converts objects to the text of a YAML file with one document per object. Their order, and the names of
+    ResourceClaims and ResourceClaimTemplates, are the same as with M(zerocopy.rdma.applyset).
 options:
   _input:
     description: The objects.
@@ -22,7 +21,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Keep the claims in a repository
+- name: Write the claims to a repository
   ansible.builtin.copy:
     content: "{{ (ansible_play_hosts_all | zerocopy.rdma.claims(hostvars)).objects | zerocopy.rdma.manifests }}"
     dest: manifests/claims.yml
@@ -32,7 +31,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The file.
+  description: Text of the file.
   type: str
 """
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: pod_plan
-short_description: Plan the pods that try the claims of each group
+short_description: Plan the pods that test the claims of each group
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - For each ResourceClaimTemplate of the plan of claims, a pod on some nodes of each group that has it, and for each
-    ResourceClaim a pod on its host. Pods that may run at the same time are a wave, and of two neighbours the second
-    measures against the first.
+  - Plans a pod for each ResourceClaimTemplate on some nodes of each group that has it, and a pod for each ResourceClaim
+    on its host. Pods that may run at the same time form a wave. Of two neighbouring pods, the second one measures the
+    bandwidth to the first.
 positional: hosts, hostvars
 options:
   _input:
@@ -29,11 +29,11 @@ options:
     type: dict
     required: true
   sample:
-    description: Nodes of each group, V(0) for all.
+    description: Number of nodes of each group, V(0) for all.
     type: int
     default: 2
   bandwidth:
-    description: Whether neighbours measure.
+    description: Whether neighbouring pods measure the bandwidth.
     type: bool
     default: true
 """
@@ -53,7 +53,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The waves. Each entry has the C(pod) as M(zerocopy.rdma.pod_probe) takes it, its C(group), the C(entry) of
+    - The waves. Each entry has the C(pod) as an option of M(zerocopy.rdma.pod_probe), its C(group), the C(entry) of
       C(rdma_claims_templates) and the C(alias) of the ResourceClaimTemplate.
   type: list
   elements: list

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: pod_verdicts
-short_description: Judge what pods got and measured
+short_description: Judge what pods were given and measured
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Compares what pods got, saw and measured with their claims and with the facts of their nodes, and the nodes' facts
+  - Compares what pods were given, saw and measured with their claims and with the facts of their nodes, and the facts
     after the pods with those before.
 positional: results, claims, slices, before, after
 options:
@@ -20,7 +20,7 @@ options:
     elements: dict
     required: true
   results:
-    description: What M(zerocopy.rdma.pod_probe) returned of them.
+    description: What M(zerocopy.rdma.pod_probe) returned for these pods.
     type: list
     elements: dict
     required: true
@@ -38,23 +38,23 @@ options:
     type: dict
     required: true
   after:
-    description: Facts of each host after them.
+    description: Facts of each host after the pods.
     type: dict
     required: true
   in_use:
-    description: The devices of each pool that claims held before.
+    description: Devices of each pool that claims held before the pods.
     type: dict
     default: {}
   hostvars:
     description:
-      - The magic variable C(hostvars). The C(rdma_verify_fraction) and C(rdma_verify_gbps) of the node that measured
-        decide; without it the defaults.
+      - The magic variable C(hostvars). Bandwidth is judged by C(rdma_verify_fraction) and C(rdma_verify_gbps) of the
+        node that measured it, or by the defaults without this option.
     type: dict
     default: {}
 """
 
 EXAMPLES = r"""
-- name: Judge
+- name: Judge the pods
   ansible.builtin.set_fact:
     found: "{{ __waves | flatten | zerocopy.rdma.pod_verdicts(__probed.pods, __claims, __cluster.slices, __before,
       __after) }}"

@@ -5,21 +5,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: prepare_problems
-short_description: Find what is wrong in the inventory before any node is changed
+short_description: Find problems of the configuration before any node is changed
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Checks every C(rdma_*) variable of every host, by name, type and meaning, and the plan of addresses of the whole
-    fleet. Names that no role reads are refused too, which Ansible does not do.
+  - Checks every C(rdma_*) variable of every host, by name, type and meaning, and the addresses of the whole fleet.
+    Unlike Ansible, it also rejects names that no role reads.
   - Compute it once for all hosts (C(run_once)), not per host.
-  - Of the variables of the play, which C(hostvars) lacks, it sees those that are the same for all hosts.
+  - Variables of the play, which C(hostvars) lacks, are checked if they are the same for all hosts.
 requirements:
   - netaddr (Python library, where Ansible runs)
 positional: hostvars
 options:
   _input:
-    description: Names of the hosts of this run, whose problems are wanted.
+    description: Names of the hosts of this run, which are checked.
     type: list
     elements: str
     required: true
@@ -29,13 +29,13 @@ options:
     required: true
   everyone:
     description:
-      - Names of all hosts of the inventory (C(groups['all'])), so that addresses are unique beyond this run.
-      - By default only the hosts of this run.
+      - Names of all hosts of the inventory (C(groups['all'])), among which addresses must be unique. By default only
+        the hosts of this run.
     type: list
     elements: str
   facts:
     description:
-      - Whether to compare with what M(zerocopy.rdma.rdma_facts) found in this run as well, for hosts that have it.
+      - Whether to also compare the plan with the facts that M(zerocopy.rdma.rdma_facts) gathered in this run.
     type: bool
     default: false
   networks:
@@ -47,7 +47,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Refuse an inventory that cannot work
+- name: Fail on invalid configuration
   ansible.builtin.assert:
     that: __problems == []
     fail_msg: "{{ __problems }}"
@@ -58,7 +58,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: One line for each problem, with the hosts, the variable, its value and what would be right.
+  description: One line for each problem, with the hosts, the variable, its value and what would be correct.
   type: list
   elements: str
 """

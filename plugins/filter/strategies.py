@@ -5,13 +5,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: strategies
-short_description: The strategies of a fleet, and hosts that another one still serves
+short_description: Find the strategies of a fleet, and hosts that another strategy still serves
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Says which strategies (C(rdma_strategy)) these hosts have, what the cluster has to serve for them, and which hosts
-    would get a strategy while the objects of another one are still in the cluster.
+  - Returns which strategies (C(rdma_strategy)) these hosts have, whether these need DRA in the cluster, and which hosts
+    would get a strategy while another one still serves them.
   - Compute it once for all hosts (C(run_once)), not per host.
 positional: hostvars
 options:
@@ -25,14 +25,14 @@ options:
     type: dict
     required: true
   nodes:
-    description: Nodes of the cluster, of which names and labels are read.
+    description: Nodes of the cluster. Only their names and labels are read.
     type: list
     elements: dict
     default: []
 """
 
 EXAMPLES = r"""
-- name: Show who has which strategy
+- name: Show the strategy of each group
   ansible.builtin.debug:
     msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.strategies(hostvars)).names }}"
   run_once: true
@@ -44,14 +44,14 @@ _value:
   type: dict
   contains:
     names:
-      description: By group the strategy of its hosts.
+      description: Strategy of the hosts of each group.
       type: dict
       sample: {h100: dra, login: none}
     slices:
       description: Whether the cluster has to serve C(resource.k8s.io).
       type: bool
     problems:
-      description: One line for each thing that is wrong, with hosts, variable, value and what would be right.
+      description: One line for each problem, with the hosts, the variable, its value and what would be correct.
       type: list
       elements: str
 """

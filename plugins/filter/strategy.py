@@ -5,17 +5,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: strategy
-short_description: What the strategy of a host asks of its node
+short_description: Get what the strategy of a host requires of its node
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - From C(rdma_strategy), the way in which the pods of a group reach RDMA, follow the RDMA netns mode of the node and
-    the images that it needs.
+  - Returns the RDMA netns mode and the images that a node needs for C(rdma_strategy), which decides how the pods of its
+    group reach RDMA.
 positional: ""
 options:
   _input:
-    description: The variables of one host, C(hostvars[inventory_hostname]).
+    description: Variables of one host, C(hostvars[inventory_hostname]).
     type: dict
     required: true
 """
@@ -28,19 +28,19 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: What is asked of the node.
+  description: What the node needs.
   type: dict
   contains:
     name:
-      description: The strategy.
+      description: Name of the strategy.
       type: str
     netns_mode:
-      description: The RDMA netns mode, empty to leave it unchanged.
+      description: RDMA netns mode. Empty to leave it unchanged.
       type: str
     images:
       description:
-        - Images with C(name), and C(archive), the path on the Ansible controller of an archive to import it from. The
-          archive is empty where the image is pulled.
+        - Images with their C(name), and C(archive), the path on the Ansible controller of an archive from which to
+          import the image. The path is empty if the image is pulled.
       type: list
       elements: dict
   sample:

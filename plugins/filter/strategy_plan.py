@@ -5,13 +5,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: strategy_plan
-short_description: Objects of all strategies, how pods ask, and what nodes show
+short_description: Plan the objects of all strategies, the requests of pods, and the expected state of nodes
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Turns the variables and facts of all hosts into the objects by which the pods of each group reach RDMA in the way
-    that C(rdma_strategy) names, and says how a pod asks for it and what a node shows when it works.
+  - Turns the variables and facts of all hosts into the objects by which the pods of each group reach RDMA, according to
+    C(rdma_strategy). Also returns how a pod requests RDMA, and what a node shows when the strategy works.
   - Compute it once for all hosts (C(run_once)), not per host.
 requirements:
   - cel-expr-python (Python library, where Ansible runs)
@@ -28,12 +28,12 @@ options:
     type: dict
     required: true
   name:
-    description: One strategy. By default the answers of all are merged.
+    description: Name of one strategy. By default the plans of all strategies are merged.
     type: str
 """
 
 EXAMPLES = r"""
-- name: Show how pods ask for RDMA
+- name: Show how pods request RDMA
   ansible.builtin.debug:
     msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars)).asks }}"
   run_once: true
@@ -49,12 +49,13 @@ _value:
       type: list
       elements: dict
     labels:
-      description: Labels of each node. A null removes the label.
+      description: Labels of each node. V(null) removes the label.
       type: dict
     asks:
       description:
-        - By group the ways in which a container asks, each with a C(name), extended resources (C(limits)), the alias of
-          a ResourceClaimTemplate (C(template)), C(annotations), C(capabilities) and C(environment).
+        - For each group, the ways in which a container can request RDMA, each with a C(name), extended resources
+          (C(limits)), the alias of a ResourceClaimTemplate (C(template)), C(annotations), C(capabilities) and
+          C(environment).
       type: dict
       sample:
         h100:
@@ -66,16 +67,16 @@ _value:
             template: h100-1gpu-1nic
     shows:
       description:
-        - By host the DRA C(drivers) that publish ResourceSlices for the node, and the extended C(resources) of which
-          capacity and allocatable have the number.
+        - For each host, the DRA C(drivers) that publish ResourceSlices for the node, and the extended C(resources) with
+          the number that capacity and allocatable should have.
       type: dict
       sample: {h100-01: {drivers: [dra.net, gpu.nvidia.com], resources: {}}}
     warnings:
-      description: What does not stop anything.
+      description: Problems that do not prevent applying the objects.
       type: list
       elements: str
     problems:
-      description: One line for each thing that is wrong, with hosts, variable, value and what would be right.
+      description: One line for each problem, with the hosts, the variable, its value and what would be correct.
       type: list
       elements: str
 """

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: strategy_verdicts
-short_description: Judge whether nodes show what their strategy says
+short_description: Judge whether nodes show what their strategy provides
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Says for the DaemonSets of device plugins whether their pods are ready, and for each node whether it has the
-    extended resource of its group, and none of another group.
+  - Checks whether the pods of the device plugins' DaemonSets are ready, and whether each node has the extended resource
+    of its group, and none of another group.
 positional: hostvars
 options:
   _input:
@@ -36,7 +36,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Judge
+- name: Judge the nodes
   ansible.builtin.debug:
     msg: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_verdicts(hostvars, nodes.resources, sets.resources) }}"
   run_once: true

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: verify_document
-short_description: Make one document of what the rings of verify found
+short_description: Combine the results of verify's rings into one document
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Puts the checks and measurements of the rings together with the facts of the hosts they are about.
+  - Combines the checks and measurements of the rings with the facts of the hosts.
 positional: hostvars
 options:
   _input:
@@ -23,22 +23,22 @@ options:
     type: dict
     required: true
   rings:
-    description: What each ring found, with C(checks) and C(bandwidth); either may be missing.
+    description: Results of each ring, with C(checks) and C(bandwidth), either of which may be missing.
     type: list
     elements: dict
     default: []
   created:
-    description: When, as ISO 8601 time.
+    description: Time of the run in ISO 8601 format.
     type: str
   earlier:
     description:
-      - Path of the document of an earlier run, read for what is new and what is gone since. One that is missing or
-        cannot be read is no earlier run.
+      - Path of the document of an earlier run, to find out what is new and what is gone since. Ignored if it is missing
+        or cannot be read.
     type: path
 """
 
 EXAMPLES = r"""
-- name: Keep what was found
+- name: Combine the results
   ansible.builtin.set_fact:
     document: "{{ ansible_play_hosts_all | zerocopy.rdma.verify_document(hostvars, [found]) }}"
   vars:
@@ -52,17 +52,17 @@ _value:
   type: dict
   contains:
     version:
-      description: Version of its format.
+      description: Version of the document's format.
       type: int
       sample: 1
     created:
-      description: When.
+      description: Time of the run.
       type: str
     collection:
       description: Version of this collection.
       type: str
     run:
-      description: How Ansible was called, from its magic variables, for the commands in the report.
+      description: How Ansible was called, according to its magic variables, for the commands in the report.
       type: dict
     earlier:
       description: C(created) of the earlier run, what is C(new) and C(gone) since, and how much is C(unchanged).

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: verify_part
-short_description: One host's part of a plan for all hosts
+short_description: Get one host's part of a plan for all hosts
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Takes one host's entry out of a variable that has one for every host, without looking at the others. A template
-    would be worked out for all of them on every host, which takes a large fleet minutes.
+  - Returns one host's entry of a variable that has one for every host, without evaluating the others. A template would
+    be evaluated for all of them on every host, which takes minutes with a large fleet.
 options:
   _input:
-    description: Variables of the host that the plan is a fact of, C(hostvars['localhost']).
+    description: Variables of the host that has the plan as a fact, C(hostvars['localhost']).
     type: dict
     required: true
   name:
@@ -22,13 +22,13 @@ options:
     type: str
     required: true
   host:
-    description: Name of the host whose entry it is.
+    description: Name of the host whose entry to return.
     type: str
     required: true
 """
 
 EXAMPLES = r"""
-- name: Show what this host tries
+- name: Show the tests of this host
   ansible.builtin.debug:
     msg: "{{ hostvars['localhost'] | zerocopy.rdma.verify_part('plan', inventory_hostname) }}"
 """

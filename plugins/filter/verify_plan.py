@@ -5,16 +5,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: verify_plan
-short_description: Plan what the hosts try with each other to prove their links
+short_description: Plan the tests between hosts
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Turns the facts of M(zerocopy.rdma.rdma_facts) and the variables C(rdma_verify_*) of all hosts into what each host
     does, as options of the modules M(zerocopy.rdma.rdma_reachability) and M(zerocopy.rdma.rdma_bandwidth).
-  - The hosts of a group meet in rounds in which no host is asked for twice. Rails of the same number are measured with
-    each other.
-  - Compute it once for all hosts (C(run_once)), not per host. P(zerocopy.rdma.verify_part#filter) gives each its own.
+  - The hosts of a group are measured in rounds, in each of which a host is in at most one pair. Measurements are
+    between rails of the same number.
+  - Compute it once for all hosts (C(run_once)), not per host. P(zerocopy.rdma.verify_part#filter) returns the part of
+    one host.
 positional: hostvars
 options:
   _input:
@@ -27,13 +28,13 @@ options:
     type: dict
     required: true
   forks:
-    description: How many hosts Ansible serves at once. It decides how long a server waits for its client.
+    description: Number of hosts on which Ansible works at once. It decides how long a server waits for its client.
     type: int
     default: 5
 """
 
 EXAMPLES = r"""
-- name: Plan what is tried
+- name: Plan the tests
   ansible.builtin.set_fact:
     plan: "{{ ansible_play_hosts_all | zerocopy.rdma.verify_plan(hostvars, ansible_forks) }}"
   run_once: true
@@ -41,22 +42,22 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: By host, what it does.
+  description: The tests of each host.
   type: dict
   contains:
     probes:
-      description: Pings.
+      description: Pings to send.
       type: list
       elements: dict
     ends:
-      description: C(port) and C(peer) of each of them by its name.
+      description: C(port) and C(peer) of each ping, by its name.
       type: dict
     addresses:
-      description: Addresses to look for on the wire.
+      description: Addresses for which to send ARP probes.
       type: list
       elements: dict
     loopback:
-      description: What is measured from each port to itself, in the form of a round.
+      description: Measurements from each port to itself, in the same format as a round.
       type: dict
     fabric_ports:
       description: Ports from which the links of their InfiniBand fabric are read.
@@ -64,8 +65,8 @@ _value:
       elements: dict
     rounds:
       description:
-        - For each round C(role) (V(server), V(client) or V(idle)), C(peer), C(seconds), C(runs) and what is C(expected)
-          of each of them in Gb/s.
+        - For each round, C(role) (V(server), V(client) or V(idle)), C(peer), C(seconds), C(runs), and the C(expected)
+          bandwidth of each run in Gb/s.
       type: list
       elements: dict
 """

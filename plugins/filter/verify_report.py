@@ -5,12 +5,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: verify_report
-short_description: Write what verify found as a report
+short_description: Convert the results of verify to a report
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Turns the document of the role P(zerocopy.rdma.rdma_verify#role) into text for people or for CI.
+  - Converts the document of the role P(zerocopy.rdma.rdma_verify#role) to a report for people or for CI.
 options:
   _input:
     description: The document, as C(docs/verify-report.schema.json) describes it.
@@ -18,19 +18,19 @@ options:
     required: true
   format:
     description:
-      - V(html) is one HTML file that needs nothing else, with the findings and what to do, bandwidth of all pairs, the
-        fleet, and the PCIe topology of its nodes.
-      - V(junit) is JUnit XML, which CI systems read. Each check is a test case. What was not possible is skipped, and a
+      - V(html) is a single, self-contained HTML file with the findings and their remedies, the bandwidth of all pairs,
+        the fleet, and the PCIe topology of its nodes.
+      - V(junit) is JUnit XML for CI systems. Each check is a test case. A check that was not possible is skipped, and a
         warning passes with its text in C(system-out).
-      - V(summary) is one page for a terminal, at most about 40 lines, the worst first, each finding once for all hosts
-        that it is true for.
+      - V(summary) is a page of about 40 lines at most for a terminal. The worst findings come first, and each finding
+        is shown once for all of its hosts.
     type: str
     choices: [html, junit, summary]
     required: true
 """
 
 EXAMPLES = r"""
-- name: Write the report again from what an earlier run found
+- name: Write the report again from the results of an earlier run
   ansible.builtin.copy:
     content: "{{ lookup('ansible.builtin.file', 'verify.json') | from_json | zerocopy.rdma.verify_report('html') }}"
     dest: verify.html
@@ -38,7 +38,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Show what was found
+- name: Show the results
   ansible.builtin.debug:
     msg: "{{ (rdma_verify_document | zerocopy.rdma.verify_report('summary')).splitlines() }}"
   run_once: true

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: waves
-short_description: Plan in which waves the nodes that differ are changed
+short_description: Plan the waves in which nodes that differ are changed
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Of the given hosts, takes those for which the role C(zerocopy.rdma.rdma_drift) found something to change, and
-    divides them into waves for the C(hosts) and C(serial) of a play.
-  - The variable C(rdma_serial_max) of a host limits how many hosts of its group are in one wave.
+  - Selects the hosts on which the role C(zerocopy.rdma.rdma_drift) found differences, and divides them into waves for
+    C(hosts) and C(serial) of a play.
+  - The host variable C(rdma_serial_max) limits how many hosts of a group are in one wave.
 positional: hostvars, ramp
 options:
   _input:
@@ -26,8 +26,8 @@ options:
     required: true
   ramp:
     description:
-      - Sizes of the first waves, as numbers or as percentages of all hosts to be changed. The last one holds for all
-        further waves. A single size can be given without a list.
+      - Sizes of the first waves, as numbers or as percentages of all hosts to be changed. The last size applies to all
+        further waves. A single size needs no list.
     type: raw
     default: [1, "10%", "25%"]
 """

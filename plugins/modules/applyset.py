@@ -6,39 +6,39 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: applyset
-short_description: A named set of Kubernetes objects, applied as one and pruned
+short_description: Apply and prune a named set of Kubernetes objects
 version_added: 0.1.0
 description:
-  - Applies any objects by server-side apply with strict field validation, and deletes those that an earlier call
-    applied and that are no longer in O(objects).
-  - Before anything is written, the API server tries all objects in a dry run. An object that it refuses, or a field
-    that it does not know, fails the call for all objects at once, and nothing is applied. It cannot try objects of a
-    kind that the set itself defines. New ResourceClaims and templates, whose names nobody knows yet, are tried by
-    making them; they are removed again if one is refused.
-  - A set that is as it should be costs a list call for each of its kinds and namespaces, whatever the number of
-    objects.
+  - Applies objects of any kind by server-side apply with strict field validation, and deletes those that an earlier
+    call applied and that are no longer in O(objects).
+  - Before anything is written, the API server validates all objects in a dry run. If it rejects any of them or does not
+    know a field, the call fails, reports all such objects at once, and applies nothing. Objects of a kind that the set
+    itself defines cannot be validated beforehand. New ResourceClaims and templates are validated by creating them,
+    because their names are not in use yet; if one is rejected, all of them are removed again.
+  - For a set without changes, the module makes one list call for each of its kinds and namespaces, whatever the number
+    of objects.
   - CustomResourceDefinitions and Namespaces come first, then what workloads need, then workloads, then everything else,
     webhooks last. Deletion is in the reverse order.
   - The set follows the ApplySet specification (KEP-3659) with a Secret as parent, so C(kubectl get -l
-    applyset.kubernetes.io/part-of=...) shows its members. A run that was killed is completed by the next.
-  - Runs of one set are meant to follow one another. A run that finds another one under way before its own first change
-    waits for up to 15 seconds until that has ended, and plans again. If another run changes the set after that, the
-    overtaken run fails. No object is lost then, since the parent names the objects of both runs, and the next run
-    brings the set to the state that it asks for. A run that was killed can delay the next one by these 15 seconds.
-  - The specification has each tool refuse sets of other tools. To hand a set of C(kubectl apply --prune
-    --applyset=NAME) over to this module, change the annotation C(applyset.kubernetes.io/tooling) of its parent to
-    C(zerocopy.rdma/v0.1.0), to hand it back to C(kubectl/v1.36.0). The members stay as they are; where the values
-    differ from those that C(kubectl) applied, O(force_conflicts) is needed once.
-  - A ResourceClaim or ResourceClaimTemplate cannot be changed. So the name in O(objects) is an alias, which is also the
-    label C(zerocopy.rdma/alias), and the object's name is the alias with a hash of its spec. Other objects of the set
-    may use the alias in V(resourceClaimName) and V(resourceClaimTemplateName), those outside find the name in
-    RV(names).
-  - An object that has left the set is kept for as long as it is needed, and a later call prunes it. That is, a
-    ResourceClaim that is reserved; a ResourceClaim or template that a pod, a workload or a custom resource of its
-    namespace names, or may name because a kind may not be listed; a DeviceClass that a claim or template asks for; a
-    Namespace with pods; a CustomResourceDefinition with objects.
-  - Objects of C(resource.k8s.io/v1) are converted to v1beta2 or v1beta1 if that is what the API server serves. If it
-    serves none, the message says what has to be switched on.
+    applyset.kubernetes.io/part-of=...) shows its members. If a run is killed, the next one completes it.
+  - Do not run the module for the same set twice at the same time. A run that finds another one in progress before its
+    own first change waits for up to 15 seconds until that has ended, and plans again. If another run changes the set
+    after that, the overtaken run fails. No object is lost, because the parent lists the objects of both runs, and the
+    next run brings the set to the requested state. A killed run can delay the next one by these 15 seconds.
+  - According to the specification, each tool rejects sets of other tools. To hand over a set of C(kubectl apply --prune
+    --applyset=NAME) to this module, change the annotation C(applyset.kubernetes.io/tooling) of its parent to
+    C(zerocopy.rdma/v0.1.0); to hand it back, to C(kubectl/v1.36.0). The members are not changed. If O(objects) differ
+    from what C(kubectl) applied, O(force_conflicts) is needed once.
+  - ResourceClaims and ResourceClaimTemplates are immutable. Therefore their names in O(objects) are aliases, and the
+    real name is the alias with a hash of the spec. The label C(zerocopy.rdma/alias) contains the alias. Other objects
+    of the set can use the alias in V(resourceClaimName) and V(resourceClaimTemplateName). For objects outside the set,
+    RV(names) returns the real names.
+  - An object that has left the set is kept as long as it is needed, and pruned by a later call. A ResourceClaim is
+    needed while it is reserved. A ResourceClaim or template is needed while a pod, a workload or a custom resource in
+    its namespace refers to it, or may refer to it because its kind cannot be listed. A DeviceClass is needed while a
+    claim or template requests it, a Namespace while it has pods, a CustomResourceDefinition while it has objects.
+  - Objects of C(resource.k8s.io/v1) are converted to v1beta2 or v1beta1 if the API server serves only these. If it
+    serves none of them, the error message says what to enable.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -53,7 +53,8 @@ options:
     required: true
   namespace:
     description:
-      - Namespace of the parent, which has to exist, and of objects that name none. Objects may be in other namespaces.
+      - Namespace of the parent, which must exist, and of objects without a namespace of their own. Objects can be in
+        other namespaces, too.
     type: str
     required: true
   objects:
@@ -62,38 +63,39 @@ options:
     elements: dict
     default: []
   field_manager:
-    description: Name under which the API server remembers which fields are ours.
+    description: Name under which the API server records which fields this module manages.
     type: str
     default: zerocopy.rdma
   force_conflicts:
-    description: Whether to take over fields that another field manager has given another value, instead of failing.
+    description: Whether to take over fields that another field manager has set to another value, instead of failing.
     type: bool
     default: false
   prune:
-    description: Whether to delete what has left the set. Otherwise it stays a member, until a later call prunes it.
+    description:
+      - Whether to delete objects that have left the set. Otherwise they remain members until a later call prunes them.
     type: bool
     default: true
   wait:
     description:
-      - Whether to wait until the objects do their work, and what is deleted is gone. Nothing is pruned before the rest
-        works.
+      - Whether to wait until the applied objects are ready and deleted objects are gone. Nothing is pruned before the
+        applied objects are ready.
     type: bool
     default: false
   wait_timeout:
-    description: Seconds for which an object may make no progress. As long as there is some, there is no limit.
+    description: Seconds without progress of an object after which the wait fails. The total time is not limited.
     type: int
     default: 120
   state:
     description:
-      - With V(absent), all members are deleted, and then the parent. What is still needed is kept, with the parent.
-        O(objects) is not looked at.
+      - With V(absent), all members are deleted, and then the parent. Members that are still needed are kept, and so is
+        the parent then. O(objects) is ignored.
     type: str
     choices: [present, absent]
     default: present
 """
 
 EXAMPLES = r"""
-- name: A DeviceClass and a template
+- name: Apply a DeviceClass and a template
   zerocopy.rdma.applyset:
     name: rdma-claims-h100
     namespace: kube-system
@@ -113,11 +115,11 @@ EXAMPLES = r"""
               requests: [{name: nic, exactly: {deviceClassName: rdma-nic}}]
   register: claims
 
-- name: Show what a pod has to name
+- name: Show the template's name for pods
   ansible.builtin.debug:
     msg: "{{ claims.names.ResourceClaimTemplate.training['h100-1nic'] }}"
 
-- name: What would change, from a file of manifests
+- name: Show what would change, from a file of manifests
   zerocopy.rdma.applyset:
     name: rdma-driver
     namespace: kube-system
@@ -136,23 +138,24 @@ EXAMPLES = r"""
 RETURN = r"""
 objects:
   description:
-    - Every object of the set in the order of O(objects), then those that have left it, then the parent. In check mode
-      what would happen. It does not foresee that a pod ends because what made it leaves the set in the same call.
+    - Every object of the set in the order of O(objects), then those that have left it, then the parent. In check mode,
+      what would happen to them. Check mode does not predict that a pod ends because its owner leaves the set in the
+      same call.
   returned: success
   type: list
   elements: dict
   contains:
     api_version:
-      description: Group and version in which it was applied.
+      description: Group and version with which it was applied.
       type: str
     kind:
-      description: Kind.
+      description: Kind of the object.
       type: str
     namespace:
-      description: Namespace, empty for a cluster-scoped object.
+      description: Namespace of the object, empty if it is cluster-scoped.
       type: str
     name:
-      description: Name.
+      description: Name of the object in the cluster.
       type: str
     alias:
       description: Name in O(objects) of a ResourceClaim or ResourceClaimTemplate.

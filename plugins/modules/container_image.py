@@ -6,16 +6,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: container_image
-short_description: Import a container image from an archive, for nodes without a registry
+short_description: Import a container image from an archive, for nodes that cannot reach a registry
 version_added: 0.1.0
 description:
-  - Imports an image from a tar archive on the controller into the image store that the kubelet uses, of containerd, k3s
-    and RKE2. CRI-O cannot import archives. There the module only verifies that the image was loaded in another way.
-  - The CRI is asked whether the runtime has the image under this name and with this content. The archive is sent only
-    to nodes that lack the image, and is deleted after the import.
+  - Imports an image from a tar archive on the controller into the image store that the kubelet uses, with containerd,
+    k3s and RKE2. CRI-O cannot import archives; there the module only verifies that the image was loaded in another way.
+  - Queries the CRI whether the runtime has the image under this name and with this content. The archive is sent only to
+    nodes that lack the image, and is deleted after the import.
   - An imported image is known by its tag, not by a registry's digest, so pods must refer to it without a digest.
-  - O(state=absent) removes the images that this module imported, under any name, unless they were replaced or given
-    other names since.
+  - O(state=absent) removes the images that this module imported, under any name, unless they have been replaced or
+    given other names since.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -26,7 +26,7 @@ options:
   name:
     description:
       - Name of the image with its tag, as pods refer to it. Required with O(state=present).
-      - The archive must contain an image with exactly this name. Other images in it are imported as well, and are not
+      - The archive must contain an image with exactly this name. Other images in it are imported as well, but not
         removed by O(state=absent).
     type: str
   archive:

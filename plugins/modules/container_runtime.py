@@ -9,16 +9,16 @@ module: container_runtime
 short_description: Prepare the container runtime for RDMA (NRI, CDI, locked memory)
 version_added: 0.1.0
 description:
-  - Enables NRI (node resource interface) with long enough timeouts, NRI's default validator and CDI (container device
-    interface), and raises the limit of locked memory. Supports containerd 1.7 and 2.x (configuration versions 2, 3 and
-    4), k3s, RKE2 and CRI-O. By default an NRI plugin has two seconds; if it takes longer, its pod runs without a NIC
-    and no event says so.
+  - Enables NRI (node resource interface) with sufficiently long timeouts, NRI's default validator and CDI (container
+    device interface), and raises the limit of locked memory. Supports containerd 1.7 and 2.x (configuration versions 2,
+    3 and 4), k3s, RKE2 and CRI-O. With the runtime's default timeout, an NRI plugin has two seconds; if it takes
+    longer, its pod runs without a NIC and no event says so.
   - Only settings that are not in effect yet are written, to a drop-in file of this collection. If containerd's main
     file does not read the drop-in, one entry is added to its C(imports). containerd 1.7 takes a plugin's section from a
     single file, so marked lines are added to that file if it exists. On k3s and RKE2 the drop-in directory is used or,
-    on releases without one, the template. Everything a user wrote is kept.
-  - The new configuration is checked with the installed containerd (C(containerd config dump)) before it is written. It
-    must mean the same as the present one apart from these settings. Otherwise, or if the present configuration is
+    on releases without one, the template. Everything that users wrote is kept.
+  - The new configuration is checked with the installed containerd (C(containerd config dump)) before it is written.
+    Apart from these settings, it must be equivalent to the present one. Otherwise, or if the present configuration is
     broken, nothing is changed and the runtime keeps running.
   - The runtime is restarted only if its effective configuration changes, or if an earlier run was interrupted before
     the restart. Running containers are not affected. After the restart the CRI must answer and the NRI socket must
@@ -27,9 +27,8 @@ description:
   - The module looks for sandbox records left behind by failed NRI attaches (containerd issue 13609, fixed in 2.2.6,
     2.3.3 and 2.4.0). They can prevent containerd from starting, for example after a reboot, or come back as pods
     without a NIC.
-  - Only files in the module's ledger (C(/var/lib/zerocopy-rdma/runtime)) belong to it. A file that somebody else's
-    configuration refers to is not removed, and a file with one of the module's names that it did not write is not
-    replaced.
+  - The module owns only the files in its ledger (C(/var/lib/zerocopy-rdma/runtime)). It does not remove a file to which
+    other configuration still refers, and does not replace a file of the same name that it did not write.
   - Credentials are redacted in the C(diff).
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -65,18 +64,18 @@ options:
       - Limit of locked memory for containers, V(unlimited) or a number of bytes. RDMA registers memory, which locks it;
         with the usual limit of 8 MiB small tests pass and large buffers fail. C(limits.conf) does not apply to
         containers, and the capability C(IPC_LOCK) helps only processes that run as root.
-      - With containerd, every runtime handler gets a base runtime specification with this limit. The specification is
-        derived from the one the handler has or from the runtime's default (C(ctr oci spec)), and again after a
+      - With containerd, every runtime handler gets a base runtime specification with this limit. It is derived from the
+        handler's present specification or from the runtime's default (C(ctr oci spec)), and derived again after a
         containerd upgrade. A higher limit in a specification is kept.
       - With CRI-O, the limit is added to C(default_ulimits).
       - C(LimitMEMLOCK) of the runtime's systemd unit is raised as well. On k3s and RKE2 releases without a drop-in
-        directory (containerd 1.7) nothing else can be raised, and a warning says so. It is sufficient unless a handler
-        has a base specification of its own.
-      - An empty string leaves the limit unchanged, and reverts one that an earlier call set.
+        directory (containerd 1.7), this is the only limit that can be raised, and a warning says so. It is sufficient
+        unless a handler has its own base specification.
+      - With an empty string, the limit is not changed, and one that an earlier call set is reverted.
     type: str
     default: unlimited
   memlock_handlers:
-    description: Runtime handlers that O(memlock) applies to. All of them by default.
+    description: Runtime handlers to which O(memlock) applies. By default all.
     type: list
     elements: str
     default: []
@@ -120,7 +119,7 @@ EXAMPLES = r"""
 - name: Enable NRI and CDI, and remove the limit of locked memory
   zerocopy.rdma.container_runtime:
 
-- name: Allow more time for a slow driver, and remove what failed attaches left behind
+- name: Allow more time for a slow driver, and remove sandbox records of failed attaches
   zerocopy.rdma.container_runtime:
     request_timeout: 1m30s
     recover_sandboxes: true
@@ -192,7 +191,7 @@ restarted:
   returned: success
   type: bool
 restart_pending:
-  description: Whether a restart is needed and left to a later call.
+  description: Whether a restart is needed but left to a later call.
   returned: success
   type: bool
 version:

@@ -10,7 +10,7 @@ short_description: Configure a node's kernel for RDMA
 version_added: 0.1.0
 description:
   - Loads kernel modules now and at boot (C(/etc/modules-load.d)), sets module options and blacklists modules
-    (C(/etc/modprobe.d)), sets the RDMA network namespace mode, and limits how much memory users may lock
+    (C(/etc/modprobe.d)), sets the RDMA network namespace mode, and sets how much memory users may lock
     (C(/etc/security/limits.d)).
   - Everything is validated before the first change. A module that does not exist for the running kernel is an error;
     the message names the package that contains it, if known. Modules built into the kernel are accepted.
@@ -42,14 +42,16 @@ options:
     type: dict
     default: {}
   blacklist:
-    description: Modules that are not loaded automatically for matching hardware. A loaded one stays until a reboot.
+    description:
+      - Modules that must not be loaded automatically for matching hardware. A module that is already loaded stays
+        loaded until a reboot.
     type: list
     elements: str
     default: []
   netns_mode:
     description:
       - RDMA network namespace mode, V(shared) (the kernel's default) or V(exclusive).
-      - Unset leaves the mode unchanged. Requires the parameter C(netns_mode) of C(ib_core).
+      - If unset, the mode is not changed. Requires the parameter C(netns_mode) of C(ib_core).
     type: str
     choices: [shared, exclusive]
   user_memlock:
@@ -57,7 +59,7 @@ options:
       - Memory that each user, including root, may lock, V(unlimited) or a number of KiB. It applies to new logins.
       - Written to C(/etc/security/limits.d/90-zerocopy-rdma.conf) (with the O(name) you set), below any lines that are
         in that file already.
-      - Unset or empty leaves the limit unchanged.
+      - If unset or empty, the limit is not changed.
     type: str
   update_initramfs:
     description:
@@ -98,7 +100,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Load the modules that RDMA in containers needs, and let users lock memory
+- name: Load the modules that RDMA in containers needs, and remove the locked-memory limit of users
   zerocopy.rdma.kernel_modules:
     modules: [rdma_cm, rdma_ucm, ib_uverbs, ib_umad]
     user_memlock: unlimited
@@ -111,7 +113,7 @@ EXAMPLES = r"""
     update_initramfs: true
   register: kernel
 
-- name: Show what needs a reboot
+- name: Show why a reboot is needed
   ansible.builtin.debug:
     var: kernel.reboot_reasons
   when: kernel.reboot_required
@@ -142,13 +144,13 @@ reboot_required:
   returned: success
   type: bool
 reboot_reasons:
-  description: Why the node needs a reboot, one text for each option or module.
+  description: Why the node needs a reboot, one message for each option or module.
   returned: success
   type: list
   elements: str
   sample: ["ib_core.netns_mode is Y, 0 takes effect at the next boot: other network namespaces exist (/run/netns/blue)"]
 not_effective:
-  description: Options that another reboot would not bring into effect, and why. Each is also a warning.
+  description: Options that another reboot would not put into effect, and why. Each is also a warning.
   returned: success
   type: dict
   sample: {ib_core.netns_mode: "it is 1: /proc/cmdline sets 1, which takes precedence"}
@@ -170,7 +172,7 @@ modules:
   type: dict
   sample: {rdma_cm: {state: loaded}, ib_uverbs: {state: builtin}}
 warnings:
-  description: What needs attention, such as other files that contradict, or modules that could not be unloaded.
+  description: What needs attention, such as contradicting files, or modules that could not be unloaded.
   returned: success
   type: list
   elements: str

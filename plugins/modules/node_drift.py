@@ -6,15 +6,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_drift
-short_description: Report what differs on a node from what is configured, for all concerns in one call
+short_description: Compare a node with its desired state, for all concerns in one call
 version_added: 0.1.0
 description:
-  - Compares packages, kernel, links, container runtime and image of a node with what is wanted, and changes nothing.
-  - Each answer is that of the concern's own module in check mode, from the same code. One call takes the place of one
-    per concern, so a fleet in which nothing has to change costs two module calls per node (with
+  - Compares packages, kernel, links, container runtime and image of a node with their desired state, and changes
+    nothing.
+  - The result of each concern is what its own module returns in check mode, computed by the same code. One call
+    replaces one per concern, so a fleet without differences needs only two module calls per node (the other one is
     M(zerocopy.rdma.rdma_facts)).
-  - A concern that cannot be compared says why in its C(error) and does not hide the others. The module fails only when
-    its own options are wrong.
+  - If a concern cannot be compared, its C(error) says why, and the others are still compared. The module fails only if
+    its own options are invalid.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -24,13 +25,13 @@ attributes:
   diff_mode:
     support: full
     details:
-      - With C(--diff) each concern has its own C(diff), so that equal ones of many nodes can be shown once.
+      - With C(--diff), each concern has its own C(diff), so that identical diffs of many nodes can be shown once.
 options:
   packages:
     description:
-      - Packages that are to be installed, by the names under which the distribution installs them. A package name may
-        have a version as C(apt) or C(rpm) writes it. A package that is installed under another name counts as missing.
-      - Not compared when not given, as with all options.
+      - Packages that should be installed, by their names in the distribution. A name may include a version as in C(apt)
+        or C(rpm). A package that is installed under another name counts as missing.
+      - If omitted, packages are not compared. The same applies to the other options.
     type: list
     elements: str
   kernel:
@@ -44,7 +45,7 @@ options:
     type: dict
   image:
     description:
-      - Options of M(zerocopy.rdma.container_image). The archive is read where Ansible runs and sent nowhere.
+      - Options of M(zerocopy.rdma.container_image). The archive is read on the controller and not sent to the node.
     type: dict
 seealso:
   - module: zerocopy.rdma.kernel_modules
@@ -54,7 +55,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Compare a node with what is wanted
+- name: Compare a node with its desired state
   zerocopy.rdma.node_drift:
     packages: [rdma-core]
     kernel:
@@ -79,27 +80,28 @@ differs:
   type: bool
 concerns:
   description:
-    - The answer of each concern that was asked for (C(packages), C(kernel), C(links), C(runtime), C(image)). It has
-      everything that the concern's module returns in check mode, and at least the keys here.
+    - Result of each requested concern (C(packages), C(kernel), C(links), C(runtime), C(image)). It contains everything
+      that the concern's module returns in check mode, and at least the following keys.
   returned: success
   type: dict
   contains:
     changed:
-      description: Whether its module would change something.
+      description: Whether the concern's module would change anything.
       type: bool
     changes:
       description:
-        - What would be changed, with C(kind), C(name), C(before) and C(after). For packages C(kind) is V(package).
+        - What would be changed, with C(kind), C(name), C(before) and C(after). For packages, C(kind) is V(package).
       type: list
       elements: dict
     unknown:
-      description: Whether this cannot be told, as on a node with neither dpkg nor rpm. Nothing differs then.
+      description:
+        - Whether the packages cannot be compared, as on a node with neither dpkg nor rpm. They then count as equal.
       returned: for packages
       type: bool
     unfinished:
       description:
-        - Whether an interrupted run has to be completed although nothing differs, such as links that were never
-          confirmed to NetworkManager and would be rolled back.
+        - Whether an earlier run was interrupted and has to be completed, although nothing differs. For example, links
+          were never confirmed to NetworkManager and would be rolled back.
       type: bool
     diff:
       description: The changed files with their text before and after.
@@ -107,18 +109,18 @@ concerns:
       type: list
       elements: dict
     warnings:
-      description: What a person should look at.
+      description: What needs attention.
       type: list
       elements: str
     reboot_reasons:
-      description: What is in effect only after a restart of the node.
+      description: What takes effect only after a reboot of the node.
       type: list
       elements: str
     error:
       description: Why the concern could not be compared, V(null) if it was.
       type: str
     exception:
-      description: Where the error occurred, if it is a fault of this collection.
+      description: Traceback of the error, if it is a bug of this collection.
       returned: after an unexpected error
       type: str
   sample:

@@ -9,11 +9,11 @@ module: node_extended_resources
 short_description: Remove extended resources that a device plugin left behind on nodes
 version_added: 0.1.0
 description:
-  - After a device plugin is gone, its resources stay in the status of its nodes for ever, with their capacity and with
-    0 allocatable. People and tools that look at the capacity take such nodes for nodes with devices.
-  - Removes them from C(status.capacity) and C(status.allocatable) of many nodes in one call.
-  - Fails before it changes anything where a device plugin still has devices to give, since the kubelet would write its
-    resources again, and where a pod that has not ended holds one.
+  - When a device plugin is removed, its resources stay in the status of its nodes for ever, with their capacity and
+    with 0 allocatable. To users and tools that look at the capacity, such nodes seem to have devices.
+  - This module removes such resources from C(status.capacity) and C(status.allocatable) of many nodes in one call.
+  - Fails before any change if a device plugin still offers devices, because the kubelet would add the resources again,
+    or if a pod that has not ended still holds one.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -35,14 +35,14 @@ options:
     required: true
   wait_timeout:
     description:
-      - For how many seconds to wait for device plugins whose pods are ending. Check mode does not wait.
+      - Seconds to wait for device plugins whose pods are ending. Check mode does not wait.
     type: int
     default: 60
 notes:
-  - The user needs the verbs C(list) of C(nodes) and C(pods), C(get) and C(watch) of C(nodes), and C(patch) of
+  - The user needs the verb C(list) for C(nodes) and C(pods), C(get) and C(watch) for C(nodes), and C(patch) for
     C(nodes/status).
-  - A device plugin all of whose devices are unhealthy looks like one that is gone. The kubelet writes its resources
-    again.
+  - A device plugin all of whose devices are unhealthy looks like one that was removed. The kubelet then adds its
+    resources again.
 """
 
 EXAMPLES = r"""
@@ -54,12 +54,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: By name of the node, the resources that were removed, or would be in check mode.
+  description: Resources that were removed or, in check mode, would be removed, by node name.
   returned: success
   type: dict
   sample: {v100-01: [nvidia.com/hostdev]}
 warnings:
-  description: In check mode, what a run would fail with.
+  description: In check mode, the errors with which a run would fail.
   returned: success
   type: list
   elements: str

@@ -9,10 +9,10 @@ module: pod_probe
 short_description: Run short-lived pods with claims and report what they got
 version_added: 0.1.0
 description:
-  - Creates a pod for each entry of O(pods) on its node, with a claim or one from a template. Waits until all of
-    them have ended, returns the allocated devices and the pods' logs, and deletes the pods.
-  - A pod may have a peer, another entry that is a server. It is created as soon as the server has an IP address, which
-    is in its environment variable E(ZEROCOPY_PEER). The server has E(ZEROCOPY_SERVER).
+  - Creates a pod for each entry of O(pods) on its node, with an existing claim or one from a template. Waits until all
+    pods have ended, returns their allocated devices and logs, and deletes the pods.
+  - A pod may have a peer, which is another entry that is a server. The pod is created as soon as the server has an IP
+    address, and finds it in the environment variable E(ZEROCOPY_PEER). In the server, E(ZEROCOPY_SERVER) is set.
   - Runs on the controller and needs only the API server.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -28,7 +28,7 @@ attributes:
   diff_mode:
     support: N/A
     details:
-      - It deletes all that it creates.
+      - This module deletes everything that it creates.
   platform:
     support: full
     platforms: linux
@@ -58,7 +58,7 @@ options:
         type: str
       claim:
         description:
-          - Name of a ResourceClaim instead of a template. While others use it, the pod is not created.
+          - Name of a ResourceClaim to use instead of a template. If other pods use it, the pod is not created.
         type: str
       server:
         description: Whether another pod measures against this one.
@@ -120,11 +120,11 @@ pods:
       type: str
     phase:
       description:
-        - V(Succeeded), V(Failed), V(Running), V(Pending), V(Refused) by the API server, or V(InUse) if others use
-          O(pods[].claim).
+        - V(Succeeded), V(Failed), V(Running), V(Pending), V(Refused) if the API server rejected the pod, or V(InUse) if
+          other pods use O(pods[].claim).
       type: str
     trouble:
-      description: Why the pod did not succeed, empty otherwise.
+      description: Why the pod did not succeed. Empty if it did.
       type: str
     output:
       description: Log of the pod.

@@ -11,11 +11,11 @@ version_added: 0.1.0
 description:
   - Runs perftest (C(ib_write_bw), C(ib_read_lat), ...) on this node, as servers in the background
     (O(state=server)), as clients of servers on another node (O(state=client)), or as both (O(state=loopback)).
-  - A server ends with its client, and after O(seconds) at the latest, so no process is left behind. The module returns
-    when all servers listen.
+  - A server ends with its client, or after O(seconds) at the latest, so no process is left behind. The module returns
+    when all servers are listening.
   - Each process is pinned to the CPUs near its HCA.
   - Values are read from perftest's JSON output if it has one, otherwise from its table.
-  - A measurement that is not possible is a result with the reason, not a failure of the module.
+  - If a measurement is not possible, its result gives the reason and the module does not fail.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -24,11 +24,11 @@ attributes:
   check_mode:
     support: none
     details:
-      - It changes nothing, but puts load on node and network.
+      - This module changes nothing, but puts load on the node and the network.
   diff_mode:
     support: N/A
     details:
-      - It changes nothing.
+      - This module changes nothing.
   platform:
     support: full
     platforms: linux
@@ -77,11 +77,11 @@ options:
         type: int
         default: 18515
       iterations:
-        description: Number of messages. Must be the same for client and server, as O(runs[].size).
+        description: Number of messages. Must be the same for client and server.
         type: int
         required: true
       size:
-        description: Size of a message in bytes. By default that of perftest.
+        description: Message size in bytes, by default perftest's. Must be the same for client and server.
         type: int
       address:
         description: Address or name of the server, for O(state=client).
@@ -100,7 +100,7 @@ EXAMPLES = r"""
       - {name: rail0, test: write_bw, hca: mlx5_0, gid_index: 3, iterations: 5000, size: 65536}
   when: inventory_hostname == 'node1'
 
-- name: Measure on the other
+- name: Measure on the other node
   zerocopy.rdma.rdma_bandwidth:
     state: client
     runs:
@@ -120,13 +120,13 @@ results:
       description: Name of the run.
       type: str
     ok:
-      description: Whether the server listens or, for a client, a value was measured.
+      description: Whether the server is listening or, for a client, a value was measured.
       type: bool
     code:
-      description: Why not, V(not_installed) where this node has no perftest, otherwise V(failed).
+      description: V(not_installed) if this node has no perftest, V(failed) if the run failed for another reason.
       type: str
     error:
-      description: Why not, as text.
+      description: Why the run failed, as text.
       type: str
     value:
       description: Average bandwidth in Gb/s or typical latency in microseconds. Clients only.
@@ -135,20 +135,20 @@ results:
       description: Peak bandwidth in Gb/s, if perftest reports it.
       type: float
     size:
-      description: Size of a message in bytes.
+      description: Message size in bytes.
       type: int
     iterations:
       description: Number of messages.
       type: int
     source:
-      description: Output that the value was read from, V(json) or V(text).
+      description: Output from which the value was read, V(json) or V(text).
       type: str
     command:
       description: Command line.
       type: list
       elements: str
     cpus:
-      description: Number of CPUs that the process was pinned to.
+      description: Number of CPUs to which the process was pinned.
       type: int
 """
 

@@ -25,13 +25,13 @@ extends_documentation_fragment:
 options:
   root:
     description:
-      - Directory with the node's C(/sys), C(/proc), C(/dev) and C(/lib/modules).
+      - Directory that contains the node's C(/sys), C(/proc), C(/dev) and C(/lib/modules).
       - Set it to read an image or a recorded node. With any value other than V(/), the running machine is not queried.
     type: path
     default: /
   gather_subset:
     description:
-      - Parts to return. V(!) before a name leaves that part out.
+      - Subsets of facts to return. V(!) before a name leaves that subset out.
       - RV(ansible_facts.rdma.usable), RV(ansible_facts.rdma.excluded), RV(ansible_facts.rdma.warnings) and
         RV(ansible_facts.rdma.signature) are always returned.
       - The names are V(all), V(hcas), V(counters) (error counters of the ports), V(gpus), V(affinity) and V(system).
@@ -77,7 +77,7 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ ansible_facts.rdma.usable | map(attribute='hca') | join(',') }}"
 
-- name: Gather only what a plan needs, from a recorded node
+- name: Gather only some subsets, from a recorded node
   zerocopy.rdma.rdma_facts:
     root: build/demo/nodes/a100-01
     gather_subset: [hcas, gpus, affinity]
@@ -129,7 +129,7 @@ ansible_facts:
               type: str
               sample: "20.38.1002"
             board_id:
-              description: Board id (PSID).
+              description: Board ID (PSID).
               type: str
               sample: MT_0000000223
             pci:
@@ -182,10 +182,10 @@ ansible_facts:
                   description: Active lanes.
                   type: int
                 lid:
-                  description: LID.
+                  description: LID of the port.
                   type: int
                 sm_lid:
-                  description: LID of the subnet manager; 0 when there is none.
+                  description: LID of the subnet manager; 0 if there is none.
                   type: int
                 pkeys:
                   description: Partition keys in use.
@@ -256,10 +256,10 @@ ansible_facts:
         system:
           description:
             - C(kernel) release, RDMA network namespace mode (C(netns_mode)), C(rdma_cm) device, C(gpudirect) support,
-              C(numa_nodes), the memory lock limit of the container runtime (C(memlock)), and whether it listens on
+              C(numa_nodes), the locked-memory limit of the container runtime (C(memlock)), and whether it listens on
               NRI's socket (C(nri)).
-            - C(versions) of C(rdma-core) and of the kernel modules that have a version of their own, such as
-              C(mlx5_core) of OFED and C(nvidia). Modules of the kernel itself have none.
+            - C(versions) of C(rdma-core) and of kernel modules that report their own version, such as C(mlx5_core) of
+              OFED and C(nvidia). Modules of the kernel itself do not.
             - C(modules) has the state of each kernel module that the hardware needs, V(loaded), V(builtin),
               V(available), V(missing) or V(unknown).
             - C(iommu) is V(off), V(passthrough), V(translated) or V(mixed) for the GPUs and HCAs. C(acs) has, for each

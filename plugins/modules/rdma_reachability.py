@@ -10,7 +10,8 @@ short_description: Test path MTU, duplicate addresses and the links of an Infini
 version_added: 0.1.0
 description:
   - Pings addresses of other nodes from addresses of this one, with packets of a given size that must not be fragmented
-    (C(ping -M do) of iputils). If none arrives, it tries small packets, which tells a wrong MTU from a missing path.
+    (C(ping -M do) of iputils). If none is answered, it tries small packets, to distinguish a wrong MTU from a missing
+    path.
   - Sends ARP probes (RFC 5227) to find other stations that claim an IPv4 address of this node. This needs root and an
     Ethernet netdev, and changes no ARP cache.
   - Reads the links of InfiniBand fabrics with C(iblinkinfo) of infiniband-diags. This needs root.
@@ -88,7 +89,7 @@ EXAMPLES = r"""
       - {netdev: ens1np0, address: 10.0.0.1}
   register: reached
 
-- name: Fail if they do not, or if an address is a duplicate
+- name: Fail if they do not arrive, or if an address is a duplicate
   ansible.builtin.assert:
     that:
       - reached.pings | rejectattr('whole') | length == 0
@@ -108,7 +109,7 @@ pings:
   elements: dict
   contains:
     name:
-      description: Name of the request.
+      description: Name of the ping.
       type: str
     whole:
       description: Whether a packet of the requested size was answered.
@@ -164,9 +165,9 @@ fabrics:
       type: str
     links:
       description:
-        - Both ends of each link, with the C(guid), C(name), C(port), C(state), C(width) and lane C(speed) (Gb/s) of the
-          one end, the C(peer_guid), C(peer) and C(peer_port) of the other, and the width and speed that both C(could)
-          have beyond that.
+        - Both ends of each link, with the C(guid), C(name), C(port), C(state), C(width) and lane C(speed) (Gb/s) of one
+          end, the C(peer_guid), C(peer) and C(peer_port) of the other end, and in C(could) the higher width and speed
+          that both ends support, if any.
       type: list
       elements: dict
 """

@@ -13,7 +13,7 @@ description:
     none, the message says what to enable.
   - Compares them with what the drivers should publish according to the facts of M(zerocopy.rdma.rdma_facts), and gives
     the reason for each difference.
-  - Not compared are attributes that the facts do not contain, those of a netdev whose NIC is in a pod, and those that
+  - Does not compare attributes that the facts do not contain, those of a netdev whose NIC is in a pod, and those that
     change with a cable or by configuration (C(state), C(mtu), C(ipv4), C(ipv6)).
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -31,7 +31,7 @@ options:
     default: {}
   gather_subset:
     description:
-      - Which of RV(slices), RV(devices) and RV(networks) to return. The first two are as large as the cluster.
+      - Which of RV(slices), RV(devices) and RV(networks) to return. The size of the first two grows with the cluster.
     type: list
     elements: str
     choices: [slices, devices, networks]
@@ -40,11 +40,11 @@ options:
     description:
       - Whether to wait until DRANET has published devices for each node in O(expected) that should have NICs, is in the
         cluster and has C(rdma_driver_wait) set to V(true). A pod of DRANET is ready some time before it publishes.
-      - There is no wait in check mode.
+      - Check mode does not wait.
     type: bool
     default: false
   wait_timeout:
-    description: Seconds without progress after which the wait ends. Each further node with devices is progress.
+    description: Seconds without progress after which the wait ends. Each further node with devices counts as progress.
     type: int
     default: 120
 seealso:
@@ -92,9 +92,10 @@ device_classes:
   sample: [gpu.nvidia.com, zerocopy-rdma-nic]
 networks:
   description:
-    - Networks of C(pods) (C(spec.podCIDRs) of the nodes) and C(services) (ServiceCIDRs, Kubernetes 1.33), as few as
-      hold them all. A network plugin that has ranges of its own does not tell the API server.
-    - The module fails where the kubelet of a node is of a version in which DRA does not work (1.34.0, 1.34.1).
+    - Networks of C(pods) (C(spec.podCIDRs) of the nodes) and of C(services) (ServiceCIDRs, Kubernetes 1.33 and newer),
+      merged into as few as possible. The API server does not know the ranges of a network plugin with its own IPAM.
+    - With this subset, the module fails if the kubelet of a node has a version in which DRA does not work (1.34.0,
+      1.34.1).
   returned: when O(gather_subset) has V(networks)
   type: dict
   sample: {pods: [10.42.0.0/22], services: [10.43.0.0/16]}
@@ -119,10 +120,10 @@ devices:
       description: Name of the device.
       type: str
     node:
-      description: Name of the node, null for a device that nodes share.
+      description: Name of the node, V(null) for a device that several nodes share.
       type: str
     pci:
-      description: PCI address, null if the driver does not publish it.
+      description: PCI address, V(null) if the driver does not publish it.
       type: str
     attributes:
       description: Attributes by qualified name, without their types.
@@ -167,7 +168,7 @@ nodes:
     differing:
       description:
         - Attributes with a different value, with C(driver), C(name), C(pci), C(attribute), the values C(expected) and
-          C(published) (null if not published), and the C(reason) if known.
+          C(published) (V(null) if not published), and the C(reason) if known.
       type: list
       elements: dict
   sample:
