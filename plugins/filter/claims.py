@@ -95,28 +95,15 @@ _value:
       elements: str
 """
 
-import json
-import re
 from dataclasses import asdict
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import dra
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
-
-
-def _version(text: Optional[str]) -> Optional[Tuple[int, ...]]:
-    # Before ansible-core 2.19 a template without a value is empty text.
-    if not text:
-        return None
-    match = re.match(r"^v?([0-9]+)\.([0-9]+)", str(text))
-    if match is None:
-        raise AnsibleFilterError(f"claims: kubernetes is {text!r}, it must be a version like v1.36.3")
-    return tuple(int(number) for number in match.groups())
 
 
 @pass_context
@@ -129,11 +116,9 @@ def claims(
     device_classes: Union[List[str], str, None] = None,
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
-    # A registered result has texts of Ansible's own kind, of which the CEL library knows nothing.
-    published = json.loads(json.dumps(slices or []))
+    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
     try:
-        classes = None if isinstance(device_classes, str) else device_classes
-        plan = dra.claims(found, ClusterState(_version(kubernetes), published, classes), _inventory.options(context))
+        plan = dra.claims(found, cluster, _inventory.options(context))
     except (cel.LibraryMissingError, ValueError) as error:
         raise AnsibleFilterError(f"claims: {error}") from error
     return asdict(plan)

@@ -5,27 +5,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: pod_plan
-short_description: Plan the pods that test the claims of each group
+short_description: Plan the pods that test how each group gets RDMA
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Plans a pod for each ResourceClaimTemplate on some nodes of each group that has it, and a pod for each ResourceClaim
-    on its host. Pods that may run at the same time form a wave. Of two neighbouring pods, the second one measures the
+  - Plans a pod on some nodes of each group for each way in which its pods can request RDMA, and pods that request
+    nothing. Pods that may run at the same time form a wave. Of two neighbouring pods, the second one measures the
     bandwidth to the first.
-positional: hosts, hostvars
+positional: ""
 options:
   _input:
-    description: The plan of claims, from the filter P(zerocopy.rdma.claims#filter).
-    type: dict
-    required: true
-  hosts:
-    description: Names of the hosts.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
+    description: The plan of all strategies, from the filter P(zerocopy.rdma.strategy_plan#filter).
     type: dict
     required: true
   sample:
@@ -36,6 +27,14 @@ options:
     description: Whether neighbouring pods measure the bandwidth.
     type: bool
     default: true
+  loopback:
+    description: Whether pods measure each of their ports to itself.
+    type: bool
+    default: true
+  namespace:
+    description: Namespace of pods that may be in any.
+    type: str
+    default: default
 """
 
 EXAMPLES = r"""
@@ -45,52 +44,40 @@ EXAMPLES = r"""
     image: registry.example.org/rdma-tools:1
     script: ls /dev/infiniband
   vars:
-    __claims: "{{ ansible_play_hosts_all | zerocopy.rdma.claims(hostvars) }}"
-    __waves: "{{ __claims | zerocopy.rdma.pod_plan(ansible_play_hosts_all, hostvars) }}"
+    __plan: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars) }}"
+    __waves: "{{ __plan | zerocopy.rdma.pod_plan }}"
   run_once: true
 """
 
 RETURN = r"""
 _value:
   description:
-    - The waves. Each entry has the C(pod) as an option of M(zerocopy.rdma.pod_probe), its C(group), the C(entry) of
-      C(rdma_claims_templates) and the C(alias) of the ResourceClaimTemplate.
+    - The waves. Each entry has the C(pod) as an option of M(zerocopy.rdma.pod_probe), its C(group), the C(alias) of its
+      request (V(nothing) for a pod that requests nothing), and the C(entry) of the inventory that the request is from.
   type: list
   elements: list
 """
 
+import json
 from typing import Any, Callable, Dict, List, Mapping
 
-from jinja2 import pass_context
-
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import NAME
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import served
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_waves
 
 
-@pass_context
 def pod_plan(
-    context: Mapping[str, Any],
-    claims: Mapping[str, Any],
-    hosts: List[str],
-    hostvars: Mapping[str, Mapping[str, Any]],
+    plan: Mapping[str, Any],
     sample: int = 2,
     bandwidth: bool = True,
+    loopback: bool = True,
+    namespace: str = "default",
 ) -> List[List[Dict[str, Any]]]:
-    having: Dict[str, List[str]] = {}
-    single: Dict[str, str] = {}
-    groups: Dict[str, str] = {}
-    for host in served(NAME, _strategy_inventory.hosts(context, hosts, hostvars)):
-        groups[host.name] = host.group
-        for entry in host.variables.get("rdma_claims_templates") or []:
-            having.setdefault(str(entry["name"]), []).append(host.name)
-        for entry in host.variables.get("rdma_claims_claims") or []:
-            if (entry.get("host") or host.name) == host.name:
-                single[str(entry["name"])] = host.name
-    waves = plan.waves(claims["objects"], claims["names"], having, groups, sample, bandwidth)
-    waves += plan.single(claims["objects"], single, groups)
-    return [[plan.plain(pod) for pod in wave] for wave in waves]
+    # What was registered is in containers of Ansible's own kind, of which asdict cannot make others.
+    known = json.loads(json.dumps(plan))
+    objects = [item for one in known["sets"] for item in one["objects"]]
+    asks = {group: [PodRequest(**request) for request in requests] for group, requests in known["asks"].items()}
+    tests = pod_waves.PodTests(sample, bandwidth, loopback, namespace)
+    return [[pod_waves.plain(pod) for pod in wave] for wave in pod_waves.waves(objects, asks, tests)]
 
 
 class FilterModule:

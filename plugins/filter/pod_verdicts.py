@@ -10,9 +10,9 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Compares what pods were given, saw and measured with their claims and with the facts of their nodes, and the facts
-    after the pods with those before.
-positional: results, claims, slices, before, after
+  - Compares what pods were given, saw and measured with what they requested and with the facts of their nodes, and the
+    facts after the pods with those before.
+positional: results, plan, slices, before, after
 options:
   _input:
     description: The pods of all waves, from P(zerocopy.rdma.pod_plan#filter).
@@ -24,8 +24,8 @@ options:
     type: list
     elements: dict
     required: true
-  claims:
-    description: The plan of claims, from the filter P(zerocopy.rdma.claims#filter).
+  plan:
+    description: The plan of all strategies, from the filter P(zerocopy.rdma.strategy_plan#filter).
     type: dict
     required: true
   slices:
@@ -42,7 +42,7 @@ options:
     type: dict
     required: true
   in_use:
-    description: Devices of each pool that claims held before the pods.
+    description: What was in use on each node before the pods, as returned by M(zerocopy.rdma.pod_probe).
     type: dict
     default: {}
   hostvars:
@@ -56,7 +56,7 @@ options:
 EXAMPLES = r"""
 - name: Judge the pods
   ansible.builtin.set_fact:
-    found: "{{ __waves | flatten | zerocopy.rdma.pod_verdicts(__probed.pods, __claims, __cluster.slices, __before,
+    found: "{{ __waves | flatten | zerocopy.rdma.pod_verdicts(__probed.pods, __plan, __cluster.slices, __before,
       __after) }}"
 """
 
@@ -75,9 +75,13 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, plan, verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import report as pod_report
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.bandwidth import PodMeter
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import PodNode
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
 
 _FRACTION = 0.9
@@ -107,18 +111,19 @@ def pod_verdicts(
     context: Mapping[str, Any],
     pods: List[Dict[str, Any]],
     results: List[Dict[str, Any]],
-    claims: Mapping[str, Any],
+    plan: Mapping[str, Any],
     slices: List[Dict[str, Any]],
     before: Mapping[str, Any],
     after: Mapping[str, Any],
     in_use: Optional[Mapping[str, List[str]]] = None,
     hostvars: Optional[Mapping[str, Mapping[str, Any]]] = None,
 ) -> Dict[str, List[Dict[str, Any]]]:
-    specs = {(manifest["kind"], manifest["metadata"]["name"]): manifest["spec"] for manifest in claims["objects"]}
+    objects = [item for one in plan["sets"] for item in one["objects"]]
+    asks = {group: [PodRequest(**request) for request in requests] for group, requests in plan["asks"].items()}
     published: Dict[str, Dict[Any, model.SliceDevice]] = {}
     for device in model.devices(slices):
         published.setdefault(str(device.node), {})[device.driver, device.name] = device
-    known = {pod.name: pod for pod in map(plan.pod_of, pods)}
+    known = {pod.name: pod for pod in map(pod_waves.pod_of, pods)}
     reports = {result["name"]: pod_report.report(result["output"]) for result in results}
     had, has = _facts(before), _facts(after)
     checks: List[document.Check] = []
@@ -127,14 +132,18 @@ def pod_verdicts(
     for result in results:
         pod, report = known[result["name"]], reports[result["name"]]
         busy = (in_use or {}).get(pod.node, [])
-        node = verdicts.PodNode(had.get(pod.node, Facts()), has.get(pod.node), published.get(pod.node, {}), busy)
-        spec = {"spec": specs["ResourceClaim", pod.alias]} if pod.claim else specs["ResourceClaimTemplate", pod.alias]
-        checks += verdicts.checks(pod, spec, result, report, node)
+        node = PodNode(had.get(pod.node, Facts()), has.get(pod.node), published.get(pod.node, {}), busy)
+        request = pod_waves.request_of(pod, asks.get(pod.group, []))
+        if request is None:
+            checks += verdicts.of_nothing(pod, result, report, node)
+            continue
+        checks += verdicts.checks(pod, request, pod_waves.claimed(pod, objects), result, report, node)
+        meter = PodMeter(pod, report, had, *limits[pod.node])
+        found = meter.untried() + meter.loopback()
         if pod.peer and report.complete:
-            server = known[pod.peer]
-            found = bandwidth.measurements(pod, report, server, reports[pod.peer], had, *limits[pod.node])
-            checks += [entry for entry in found if isinstance(entry, document.Check)]
-            measured += [entry for entry in found if isinstance(entry, document.Measurement)]
+            found += meter.between(known[pod.peer], reports[pod.peer])
+        checks += [entry for entry in found if isinstance(entry, document.Check)]
+        measured += [entry for entry in found if isinstance(entry, document.Measurement)]
     return {
         "checks": [asdict(check) for check in checks],
         "bandwidth": [document.plain_measurement(measurement) for measurement in measured],

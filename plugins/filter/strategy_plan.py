@@ -30,6 +30,17 @@ options:
   name:
     description: Name of one strategy. By default the plans of all strategies are merged.
     type: str
+  slices:
+    description: ResourceSlices of the cluster.
+    type: list
+    elements: dict
+  kubernetes:
+    description: Version of Kubernetes.
+    type: str
+  device_classes:
+    description: Names of the DeviceClasses of the cluster.
+    type: list
+    elements: str
 """
 
 EXAMPLES = r"""
@@ -54,17 +65,26 @@ _value:
     asks:
       description:
         - For each group, the ways in which a container can request RDMA, each with a C(name), extended resources
-          (C(limits)), the alias of a ResourceClaimTemplate (C(template)), C(annotations), C(capabilities) and
-          C(environment).
+          (C(limits)), the alias of a ResourceClaimTemplate (C(template)) or ResourceClaim (C(claim)), C(annotations),
+          C(capabilities), C(environment) and C(namespace).
+        - C(hosts) are the nodes on which this is possible, each with the HCAs of which the container gets C(number), or
+          all of them with V(0). With C(moves), their netdevs move into the pod and have addresses of C(networks).
       type: dict
       sample:
-        h100:
+        v100:
           - annotations: {}
             capabilities: [IPC_LOCK]
+            claim: ""
+            entry: ""
             environment: {}
-            limits: {}
-            name: h100-1gpu-1nic
-            template: h100-1gpu-1nic
+            hosts: {v100-01: [mlx5_0, mlx5_1]}
+            limits: {rdma/rdma_v100: 1}
+            moves: false
+            name: rdma/rdma_v100
+            namespace: ""
+            networks: []
+            number: 0
+            template: ""
     shows:
       description:
         - For each host, the DRA C(drivers) that publish ResourceSlices for the node, and the extended C(resources) with
@@ -82,14 +102,13 @@ _value:
 """
 
 from dataclasses import asdict
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 
@@ -99,13 +118,17 @@ def strategy_plan(
     hosts: List[str],
     hostvars: Mapping[str, Mapping[str, Any]],
     name: Optional[str] = None,
+    slices: Optional[List[Dict[str, Any]]] = None,
+    kubernetes: Optional[str] = None,
+    device_classes: Union[List[str], str, None] = None,
 ) -> Dict[str, Any]:
     if name and name not in registry.STRATEGIES:
         raise AnsibleFilterError(f"strategy_plan: name is {name!r}, it must be {' or '.join(registry.STRATEGIES)}")
     plan = registry.STRATEGIES[name].plan if name else registry.plan
+    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
     try:
-        found = plan(_strategy_inventory.hosts(context, hosts, hostvars), ClusterState(), _inventory.options(context))
-    except cel.LibraryMissingError as error:
+        found = plan(_strategy_inventory.hosts(context, hosts, hostvars), cluster, _inventory.options(context))
+    except (cel.LibraryMissingError, ValueError) as error:
         raise AnsibleFilterError(f"strategy_plan: {error}") from error
     return asdict(found)
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pod_probe
-short_description: Run short-lived pods with claims and report what they got
+short_description: Run short-lived pods that request devices and report what they got
 version_added: 0.1.0
 description:
-  - Creates a pod for each entry of O(pods) on its node, with an existing claim or one from a template. Waits until all
-    pods have ended, returns their allocated devices and logs, and deletes the pods.
+  - Creates a pod for each entry of O(pods) on its node, with an existing claim, a claim from a template, extended
+    resources, or none of these. Waits until all pods have ended, returns their allocated devices and logs, and deletes
+    the pods.
   - A pod may have a peer, which is another entry that is a server. The pod is created as soon as the server has an IP
     address, and finds it in the environment variable E(ZEROCOPY_PEER). In the server, E(ZEROCOPY_SERVER) is set.
   - Runs on the controller and needs only the API server.
@@ -53,13 +54,29 @@ options:
         required: true
       template:
         description:
-          - Name of a ResourceClaimTemplate, as in RV(zerocopy.rdma.applyset#module:names). One of this and
-            O(pods[].claim) is required.
+          - Name of a ResourceClaimTemplate, as in RV(zerocopy.rdma.applyset#module:names).
         type: str
       claim:
         description:
           - Name of a ResourceClaim to use instead of a template. If other pods use it, the pod is not created.
         type: str
+      limits:
+        description: Extended resources, each with its number.
+        type: dict
+        default: {}
+      annotations:
+        description: Annotations of the pod.
+        type: dict
+        default: {}
+      capabilities:
+        description: Capabilities to add, such as V(IPC_LOCK).
+        type: list
+        elements: str
+        default: []
+      environment:
+        description: Environment variables.
+        type: dict
+        default: {}
       server:
         description: Whether another pod measures against this one.
         type: bool
@@ -140,10 +157,12 @@ pods:
       type: list
       elements: dict
 in_use:
-  description: Devices of each pool (driver and name) that claims held before the pods were created.
+  description:
+    - What was taken on each node before the pods were created. Of claims it is the devices (driver and name), of the
+      resources in O(pods[].limits) the resource and the pod that has it.
   returned: success
   type: dict
-  sample: {h100-01: [dra.net/pci-0000-1a-00-0]}
+  sample: {h100-01: [dra.net/pci-0000-1a-00-0], v100-01: [rdma/rdma_v100 training/worker-0]}
 """
 
 from dataclasses import asdict
@@ -159,9 +178,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
     params = module.params
-    api = Api([client.get("/api", accept=ACCEPT), client.get("/apis", accept=ACCEPT)])
-    version = dra_version.negotiate(api.versions(dra_version.GROUP), lambda: client.get("/version"))
-    before = probe_run.in_use(client, f"/apis/{dra_version.GROUP}/{version}")
+    probes = [PodProbe(**pod) for pod in params["pods"]]
+    version = ""
+    if any(probe.claims for probe in probes):
+        api = Api([client.get("/api", accept=ACCEPT), client.get("/apis", accept=ACCEPT)])
+        version = dra_version.negotiate(api.versions(dra_version.GROUP), lambda: client.get("/version"))
+    before = probe_run.in_use(client, probes, version)
     if module.check_mode:
         return {"changed": False, "pods": [], "in_use": before}
     recipe = Recipe(
@@ -171,11 +193,11 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
         tolerations=params["tolerations"],
         pull_secrets=params["pull_secrets"],
     )
-    found = probe_run.run(client, [PodProbe(**pod) for pod in params["pods"]], recipe, version)
+    found = probe_run.run(client, probes, recipe, version)
     return {"changed": False, "pods": [asdict(result) for result in found], "in_use": before}
 
 
-_ONE_OF = {"mutually_exclusive": [("template", "claim")], "required_one_of": [("template", "claim")]}
+_ONE_OF = {"mutually_exclusive": [("template", "claim")]}
 
 
 def main() -> None:
@@ -185,6 +207,10 @@ def main() -> None:
         "node": {"type": "str", "required": True},
         "template": {"type": "str"},
         "claim": {"type": "str"},
+        "limits": {"type": "dict", "default": {}},
+        "annotations": {"type": "dict", "default": {}},
+        "capabilities": {"type": "list", "elements": "str", "default": []},
+        "environment": {"type": "dict", "default": {}},
         "server": {"type": "bool", "default": False},
         "peer": {"type": "str"},
     }

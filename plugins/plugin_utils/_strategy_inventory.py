@@ -8,12 +8,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence
+import json
+import re
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -56,3 +59,21 @@ def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str
         raise AnsibleFilterError(f"{host}: {problems[0].variable} {problems[0].text}")
     defaults = {name: option["default"] for name, option in known.items() if "default" in option}
     return {**defaults, **typed}
+
+
+def cluster(
+    slices: Optional[Sequence[Mapping[str, Any]]],
+    kubernetes: Optional[str],
+    device_classes: Union[Sequence[str], str, None],
+) -> ClusterState:
+    """What M(zerocopy.rdma.resource_slice_info) said, as strategies take it."""
+    # A registered result has texts of Ansible's own kind, of which the CEL library knows nothing.
+    published = json.loads(json.dumps(slices or []))
+    # Before ansible-core 2.19 a template without a value is empty text.
+    classes = None if isinstance(device_classes, str) else device_classes
+    if not kubernetes:
+        return ClusterState(None, published, classes)
+    match = re.match(r"v?([0-9]+)\.([0-9]+)", str(kubernetes))
+    if match is None:
+        raise AnsibleFilterError(f"kubernetes is {kubernetes!r}, it must be a version like v1.36.3")
+    return ClusterState(tuple(int(number) for number in match.groups()), published, classes)

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model i
 from ansible_collections.zerocopy.rdma.plugins.modules import pod_probe
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import API, Fleet, from_template
 
+RESOURCE = "rdma/rdma_v100"
 _PAUSE = 0.2
 _LOOKS = 10
 
@@ -31,6 +32,7 @@ class Kubelets:
         self._namespace = namespace
         self._end = threading.Event()
         self.environment: Dict[str, Dict[str, str]] = {}
+        self.pods: Dict[str, Dict[str, Any]] = {}
         self._looks: Dict[str, int] = {}
         self.thread = threading.Thread(target=self._run)
 
@@ -51,6 +53,7 @@ class Kubelets:
             elif one["spec"].get("nodeName") and one["status"].get("phase") != "Succeeded":
                 environment = {entry["name"]: entry.get("value", "") for entry in one["spec"]["containers"][0]["env"]}
                 self.environment[name] = environment
+                self.pods[name] = one
                 # A server has to be there when its peer comes, and no container ends at once.
                 self._looks[name] = self._looks.get(name, 0) + 1
                 alone = environment["ZEROCOPY_SERVER"] and len(self.environment) < 2
@@ -103,8 +106,18 @@ def one_nic(fleet: Fleet) -> None:
 
 
 def wanted(fleet: Fleet, **options: Any) -> Dict[str, Any]:
-    pod = {"name": "a", "namespace": fleet.namespace, "node": f"{fleet.namespace}-n1", "template": "one-nic"}
-    return {**pod, **options}
+    return bare(fleet, **{"template": "one-nic", **options})
+
+
+def bare(fleet: Fleet, **options: Any) -> Dict[str, Any]:
+    return {"name": "a", "namespace": fleet.namespace, "node": f"{fleet.namespace}-n1", **options}
+
+
+def offer(cluster: dynamic.DynamicClient, node: str, number: str) -> None:
+    """What a kubelet would write of a device plugin."""
+    status = {"status": {kind: {RESOURCE: number} for kind in ("capacity", "allocatable")}}
+    nodes = cluster.resources.get(api_version="v1", kind="Node")
+    nodes.status.patch(name=node, body=status, content_type="application/merge-patch+json")
 
 
 def names(cluster: dynamic.DynamicClient, namespace: str) -> List[str]:
@@ -144,6 +157,38 @@ def test_a_nic_in_use(fleet: Fleet, probe: Callable[..., Any], kubelets: Kubelet
     found = probe([wanted(fleet)])
     assert found["in_use"] == {f"{fleet.namespace}-n1": ["dra.net/nic"]}
     assert "cannot allocate all claims" in found["pods"][0]["trouble"]
+
+
+def test_an_extended_resource_and_nothing(
+    fleet: Fleet, kubelets: Kubelets, probe: Callable[..., Any], cluster: dynamic.DynamicClient
+) -> None:
+    one_nic(fleet)
+    offer(cluster, f"{fleet.namespace}-n1", "1")
+    asks = {"limits": {RESOURCE: 1}, "capabilities": ["IPC_LOCK"], "annotations": {"example.org/net": "rail0"}}
+    found = probe([bare(fleet, environment={"ZEROCOPY_LOOPBACK": "1"}, **asks), bare(fleet, name="b")])
+    assert [(one["phase"], one["claim"], one["allocation"]) for one in found["pods"]] == [("Succeeded", "", [])] * 2
+    container = kubelets.pods["a"]["spec"]["containers"][0]
+    assert container["resources"]["requests"] == container["resources"]["limits"] == {RESOURCE: "1"}
+    assert container["securityContext"]["capabilities"]["add"] == ["IPC_LOCK"]
+    assert kubelets.pods["a"]["metadata"]["annotations"]["example.org/net"] == "rail0"
+    assert kubelets.environment["a"]["ZEROCOPY_LOOPBACK"] == "1"
+    assert not kubelets.pods["b"]["spec"]["containers"][0]["resources"]
+    assert names(cluster, fleet.namespace) == []
+
+
+def test_a_resource_that_others_have(
+    fleet: Fleet, kubelets: Kubelets, probe: Callable[..., Any], cluster: dynamic.DynamicClient
+) -> None:
+    one_nic(fleet)
+    offer(cluster, f"{fleet.namespace}-n1", "1")
+    user = from_template("user", "one-nic", f"{fleet.namespace}-n1")
+    del user["spec"]["resourceClaims"]
+    container = user["spec"]["containers"][0]
+    container.update(resources={"limits": {RESOURCE: "1"}}, env=[{"name": "ZEROCOPY_SERVER", "value": "1"}])
+    fleet.pods([user])
+    found = probe([bare(fleet, limits={RESOURCE: 1})])
+    assert found["in_use"] == {f"{fleet.namespace}-n1": [f"{RESOURCE} {fleet.namespace}/user"]}
+    assert f"Insufficient {RESOURCE}" in found["pods"][0]["trouble"]
 
 
 def test_another_run_is_not_disturbed(fleet: Fleet, probe: Callable[..., Any], cluster: dynamic.DynamicClient) -> None:

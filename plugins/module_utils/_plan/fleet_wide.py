@@ -23,7 +23,12 @@ _SETS = (
     ("rdma_claims_set", "rdma_claims_parent_namespace"),
     ("rdma_shared_device_set", "rdma_shared_device_parent_namespace"),
 )
-_NAMESPACES = ("rdma_driver_namespace", "rdma_shared_device_namespace", *(namespace for _name, namespace in _SETS))
+_NAMESPACES = (
+    "rdma_driver_namespace",
+    "rdma_shared_device_namespace",
+    "rdma_verify_namespace",
+    *(namespace for _name, namespace in _SETS),
+)
 _GPU_DEPLOY = "rdma_driver_gpu_deploy"
 NAMES = (
     *(name for both in _SETS for name in both),
@@ -44,6 +49,7 @@ NAMES = (
     "rdma_verify_cluster",
     "rdma_verify_directory",
     "rdma_verify_image",
+    "rdma_verify_namespace",
     "rdma_verify_pod_nodes",
     "rdma_verify_pod_timeout",
     "rdma_verify_pull_secrets",

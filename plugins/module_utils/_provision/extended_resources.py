@@ -59,11 +59,19 @@ def holders(pods: Sequence[Object], leftovers: Sequence[Leftover]) -> List[str]:
     return [
         f"{metadata(pod)['namespace']}/{metadata(pod)['name']}"
         for pod in pods
-        if any(((pod.get("spec") or {}).get("nodeName"), resource) in wanted for resource in _requested(pod))
+        if any(((pod.get("spec") or {}).get("nodeName"), resource) in wanted for resource in requested(pod))
     ]
 
 
-def _requested(pod: Mapping[str, Any]) -> Iterator[str]:
+def unfinished(client: Client) -> List[Object]:
+    """All pods of the cluster that have not ended. Raises ClusterError."""
+    active = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+    items: List[Object] = client.get("/api/v1/pods", active)["items"]
+    return items
+
+
+def requested(pod: Mapping[str, Any]) -> Iterator[str]:
+    """The resources for which the containers of a pod ask."""
     spec = pod.get("spec") or {}
     for container in [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]:
         # The API server sets requests of extended resources to their limits.
@@ -98,8 +106,7 @@ def _problems(client: Client, leftovers: Sequence[Leftover]) -> List[str]:
         nodes = fold(entry.node for entry in leftovers if entry.advertised and entry.resource == resource)
         problems.append(f"{resource} is still advertised on {nodes}: remove its device plugin first")
     if leftovers:
-        active = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-        pods = holders(client.get("/api/v1/pods", active)["items"], leftovers)
+        pods = holders(unfinished(client), leftovers)
         if pods:
             problems.append(f"pods that hold such a resource have to end first: {', '.join(sorted(pods))}")
     return problems

@@ -3,6 +3,7 @@
 # POSIX shell; needs /proc, /sys, cat and grep. Where the image has them, `ip` tells addresses and `ib_write_bw` measures,
 # on CPUs that `taskset` chooses.
 # ZEROCOPY_SERVER: not empty where a peer will come. ZEROCOPY_PEER: address of the pod that waits for this one.
+# ZEROCOPY_LOOPBACK: not empty where each port is to be measured to itself.
 # ZEROCOPY_SIZE: bytes of a message, by default more than a pod may lock by default, which smaller ones would not show.
 
 section() { printf '==> %s\n' "$*"; }
@@ -28,6 +29,12 @@ cat /proc/self/limits
 
 section nodes
 for node in /dev/infiniband/*; do [ -e "$node" ] && echo "${node##*/}"; done
+
+# The device cgroup decides when it is opened: a node that came by a host path is there, and is of no use.
+section opens
+for verbs in /dev/infiniband/uverbs*; do
+    [ -e "$verbs" ] && (: <>"$verbs") 2>/dev/null && echo "${verbs##*/}"
+done
 
 section verbs
 for verbs in /sys/class/infiniband_verbs/uverbs*; do
@@ -85,39 +92,61 @@ near() {
     fi
 }
 
+# With the address of a peer the client, else the server. A client waits for a server of its own only while that runs.
 measure() {
-    device=$1 port=$2 tcp=$3
+    device=$1 port=$2 tcp=$3 peer=$4 server=$5
     set -- --ib-dev="$device" --ib-port="$port" --port="$tcp" --duration=3 --report_gbits --CPU-freq
     set -- "$@" --size="${ZEROCOPY_SIZE:-8388608}"
     if [ "$(cat "/sys/class/infiniband/$device/ports/$port/link_layer")" = Ethernet ]; then
         set -- "$@" --gid-index="$(gid_index "/sys/class/infiniband/$device/ports/$port")"
     fi
-    if [ -z "$ZEROCOPY_PEER" ]; then
+    if [ -z "$peer" ]; then
         near "$device" timeout 60 ib_write_bw "$@" 2>&1
         return
     fi
-    tries=60
+    tries=60 failed=1
     while :; do
-        output=$(near "$device" timeout 60 ib_write_bw "$@" "$ZEROCOPY_PEER" 2>&1) && break
+        output=$(near "$device" timeout 60 ib_write_bw "$@" "$peer" 2>&1) && failed='' && break
         tries=$((tries - 1))
+        [ -z "$server" ] || kill -0 "$server" 2>/dev/null || break
         # Until the other one listens, its port refuses.
         case $output in *"Couldn't connect"*) [ "$tries" -gt 0 ] && sleep 1 && continue ;; esac
         break
     done
     printf '%s\n' "$output"
+    [ -z "$failed" ]
 }
 
-if [ -n "$ZEROCOPY_SERVER$ZEROCOPY_PEER" ]; then
-    if command -v ib_write_bw >/dev/null; then
-        tcp=18515
-        for device in $(devices); do
-            for port in /sys/class/infiniband/"$device"/ports/*; do
-                case $(cat "$port/state") in *ACTIVE*) ;; *) continue ;; esac
-                section write_bw "$device" "${port##*/}"
-                measure "$device" "${port##*/}" "$tcp"
-                tcp=$((tcp + 1))
-            done
+between() {
+    section write_bw "$1" "$2"
+    measure "$1" "$2" "$3" "$ZEROCOPY_PEER" ''
+}
+
+itself() {
+    section loopback "$1" "$2"
+    measure "$1" "$2" "$3" '' '' &
+    server=$!
+    measure "$1" "$2" "$3" 127.0.0.1 "$server" || kill "$server" 2>/dev/null
+    wait "$server"
+}
+
+# Calls a function with each port of this pod that is up: device, port, and a TCP port of its own.
+each_port() {
+    each=$1 number=$2
+    for of in $(devices); do
+        for path in /sys/class/infiniband/"$of"/ports/*; do
+            case $(cat "$path/state") in *ACTIVE*) ;; *) continue ;; esac
+            "$each" "$of" "${path##*/}" "$number"
+            number=$((number + 1))
         done
+    done
+}
+
+if [ -n "$ZEROCOPY_SERVER$ZEROCOPY_PEER$ZEROCOPY_LOOPBACK" ]; then
+    if command -v ib_write_bw >/dev/null; then
+        [ -z "$ZEROCOPY_SERVER$ZEROCOPY_PEER" ] || each_port between 18515
+        # A peer that is late finds nobody on these.
+        [ -z "$ZEROCOPY_LOOPBACK" ] || each_port itself 18615
     else
         section no-perftest
     fi

@@ -1,76 +1,36 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""The pod ring: which pods are run, what they say of themselves, and what is made of it.
-
-A pod's log is composed here of the facts of a recorded (synthesised) node, in the form of probe.sh, which runs for real
-on the machine of the tests.
-"""
+"""The pod ring with claims: which pods are run, what they say of themselves, and what is made of it."""
 
 from __future__ import annotations
 
 import copy
-import os
-import resource
-import subprocess
-from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.pod_plan import pod_plan as pod_plan_filter
-from ansible_collections.zerocopy.rdma.plugins.filter.pod_verdicts import pod_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, probe, probe_run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe, probe_run, report
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_pods import (
+    HOSTS,
+    KIND,
+    PAIRED,
+    asking,
+    between,
+    failed,
+    log,
+    make_judged,
+    pairs,
+    plan,
+    waves,
+)
 
-SCRIPT = Path(__file__).resolve().parents[3] / "roles/rdma_verify/files/probe.sh"
-PAIRED = {"name": "h100-2gpu-2nic", "gpus": 2, "nics": 2}
-# Two nodes like this one, where GPUs and NICs share root complexes.
-KIND = "h100-03"
-HOSTS = ("n1", "n2")
-BANDWIDTH = """
- #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
- 8388608    17000            0.00               {value}             0.005
-"""
-
-
-def plan(facts_of: Callable[..., Any], entries: list[dict[str, Any]]) -> claims_plan.ClaimPlan:
-    hosts = [
-        claims_hosts.ClaimHost(name, "h100", {"rdma_claims_templates": entries}, read.facts(facts_of(KIND)))
-        for name in HOSTS
-    ]
-    found = claims_plan.plan(hosts)
-    assert not found.problems
-    return found
-
-
-def waves(found: claims_plan.ClaimPlan, **options: Any) -> list[list[pod_plan.Pod]]:
-    having = {name: list(HOSTS) for name in found.names}
-    return pod_plan.waves(found.objects, found.names, having, dict.fromkeys(HOSTS, "h100"), **options)
-
-
-def log(facts: dict[str, Any], hcas: list[str], measured: float | None = None) -> str:
-    """What a pod with these HCAs of the node says."""
-    mine = [hca for hca in facts["hcas"] if hca["name"] in hcas]
-    lines = ["==> limits", "Max locked memory         unlimited            unlimited            bytes", "==> nodes"]
-    lines += ["rdma_cm", *(hca["uverbs"]["name"] for hca in mine)]
-    lines += ["==> verbs", *(f"{hca['uverbs']['name']} {hca['name']}" for hca in facts["hcas"])]
-    lines += ["==> ports"]
-    lines += [f"{hca['name']} {port['number']} {port['link_layer']} 4: ACTIVE" for hca in mine for port in hca["ports"]]
-    netdevs = [port["netdev"] for hca in mine for port in hca["ports"] if port["netdev"]]
-    lines += ["==> netdevs", "eth0 02:00:00:00:00:01 1500 1"]
-    lines += [f"{one['name']} {one['mac']} {one['mtu']} 1" for one in netdevs]
-    lines += ["==> addresses", "1: eth0    inet 10.244.0.7/24 brd 10.244.0.255 scope global eth0"]
-    lines += [f"2: {one['name']}    inet {a} scope global x" for one in netdevs for a in one["addresses"]]
-    if measured is not None:
-        for name in hcas:
-            lines += [f"==> write_bw {name} 1", BANDWIDTH.format(value=measured)]
-    return "\n".join([*lines, "==> end", ""])
+# A fixture that is defined elsewhere.
+__all__ = ["make_judged"]
 
 
 @pytest.fixture
@@ -78,7 +38,7 @@ def pods(facts_of: Callable[..., Any]) -> list[dict[str, Any]]:
     """Two pods of one template as pod_probe would return them, everything as it should be."""
     found = plan(facts_of, [PAIRED])
     result = []
-    for pod in waves(found)[0]:
+    for pod in asking(waves(found)[0]):
         facts = facts_of(KIND)
         devices = predict.predicted(pod.node, read.facts(facts), (1, 4, 0), (1, 0, 4, 1))
         # A GPU of each of two root complexes, with a NIC of the same.
@@ -96,34 +56,17 @@ def pods(facts_of: Callable[..., Any]) -> list[dict[str, Any]]:
     return result
 
 
-@pytest.fixture
-def judged(facts_of: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
-    def judge(pods: list[dict[str, Any]], **changed: Any) -> dict[str, Any]:
-        found = plan(facts_of, [PAIRED])
-        before = {name: facts_of(KIND) for name in HOSTS}
-        devices = [
-            one for name in HOSTS for one in predict.predicted(name, read.facts(before[name]), (1, 4, 0), (1, 0, 4, 1))
-        ]
-        plain = {"objects": found.objects, "names": found.names}
-        options = {"before": before, "after": copy.deepcopy(before), **changed}
-        results = [one["result"] for one in pods]
-        return pod_verdicts({}, pods, results, plain, resource_slices(devices), **options)
-
-    return judge
-
-
-def failed(found: dict[str, Any]) -> dict[str, str]:
-    return {check["id"]: check["text"] for check in found["checks"] if check["verdict"] not in ("pass",)}
-
-
 def test_a_pod_that_got_everything(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
     found = judged(pods)
     assert failed(found) == {}
     ids = {check["id"] for check in found["checks"]}
     assert ids >= {"pod.runs", "pod.allocation", "pod.path", "pod.nodes", "pod.port", "pod.netdev", "pod.memlock"}
     assert "pod.return" in ids
-    assert [one["verdict"] for one in found["bandwidth"]] == ["pass", "pass"]
-    assert {(one["from"]["host"], one["to"]["host"]) for one in found["bandwidth"]} == {("n2", "n1")}
+    assert {one["verdict"] for one in found["bandwidth"]} == {"pass"}
+    assert between(found) == [("n2", "n1"), ("n2", "n1")]
+    alone = [one for one in found["bandwidth"] if one["test"] == bandwidth.LOOPBACK]
+    assert [one["from"]["host"] for one in alone] == ["n1", "n1", "n2", "n2"]
+    assert all(one["from"] == one["to"] for one in alone)
 
 
 def test_a_pod_without_its_netdev(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
@@ -144,6 +87,7 @@ def test_a_pod_without_its_netdev(pods: list[dict[str, Any]], judged: Callable[.
         ("eth0 02:00:00:00:00:01 1500 1\n", "", "pod.cni", "has no eth0 of the CNI, only "),
         ("eth0 02:00:00:00:00:01 1500 1\n", "eth0 02:00:00:00:00:01 1500 0\n", "pod.cni", "has no LOWER_UP"),
         ("1: eth0    inet 10.244.0.7/24", "1: lo    inet 127.0.0.1/8", "pod.cni", "has no address"),
+        ("==> opens\nuverbs", "==> opens\nother", "pod.fallback", "are there and cannot be opened"),
         ("==> end", "", "pod.runs", "its log is not complete"),
         (" BW average[Gb/sec]", " BW nothing[Gb/sec]", "pod.bandwidth", "failed and said last"),
     ],
@@ -160,7 +104,7 @@ def test_what_a_pod_lacks(
 
 def test_a_slow_port(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
     pods[1]["result"]["output"] = pods[1]["result"]["output"].replace("371.5", "97.2")
-    assert [one["verdict"] for one in judged(pods)["bandwidth"]] == ["fail", "fail"]
+    assert [one["verdict"] for one in pairs(judged(pods))] == ["fail", "fail"]
 
 
 def test_a_pod_whose_link_is_down(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
@@ -181,17 +125,17 @@ def test_a_nic_that_is_called_as_the_netdev_of_the_cni(pods: list[dict[str, Any]
 def test_the_demands_of_the_node_that_measures(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
     hostvars = {"n1": {"rdma_verify_gbps": 500}, "n2": {"rdma_verify_gbps": 50}}
     pods[1]["result"]["output"] = pods[1]["result"]["output"].replace("371.5", "97.2")
-    assert [(one["verdict"], one["threshold"]) for one in judged(pods, hostvars=hostvars)["bandwidth"]] == [
+    assert [(one["verdict"], one["threshold"]) for one in pairs(judged(pods, hostvars=hostvars))] == [
         ("pass", 50.0),
         ("pass", 50.0),
     ]
-    fraction = judged(pods, hostvars={"n2": {"rdma_verify_fraction": 0.2}})["bandwidth"]
+    fraction = pairs(judged(pods, hostvars={"n2": {"rdma_verify_fraction": 0.2}}))
     assert [one["verdict"] for one in fraction] == ["pass", "pass"]
 
 
 def test_a_measurement_that_was_not_pinned(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
     pods[1]["result"]["output"] = pods[1]["result"]["output"].replace("\n #bytes", "\nnot pinned\n #bytes")
-    first = judged(pods)["bandwidth"][0]
+    first = pairs(judged(pods))[0]
     assert first["text"].endswith(f", not pinned to the NUMA node of {first['from']['hca']}")
 
 
@@ -232,36 +176,30 @@ def test_a_nic_that_does_not_come_back(
     assert "came back without" in failed(judged(pods[:1], after={"n1": poor}))["pod.return"]
 
 
-def test_waves_never_put_two_pods_on_a_node(facts_of: Callable[..., Any]) -> None:
+def test_waves_never_put_two_pods_that_ask_on_a_node(facts_of: Callable[..., Any]) -> None:
     found = plan(facts_of, [PAIRED, {"name": "h100-1nic", "nics": 1}])
-    planned = waves(found)
+    planned = [asking(wave) for wave in waves(found)]
     assert [[pod.node for pod in wave] for wave in planned] == [list(HOSTS), list(HOSTS)]
-    names = {one["metadata"]["name"] for one in found.objects if one["kind"] == "ResourceClaimTemplate"}
-    assert {pod.alias for wave in planned for pod in wave} == names
+    items = [one for own in found["sets"] for one in own["objects"] if one["kind"] == "ResourceClaimTemplate"]
+    assert {pod.alias for wave in planned for pod in wave} == {one["metadata"]["name"] for one in items}
     assert all(str(pod.template).startswith(f"{pod.alias}-") and pod.template != pod.alias for pod in planned[0])
+    assert {tuple(pod.capabilities) for wave in planned for pod in wave} == {("IPC_LOCK",)}
     server, client = planned[0]
     assert server.server
     assert client.peer == server.name
-    assert len({pod.name for wave in planned for pod in wave}) == 4
-    assert [[pod.node for pod in wave] for wave in waves(found, sample=1)] == [["n1"], ["n1"]]
+    assert len({pod.name for wave in waves(found) for pod in wave}) == 6
+    assert [[pod.node for pod in asking(wave)] for wave in waves(found, sample=1)] == [["n1"], ["n1"]]
     assert not any(pod.peer or pod.server for wave in waves(found, bandwidth=False) for pod in wave)
+    assert not any(pod.environment for wave in waves(found, loopback=False) for pod in wave)
 
 
-def test_pods_with_single_claims(facts_of: Callable[..., Any]) -> None:
-    """Each on its host, one after another there, and not for hosts that are not in the run."""
-    entries = [{"name": "prefill", "rail": 0}, {"name": "decode", "rail": 1}]
-    variables: dict[str, Any] = {
-        "inventory_hostname": "n1",
-        "group_names": ["h100"],
-        "ansible_facts": {"rdma": facts_of(KIND)},
-        "rdma_claims_claims": entries,
-    }
-    hosts = [claims_hosts.ClaimHost("n1", "h100", {"rdma_claims_claims": entries}, read.facts(facts_of(KIND)))]
-    found = claims_plan.plan(hosts)
-    assert not found.problems
-    plain = {"objects": found.objects, "names": found.names}
-    waves_of_pods = pod_plan_filter({}, plain, ["n1"], {"n1": variables})
-    assert [[entry["alias"] for entry in wave] for wave in waves_of_pods] == [["prefill"], ["decode"]]
+def test_pods_with_single_claims(facts_of: Callable[..., Any], judged: Callable[..., Any]) -> None:
+    """Each on its host, one after another there."""
+    entries = [{"name": "prefill", "host": "n1", "rail": 0}, {"name": "decode", "host": "n1", "rail": 1}]
+    found = plan(facts_of, [], rdma_claims_claims=entries)
+    waves_of_pods = pod_plan_filter(found)
+    aliases = [[entry["alias"] for entry in wave if entry["alias"] != pod_plan.NOTHING] for wave in waves_of_pods]
+    assert aliases == [["prefill"], ["decode"]]
     pod = waves_of_pods[0][0]["pod"]
     assert pod["node"] == "n1"
     # The module takes one of the two.
@@ -272,9 +210,7 @@ def test_pods_with_single_claims(facts_of: Callable[..., Any]) -> None:
     assert probe.claim_of(made) == pod["claim"]
     result = {"name": pod["name"], "phase": probe.IN_USE, "trouble": "claim x is in use by pods prefill-0"}
     result |= {"seconds": None, "allocation": [], "output": ""}
-    facts = {"n1": facts_of(KIND)}
-    judged_pod = pod_verdicts({}, [waves_of_pods[0][0]], [result], plain, [], before=facts, after=facts)
-    first = judged_pod["checks"][0]
+    first = judged([{**waves_of_pods[0][0], "result": result}], found)["checks"][0]
     assert (first["verdict"], first["text"]) == ("impossible", "no pod was made: claim x is in use by pods prefill-0")
 
 
@@ -293,61 +229,3 @@ def test_a_claim_that_others_use_is_left_alone() -> None:
         probe.IN_USE,
         "claim prefill-1 is in use by pods prefill-0",
     )
-
-
-def test_the_script_says_what_it_sees() -> None:
-    environment = {"PATH": os.environ["PATH"], "ZEROCOPY_SERVER": "", "ZEROCOPY_PEER": ""}
-    done = subprocess.run(["sh", str(SCRIPT)], env=environment, capture_output=True, text=True, check=True)
-    found = report.report(done.stdout)
-    assert found.complete
-    soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    assert found.memlock == ("unlimited" if soft == resource.RLIM_INFINITY else str(soft))
-    assert "lo" in found.netdevs
-
-
-def test_the_script_waits_for_a_link(tmp_path: Path) -> None:
-    """A tree stands in for /dev and /sys, and the link comes up while the script sleeps."""
-    device, verbs = tmp_path / "class/infiniband/mlx5_0", tmp_path / "class/infiniband_verbs/uverbs0"
-    port = device / "ports/1"
-    for directory in (port, verbs, tmp_path / "infiniband", tmp_path / "bin"):
-        directory.mkdir(parents=True)
-    (tmp_path / "infiniband/uverbs0").touch()
-    (verbs / "ibdev").write_text("mlx5_0\n")
-    (port / "link_layer").write_text("InfiniBand\n")
-    (port / "state").write_text("1: DOWN\n")
-    sleep = tmp_path / "bin/sleep"
-    sleep.write_text(f"#!/bin/sh\necho '4: ACTIVE' > {port}/state\n")
-    sleep.chmod(0o755)
-    script = SCRIPT.read_text().replace("/dev/infiniband", f"{tmp_path}/infiniband").replace("/sys/", f"{tmp_path}/")
-    environment = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "ZEROCOPY_SERVER": "", "ZEROCOPY_PEER": ""}
-    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
-    assert "mlx5_0 1 InfiniBand 4: ACTIVE" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("near", "said"),
-    [
-        # The first CPU that this process may use.
-        (str(min(os.sched_getaffinity(0))), f"CPUs {min(os.sched_getaffinity(0))}"),
-        # One that no machine of these tests has, as of another NUMA node that the pod may not use.
-        ("4095", "not pinned"),
-    ],
-)
-def test_the_script_measures_near_the_device(tmp_path: Path, near: str, said: str) -> None:
-    """A tree stands in for /dev and /sys, and a program for ib_write_bw that says where it may run."""
-    device, verbs = tmp_path / "class/infiniband/mlx5_0", tmp_path / "class/infiniband_verbs/uverbs0"
-    for directory in (device / "ports/1", device / "device", verbs, tmp_path / "infiniband", tmp_path / "bin"):
-        directory.mkdir(parents=True)
-    (tmp_path / "infiniband/uverbs0").touch()
-    (verbs / "ibdev").write_text("mlx5_0\n")
-    (device / "ports/1/link_layer").write_text("InfiniBand\n")
-    (device / "ports/1/state").write_text("4: ACTIVE\n")
-    (device / "device/local_cpulist").write_text(f"{near}\n")
-    program = tmp_path / "bin/ib_write_bw"
-    program.write_text("#!/bin/sh\nsed -n 's/^Cpus_allowed_list:/CPUs/p' /proc/self/status\n")
-    program.chmod(0o755)
-    script = SCRIPT.read_text().replace("/dev/infiniband", f"{tmp_path}/infiniband").replace("/sys/", f"{tmp_path}/")
-    environment = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "ZEROCOPY_SERVER": "1", "ZEROCOPY_PEER": ""}
-    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
-    (lines,) = [text.replace("\t", " ").splitlines() for text in report.report(done.stdout).bandwidth.values()]
-    assert said in lines

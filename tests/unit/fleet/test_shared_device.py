@@ -172,7 +172,10 @@ def test_objects_of_a_recorded_group(facts_of: Facts) -> None:
         }
     }
     assert found["labels"] == {host: {LABEL: "v100"} for host in hosts}
-    assert found["asks"]["v100"][0]["limits"] == {"rdma/rdma_v100": 1}
+    (ask,) = found["asks"]["v100"]
+    assert ask["limits"] == {"rdma/rdma_v100": 1}
+    assert ask["hosts"] == {host: ["mlx5_0", "mlx5_1"] for host in hosts}
+    assert not ask["moves"]
     shown = found["shows"]["v100-02"]
     assert shown == {"drivers": (), "resources": {"rdma/rdma_v100": 63}, "daemon_set": "kube-system/rdma-shared-v100"}
 
@@ -262,6 +265,7 @@ def test_an_hca_whose_other_port_is_the_nodes_own_is_left_out(facts_of: Facts) -
 def test_a_node_without_a_port_gets_no_plugin_and_stops_no_other(facts_of: Facts) -> None:
     found = right(recorded(facts_of, "v100-01", "case-nothing"))
     assert found["labels"] == {"v100-01": {LABEL: "ib"}, "case-nothing": {LABEL: None}}
+    assert [list(ask["hosts"]) for ask in found["asks"]["ib"]] == [["v100-01"]]
     assert found["warnings"] == ["case-nothing: has no ACTIVE port that pods can share, so it gets no plugin"]
     assert set(found["shows"]) == {"v100-01"}
 

@@ -53,6 +53,10 @@ def test_all_answers_are_there_for_every_strategy(facts_of: Facts) -> None:
         assert {host for host, labels in found["labels"].items() if any(labels.values())} == (
             {"v100-01", "v100-02"} if one.label else set()
         )
+        # Where nothing says on which nodes a pod can ask and what it gets, nobody could try it.
+        for ask in [ask for asks in found["asks"].values() for ask in asks]:
+            assert set(ask["hosts"]) == {"v100-01", "v100-02"}
+            assert ask["template"] or ask["claim"] or (ask["limits"] and all(ask["hosts"].values()))
     labels = [one.label for one in registry.STRATEGIES.values() if one.label]
     assert len(labels) == len(set(labels))
 
@@ -99,6 +103,7 @@ def test_how_a_pod_asks_dra(facts_of: Facts) -> None:
     found = plan(hostvars(facts_of, v100=TEMPLATES))
     assert [ask["template"] for ask in found["asks"]["v100"]] == ["one-nic"]
     assert found["asks"]["v100"][0]["capabilities"] == ("IPC_LOCK",)
+    assert found["asks"]["v100"][0]["hosts"] == {"v100-01": (), "v100-02": ()}
     assert "one-nic" in objects(found, "ResourceClaimTemplate")
 
 

@@ -56,12 +56,16 @@ class _SharedGroup:
 
 @dataclass
 class SharedDevicePlan:
-    """``configurations`` have the hosts on which they apply; ``resources`` are the full names by group."""
+    """``configurations`` have the hosts on which they apply; ``resources`` are the full names by group.
+
+    ``hcas`` are by group and host those that pods share.
+    """
 
     namespace: str = ""
     objects: List[Dict[str, Any]] = field(default_factory=list)
     configurations: List[Tuple[SharedDevices, List[str]]] = field(default_factory=list)
     resources: Dict[str, str] = field(default_factory=dict)
+    hcas: Dict[str, Dict[str, List[str]]] = field(default_factory=dict)
     labels: Dict[str, Dict[str, Any]] = field(default_factory=dict)
     wait: bool = False
     found: Found = field(default_factory=list)
@@ -222,6 +226,7 @@ def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> SharedDev
             continue
         nodes = _ports(group, result)
         result.resources[group.name] = f"{devices.prefix}/{devices.resource}"
+        result.hcas[group.name] = {host: own.hcas for host, own in nodes.items()}
         result.configurations += _configurations(devices, nodes)
         of_host = {host: own.value for own, part in result.configurations for host in part}
         for host in group.hosts:

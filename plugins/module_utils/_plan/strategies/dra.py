@@ -31,7 +31,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
 
 NAME = "dra"
 _ENABLED = "rdma_driver_enabled"
-_TEMPLATES = "rdma_claims_templates"
+_TEMPLATES, _CLAIMS = "rdma_claims_templates", "rdma_claims_claims"
 
 
 def driver(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> drivers_plan.DriverPlan:
@@ -54,11 +54,27 @@ def claims(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variab
 
 
 def _asks(hosts: Sequence[ClaimHost], names: Mapping[str, Sequence[str]]) -> Dict[str, List[PodRequest]]:
-    aliases: Dict[str, Dict[str, None]] = {}
+    """What each group can claim: its templates, one alias after another, and the single claims of its hosts."""
+    found: Dict[str, Dict[Tuple[str, str], Dict[str, Sequence[str]]]] = {}
+    single: Dict[str, List[PodRequest]] = {}
     for host in hosts:
         for entry in host.variables.get(_TEMPLATES) or []:
-            aliases.setdefault(host.group, {}).update(dict.fromkeys(names.get(str(entry["name"]), ())))
-    return {group: [PodRequest(alias, template=alias) for alias in of_group] for group, of_group in aliases.items()}
+            name = str(entry["name"])
+            for alias in names.get(name, ()):
+                found.setdefault(host.group, {}).setdefault((name, alias), {})[host.name] = ()
+        for entry in host.variables.get(_CLAIMS) or []:
+            if (entry.get("host") or host.name) == host.name:
+                name = str(entry["name"])
+                request = PodRequest(name, {host.name: ()}, claim=name, entry=name, moves=True)
+                single.setdefault(host.group, []).append(request)
+    return {
+        group: [
+            PodRequest(alias, having, template=alias, entry=entry, moves=True)
+            for (entry, alias), having in found.get(group, {}).items()
+        ]
+        + single.get(group, [])
+        for group in dict.fromkeys([*found, *single])
+    }
 
 
 class Dra(Strategy):

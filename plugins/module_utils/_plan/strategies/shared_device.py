@@ -57,7 +57,9 @@ class SharedDevice(Strategy):
             return result
         values = of_fleet(own, known)
         result.sets = [ObjectSet(str(values[plan.SET]), str(values[plan.PARENT_NAMESPACE]), found.objects)]
-        result.asks = {group: [PodRequest(name, limits={name: 1})] for group, name in found.resources.items()}
+        result.asks = {
+            group: [PodRequest(name, found.hcas[group], limits={name: 1})] for group, name in found.resources.items()
+        }
         for devices, part in found.configurations:
             resources = {f"{devices.prefix}/{devices.resource}": devices.most}
             shown = NodeStatus(resources=resources, daemon_set=f"{found.namespace}/{devices.name}")

@@ -42,19 +42,33 @@ class ObjectSet:
 
 @dataclass(frozen=True)
 class PodRequest:
-    """How a container of a pod asks for RDMA.
+    """How a container of a pod asks for RDMA, and what it then has.
 
-    ``limits`` are extended resources with their number. ``template`` is the alias of a ResourceClaimTemplate, the
-    objects of which are in the plan's sets. ``capabilities`` are to be added in the security context: without IPC_LOCK
-    programs crash when they register memory beyond the limit of locked memory.
+    ``hosts`` are the nodes on which a pod can ask so, each with the HCAs (``mlx5_0``) that the container can get there:
+    ``number`` of them, or all of them with 0. They are left out where its claim says what it got.
+
+    ``limits`` are extended resources with their number. ``template`` is the alias of a ResourceClaimTemplate, ``claim``
+    that of a ResourceClaim, the objects of which are in the plan's sets; ``entry`` is what the inventory calls it.
+    ``capabilities`` are to be added in the security context: without IPC_LOCK programs crash when they register memory
+    beyond the limit of locked memory. ``namespace`` is where the pod has to be, empty where it may be in any.
+
+    ``moves`` says that the netdevs of the HCAs go into the pod, ``networks`` (CIDR) that their addresses there are of
+    these; otherwise they are those of the claim or of the node.
     """
 
     name: str
+    hosts: Mapping[str, Sequence[str]]
     limits: Mapping[str, int] = field(default_factory=dict)
+    number: int = 0
     template: str = ""
+    claim: str = ""
+    entry: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     capabilities: Sequence[str] = ("IPC_LOCK",)
     environment: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = ""
+    moves: bool = False
+    networks: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import List, Mapping, Optional, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
@@ -17,10 +18,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import Pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 
-TEST = "write_bw"
+BETWEEN, LOOPBACK = "write_bw in pods", "write_bw in a pod"
 # What probe.sh says where it could not.
 _NOT_PINNED = "not pinned"
 _TOO_LITTLE = "Couldn't allocate MR"
+_NO_PERFTEST = "the image has no ib_write_bw"
+
+Measured = List[Union[Check, Measurement]]
 
 
 def _capacity(facts: Facts, end: End) -> Optional[float]:
@@ -31,53 +35,62 @@ def _capacity(facts: Facts, end: End) -> Optional[float]:
     return None
 
 
-def measurements(
-    pod: Pod,
-    report: PodReport,
-    server: Pod,
-    of_server: PodReport,
-    facts: Mapping[str, Facts],
-    fraction: float,
-    demanded: Optional[float] = None,
-) -> List[Union[Check, Measurement]]:
-    """What the pod measured against the server: a measurement for each of its ports, or a check of why there is none.
+@dataclass
+class PodMeter:
+    """Judges what a pod measured. ``facts`` are those of all hosts.
 
-    Both go through their ports in the same order, so the n-th of one has met the n-th of the other. ``demanded`` are
-    Gb/s instead of the fraction of what the ports can carry.
+    ``demanded`` are Gb/s instead of the ``fraction`` of what the ports can carry.
     """
 
-    def against(port: Tuple[str, int], text: str, remedy: str, mend: str = "", verdict: str = "fail") -> Check:
-        name = f"{pod.alias} {port[0]}/{port[1]}"
-        return Check("pod", "pod.bandwidth", pod.node, pod.group, name, verdict, text, {}, remedy, mend)
+    pod: Pod
+    report: PodReport
+    facts: Mapping[str, Facts]
+    fraction: float
+    demanded: Optional[float] = None
 
-    if not report.has_perftest:
-        text, remedy = "the image has no ib_write_bw", "Use an image with perftest."
+    def between(self, server: Pod, of_server: PodReport) -> Measured:
+        """Against the server: a measurement for each of its ports, or a check of why there is none.
+
+        Both go through their ports in the same order, so the n-th of one has met the n-th of the other.
+        """
+        pairs = zip(self.report.bandwidth.items(), of_server.bandwidth)
         return [
-            against(port, text, remedy, verdict="impossible")
-            for port in sorted(report.ports)
-            if port[0] in report.devices
+            self._one(BETWEEN, End(self.pod.node, *port), End(server.node, *other), output)
+            for (port, output), other in pairs
         ]
-    found: List[Union[Check, Measurement]] = []
-    for port, other in zip(report.bandwidth, of_server.bandwidth):
-        source, target = End(pod.node, *port), End(server.node, *other)
-        output = report.bandwidth[port]
+
+    def loopback(self) -> Measured:
+        """The same of each port to itself."""
+        ends = ((End(self.pod.node, *port), output) for port, output in self.report.loopback.items())
+        return [self._one(LOOPBACK, end, end, output) for end, output in ends]
+
+    def _check(self, port: Tuple[str, int], verdict: str, text: str, remedy: str, mend: str = "") -> Check:
+        name = f"{self.pod.alias} {port[0]}/{port[1]}"
+        return Check("pod", "pod.bandwidth", self.pod.node, self.pod.group, name, verdict, text, {}, remedy, mend)
+
+    def untried(self) -> Measured:
+        """Why it measured nothing, if the image is why."""
+        mine = [port for port in sorted(self.report.ports) if port[0] in self.report.devices]
+        remedy = "Use an image with perftest."
+        return [] if self.report.has_perftest else [self._check(p, "impossible", _NO_PERFTEST, remedy) for p in mine]
+
+    def _one(self, test: str, source: End, target: End, output: str) -> Union[Check, Measurement]:
         rows = perftest_parse.of_text(output)
         if not rows:
             said = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "nothing")
-            text = f"ib_write_bw with {server.node} failed and said last: {said}"
+            with_whom = "itself" if test == LOOPBACK else target.host
+            text = f"ib_write_bw with {with_whom} failed and said last: {said}"
             locked = _TOO_LITTLE in output
             what_to_do = ("Raise the memory lock and restart the pod.", "runtime") if locked else (_REMEDY, "")
-            found.append(against(port, text, *what_to_do))
-            continue
-        capacities = [_capacity(facts.get(end.host, Facts()), end) for end in (source, target)]
+            return self._check((source.hca, source.port), "fail", text, *what_to_do)
+        capacities = [_capacity(self.facts.get(end.host, Facts()), end) for end in (source, target)]
         expected = bandwidth_threshold.lower(*capacities)
         value = rows[-1].value
-        threshold, verdict, text = bandwidth_threshold.bandwidth(value, expected, fraction, demanded)
-        if _NOT_PINNED in output.splitlines() and len(facts.get(pod.node, Facts()).system.numa_nodes) > 1:
-            text += f", not pinned to the NUMA node of {port[0]}"
-        test = f"{TEST} in pods"
-        found.append(Measurement(pod.group, test, source, target, value, "Gb/s", expected, threshold, verdict, text))
-    return found
+        threshold, verdict, text = bandwidth_threshold.bandwidth(value, expected, self.fraction, self.demanded)
+        numa_nodes = self.facts.get(source.host, Facts()).system.numa_nodes
+        if _NOT_PINNED in output.splitlines() and len(numa_nodes) > 1:
+            text += f", not pinned to the NUMA node of {source.hca}"
+        return Measurement(self.pod.group, test, source, target, value, "Gb/s", expected, threshold, verdict, text)
 
 
 _REMEDY = "See whether the host ring can measure between the two ports, and their GIDs and MTU."

@@ -4,26 +4,32 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which pods are to be run to see that the claims do on real nodes what they say."""
+"""Which pods are to be run to see that what a strategy hands out does on real nodes what it says."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+import re
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
+# The alias of pods that ask for nothing, and must see no device.
+NOTHING = "nothing"
+# It tells the script in the pod to measure each port to itself.
+_LOOPBACK = "ZEROCOPY_LOOPBACK"
 _LONGEST = 40
+_KINDS = {"ResourceClaimTemplate": "template", "ResourceClaim": "claim"}
 
 
 @dataclass(frozen=True)
 class Pod:
-    """``entry`` is the name in ``rdma_claims_templates``, ``alias`` that of one of its ResourceClaimTemplates.
+    """``alias`` is the name of the request (:class:`PodRequest`), and ``entry`` what the inventory calls it.
 
-    ``template`` is the object itself, whose name has the hash of its content. Of an entry in ``rdma_claims_claims`` it
-    is ``claim`` instead.
+    ``template`` or ``claim`` are the objects themselves, whose names have the hash of their content.
     """
 
     name: str
@@ -36,9 +42,25 @@ class Pod:
     server: bool = False
     peer: Optional[str] = None
     claim: Optional[str] = None
+    limits: Mapping[str, int] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    capabilities: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 _OF_PLAN = ("group", "entry", "alias")
+
+
+@dataclass(frozen=True)
+class PodTests:
+    """``sample`` nodes of each group are taken (0: all); of two neighbours the second measures against the first, with
+    ``bandwidth``, and each port to itself, with ``loopback``. ``namespace`` is for pods that may be in any.
+    """
+
+    sample: int = 2
+    bandwidth: bool = True
+    loopback: bool = True
+    namespace: str = "default"
 
 
 def plain(pod: Pod) -> Dict[str, Any]:
@@ -57,9 +79,30 @@ def _about(value: Mapping[str, Any]) -> Dict[str, Any]:
     return {name: value[name] for name in _OF_PLAN}
 
 
+def request_of(pod: Pod, asks: Sequence[PodRequest]) -> Optional[PodRequest]:
+    """The one of the group's requests that the pod makes, ``None`` for one that asks for nothing."""
+    same = (request for request in asks if request.name == pod.alias and bool(request.claim) == bool(pod.claim))
+    return next(same, None)
+
+
+def claimed(pod: Pod, objects: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What the pod claims (``ResourceClaimSpec``), empty for one without a claim; ``objects`` are of the plan."""
+    for manifest in objects:
+        kind = _KINDS.get(manifest["kind"])
+        if kind and getattr(pod, kind) and manifest["metadata"]["name"] == pod.alias:
+            return _spec(kind, manifest)
+    return {}
+
+
+def _spec(kind: str, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec: Mapping[str, Any] = manifest["spec"]["spec"] if kind == "template" else manifest["spec"]
+    return spec
+
+
 def _name(alias: str, node: str) -> str:
     digest = hashlib.sha256(f"{alias}/{node}".encode()).hexdigest()[:8]
-    return f"rdma-verify-{alias[:_LONGEST].rstrip('-')}-{digest}"
+    text = re.sub("[^a-z0-9]+", "-", alias.lower())[:_LONGEST].strip("-")
+    return f"rdma-verify-{text}-{digest}"
 
 
 def _pairs(nodes: Sequence[str], measured: bool) -> Dict[str, str]:
@@ -67,83 +110,90 @@ def _pairs(nodes: Sequence[str], measured: bool) -> Dict[str, str]:
     return dict(zip(nodes[1::2], nodes[::2])) if measured else {}
 
 
-def _nics(template: Mapping[str, Any]) -> bool:
-    """Whether a template asks for anything that can be measured."""
-    requests = template["spec"]["spec"]["devices"]["requests"]
-    return any(request["name"].startswith("nic") for request in requests)
+def _measurable(spec: Mapping[str, Any]) -> bool:
+    """Whether a claim asks for anything that can be measured."""
+    return any(request["name"].startswith("nic") for request in spec["devices"]["requests"])
+
+
+class _PodPlan:
+    def __init__(self, objects: Sequence[Mapping[str, Any]], tests: PodTests) -> None:
+        self.tests = tests
+        self.there: Dict[Tuple[str, str], Mapping[str, Any]] = {}
+        for manifest in objects:
+            kind = _KINDS.get(manifest["kind"])
+            if kind:
+                self.there.setdefault((kind, manifest["metadata"]["name"]), manifest)
+
+    def nodes(self, hosts: Sequence[str]) -> List[str]:
+        ordered = sorted(hosts, key=natural_key)
+        return ordered[: self.tests.sample] if self.tests.sample else ordered
+
+    def pods(self, group: str, request: PodRequest, nodes: Sequence[str]) -> List[Pod]:
+        """A pod on each of these nodes, pairs of which measure."""
+        source, namespace, measured = self._source(request)
+        servers = _pairs(nodes, self.tests.bandwidth and measured)
+        prefix = "claim-" if request.claim else ""
+        names = {node: _name(f"{prefix}{request.name}", node) for node in nodes}
+        environment = dict(request.environment)
+        if self.tests.loopback and measured:
+            environment[_LOOPBACK] = "1"
+        return [
+            Pod(
+                name=names[node],
+                namespace=namespace,
+                node=node,
+                group=group,
+                entry=request.entry or request.name,
+                alias=request.name,
+                server=node in servers.values(),
+                peer=names[servers[node]] if node in servers else None,
+                limits=request.limits,
+                annotations=request.annotations,
+                capabilities=list(request.capabilities),
+                environment=environment,
+                **source,
+            )
+            for node in nodes
+        ]
+
+    def _source(self, request: PodRequest) -> Tuple[Dict[str, str], str, bool]:
+        """What the pod claims, its namespace, and whether it has anything that can be measured."""
+        for kind, alias in (("template", request.template), ("claim", request.claim)):
+            if alias:
+                manifest = self.there[kind, alias]
+                name, namespace = hashed(alias, manifest["spec"]), manifest["metadata"]["namespace"]
+                return {kind: name}, namespace, _measurable(_spec(kind, manifest))
+        return {}, request.namespace or self.tests.namespace, True
+
+    def bare(self, group: str, asks: Sequence[PodRequest]) -> List[Pod]:
+        """Pods that ask for nothing, on the nodes of those that ask."""
+        namespace = next((request.namespace for request in asks if request.namespace), self.tests.namespace)
+        hosts = list(dict.fromkeys(host for request in asks for host in request.hosts))
+        return [
+            Pod(_name(f"{NOTHING}-{group}", node), namespace, node, group, NOTHING, NOTHING)
+            for node in self.nodes(hosts)
+        ]
 
 
 def waves(
-    objects: Sequence[Mapping[str, Any]],
-    names: Mapping[str, Sequence[str]],
-    hosts: Mapping[str, Sequence[str]],
-    groups: Mapping[str, str],
-    sample: int = 2,
-    bandwidth: bool = True,
+    objects: Sequence[Mapping[str, Any]], asks: Mapping[str, Sequence[PodRequest]], tests: PodTests
 ) -> List[List[Pod]]:
-    """The pods, those of a wave at the same time: in each wave a node has one pod.
+    """The pods, those of a wave at the same time: in each wave a node has one pod that asks for RDMA.
 
-    ``objects`` and ``names`` are of the plan of claims, ``hosts`` those of each entry of ``rdma_claims_templates``,
-    ``groups`` the group of each host. Of each group ``sample`` nodes are taken (0: all), in their natural order. Of two
-    neighbours the second measures against the first.
+    ``objects`` and ``asks`` are of the plan of all strategies. In the first wave there is a pod that asks for nothing
+    as well. Of each group nodes are taken in their natural order.
     """
-    found: Dict[str, Mapping[str, Any]] = {}
-    for manifest in objects:
-        if manifest["kind"] == "ResourceClaimTemplate":
-            found.setdefault(manifest["metadata"]["name"], manifest)
+    whole = _PodPlan(objects, tests)
     used: Dict[str, int] = {}
     result: List[List[Pod]] = []
-    for entry, aliases in names.items():
-        for alias in aliases:
-            for group in sorted({groups[host] for host in hosts[entry]}, key=natural_key):
-                nodes = sorted((host for host in hosts[entry] if groups[host] == group), key=natural_key)
-                nodes = nodes[:sample] if sample else nodes
-                # After all that these nodes have had before.
-                wave = max((used.get(node, 0) for node in nodes), default=0)
-                result += [[] for _more in range(wave + 1 - len(result))]
-                result[wave] += _pods(found[alias], nodes, group, entry, bandwidth)
-                used.update(dict.fromkeys(nodes, wave + 1))
+    for group in sorted(asks, key=natural_key):
+        for request in asks[group]:
+            nodes = whole.nodes(list(request.hosts))
+            # After all that these nodes have had before.
+            wave = max((used.get(node, 0) for node in nodes), default=0)
+            result += [[] for _more in range(wave + 1 - len(result))]
+            result[wave] += whole.pods(group, request, nodes)
+            used.update(dict.fromkeys(nodes, wave + 1))
+    for group in sorted(asks, key=natural_key) if result else ():
+        result[0] += whole.bare(group, asks[group])
     return result
-
-
-def single(
-    objects: Sequence[Mapping[str, Any]], hosts: Mapping[str, str], groups: Mapping[str, str]
-) -> List[List[Pod]]:
-    """Pods with the single claims, in waves as well: one after another on each node.
-
-    ``hosts`` has the host of each entry of ``rdma_claims_claims`` that is in the run.
-    """
-    found: Dict[str, Mapping[str, Any]] = {}
-    for manifest in objects:
-        if manifest["kind"] == "ResourceClaim" and manifest["metadata"]["name"] in hosts:
-            found.setdefault(manifest["metadata"]["name"], manifest)
-    result: List[List[Pod]] = []
-    used: Dict[str, int] = {}
-    for alias, manifest in found.items():
-        node, namespace = hosts[alias], manifest["metadata"]["namespace"]
-        wave = used[node] = used.get(node, -1) + 1
-        result += [[] for _more in range(wave + 1 - len(result))]
-        claim = hashed(alias, manifest["spec"])
-        result[wave].append(
-            Pod(_name(f"claim-{alias}", node), namespace, node, groups[node], alias, alias, claim=claim)
-        )
-    return result
-
-
-def _pods(template: Mapping[str, Any], nodes: Sequence[str], group: str, entry: str, bandwidth: bool) -> List[Pod]:
-    alias, namespace = template["metadata"]["name"], template["metadata"]["namespace"]
-    servers = _pairs(nodes, bandwidth and _nics(template))
-    return [
-        Pod(
-            name=_name(alias, node),
-            namespace=namespace,
-            node=node,
-            group=group,
-            entry=entry,
-            alias=alias,
-            template=hashed(alias, template["spec"]),
-            server=node in servers.values(),
-            peer=_name(alias, servers[node]) if node in servers else None,
-        )
-        for node in nodes
-    ]

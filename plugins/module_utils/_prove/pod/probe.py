@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""A short-lived pod on a given node with a claim from a template: what it is, and what became of it."""
+"""A short-lived pod on a given node that asks for devices: what it is, and what became of it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ _PEER, _SERVER = "ZEROCOPY_PEER", "ZEROCOPY_SERVER"
 class PodProbe:
     """``template`` is the name of a ResourceClaimTemplate in the pod's namespace, or ``claim`` that of a ResourceClaim.
 
+    ``limits`` are extended resources with their number. Without any of the three the pod asks for nothing.
     A ``server`` waits for one peer; ``peer`` is the name of the server that this one measures against.
     """
 
@@ -35,6 +36,14 @@ class PodProbe:
     claim: Optional[str] = None
     server: bool = False
     peer: Optional[str] = None
+    limits: Mapping[str, int] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    capabilities: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def claims(self) -> bool:
+        return bool(self.template or self.claim)
 
 
 @dataclass(frozen=True)
@@ -71,15 +80,23 @@ def manifest(probe: PodProbe, recipe: Recipe, peer: str = "") -> Object:
     """The pod; ``peer`` is the address of the server, where there is one."""
     here = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [probe.node]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [here]}}
+    environment = {**probe.environment, _SERVER: "1" if probe.server else "", _PEER: peer}
+    resources: Dict[str, Any] = {}
+    if probe.limits:
+        resources["limits"] = {name: str(number) for name, number in probe.limits.items()}
+    if probe.claims:
+        resources["claims"] = [{"name": CLAIM}]
     container: Dict[str, Any] = {
         "name": "probe",
         "image": recipe.image,
         # By default an image with the tag latest is asked for at its registry, though the node has it.
         "imagePullPolicy": "IfNotPresent",
         "command": ["/bin/sh", "-c", recipe.script],
-        "env": [{"name": _SERVER, "value": "1" if probe.server else ""}, {"name": _PEER, "value": peer}],
-        "resources": {"claims": [{"name": CLAIM}]},
+        "env": [{"name": name, "value": value} for name, value in environment.items()],
+        "resources": resources,
     }
+    if probe.capabilities:
+        container["securityContext"] = {"capabilities": {"add": list(probe.capabilities)}}
     spec: Dict[str, Any] = {
         # By its name and not by a label, and left to the scheduler, without which nothing is allocated.
         "affinity": {"nodeAffinity": required},
@@ -89,12 +106,15 @@ def manifest(probe: PodProbe, recipe: Recipe, peer: str = "") -> Object:
         "activeDeadlineSeconds": recipe.timeout,
         "automountServiceAccountToken": False,
         "tolerations": list(recipe.tolerations),
-        "resourceClaims": [{"name": CLAIM, **_source(probe)}],
         "containers": [container],
     }
+    if probe.claims:
+        spec["resourceClaims"] = [{"name": CLAIM, **_source(probe)}]
     if recipe.pull_secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in recipe.pull_secrets]
     meta: Dict[str, Any] = {"name": probe.name, "namespace": probe.namespace, "labels": {LABEL: "pod"}}
+    if probe.annotations:
+        meta["annotations"] = dict(probe.annotations)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 

@@ -27,6 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe imp
     over,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     Object,
@@ -35,6 +36,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     metadata,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.extended_resources import (
+    requested,
+    unfinished,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import gone, pod_trouble, until
 
 _PODS = Resource("", "v1", "Pod", "pods", True, frozenset())
@@ -180,8 +185,29 @@ def _time(text: str) -> datetime:
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
 
 
-def in_use(client: Client, claims: str) -> Dict[str, List[str]]:
-    """The devices of each pool that claims hold at the moment, as driver and name. Raises ClusterError."""
+def _api(version: str) -> str:
+    return f"/apis/{GROUP}/{version}"
+
+
+def in_use(client: Client, probes: Sequence[PodProbe], version: str) -> Dict[str, List[str]]:
+    """What others hold at the moment of what these probes ask for, by node. Raises ClusterError.
+
+    Of claims it is the devices, as driver and name, of extended resources their name and the pod. ``version`` is that
+    of resource.k8s.io, empty where none of the probes has a claim.
+    """
+    found = _claimed(client, _api(version)) if version else {}
+    resources = {resource for probe in probes for resource in probe.limits}
+    nodes = {probe.node for probe in probes}
+    for pod in unfinished(client) if resources else ():
+        node = (pod.get("spec") or {}).get("nodeName")
+        for resource in dict.fromkeys(requested(pod)):
+            if node in nodes and resource in resources:
+                name = f"{metadata(pod)['namespace']}/{metadata(pod)['name']}"
+                found.setdefault(node, []).append(f"{resource} {name}")
+    return found
+
+
+def _claimed(client: Client, claims: str) -> Dict[str, List[str]]:
     found: Dict[str, List[str]] = {}
     for claim in client.get(f"{claims}/resourceclaims").get("items") or []:
         allocation = ((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}
@@ -202,11 +228,11 @@ def _clear(client: Client, namespaces: Sequence[str]) -> None:
 
 
 def run(client: Client, probes: Sequence[PodProbe], recipe: Recipe, version: str) -> List[PodProbeResult]:
-    """What became of each probe, in their order; none is left behind. ``version`` is that of resource.k8s.io.
+    """What became of each probe, in their order; none is left behind. ``version`` as for :func:`in_use`.
 
     Raises ClusterError when nothing can be said, or a pod cannot be taken away.
     """
-    whole = _PodProbeRun(client, recipe, f"/apis/resource.k8s.io/{version}")
+    whole = _PodProbeRun(client, recipe, _api(version))
     _clear(client, sorted({probe.namespace for probe in probes}))
     try:
         client.all(whole.make, [probe for probe in probes if not probe.peer])

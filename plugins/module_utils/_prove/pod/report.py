@@ -29,19 +29,23 @@ class PodNetdev:
 
 @dataclass
 class PodReport:
-    """``memlock`` is ``unlimited`` or bytes, empty where it is not known; ``nodes`` are names in ``/dev/infiniband``.
+    """``memlock`` is ``unlimited`` or bytes, empty where it is not known; ``nodes`` are names in ``/dev/infiniband``,
+    ``opens`` those of uverbs nodes that can be opened.
 
     ``verbs`` has the RDMA device of each uverbs node that /sys knows, ``ports`` link layer and state by device and
-    port, ``bandwidth`` the output of ib_write_bw by device and port. ``has_addresses`` and ``has_perftest`` are false
-    where the image could not tell. ``complete``: the script came to its end.
+    port, ``bandwidth`` the output of ib_write_bw by device and port, ``loopback`` that of a port to itself.
+    ``has_addresses`` and ``has_perftest`` are false where the image could not tell. ``complete``: the script came to
+    its end.
     """
 
     memlock: str = ""
     nodes: List[str] = field(default_factory=list)
+    opens: List[str] = field(default_factory=list)
     verbs: Dict[str, str] = field(default_factory=dict)
     ports: Dict[Tuple[str, int], Tuple[str, str]] = field(default_factory=dict)
     netdevs: Dict[str, PodNetdev] = field(default_factory=dict)
     bandwidth: Dict[Tuple[str, int], str] = field(default_factory=dict)
+    loopback: Dict[Tuple[str, int], str] = field(default_factory=dict)
     has_addresses: bool = False
     has_perftest: bool = True
     complete: bool = False
@@ -74,6 +78,7 @@ def report(output: str) -> PodReport:
     sections = _sections(output)
     found = PodReport(
         nodes=sections.get("nodes", "").split(),
+        opens=sections.get("opens", "").split(),
         verbs={row[0]: row[1] for row in _rows(sections.get("verbs", ""), 2)},
         has_addresses="addresses" in sections,
         has_perftest="no-perftest" not in sections,
@@ -93,6 +98,7 @@ def report(output: str) -> PodReport:
             found.netdevs[name].addresses.append(address)
     for title, text in sections.items():
         words = title.split()
-        if words[0] == "write_bw" and len(words) == 3 and words[2].isdigit():
-            found.bandwidth[words[1], int(words[2])] = text
+        measured = {"write_bw": found.bandwidth, "loopback": found.loopback}.get(words[0])
+        if measured is not None and len(words) == 3 and words[2].isdigit():
+            measured[words[1], int(words[2])] = text
     return found

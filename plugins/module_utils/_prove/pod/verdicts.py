@@ -4,17 +4,18 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Whether a pod got what its claim and the facts of its node promise, and whether the node got it back."""
+"""Whether a pod got what its request and the facts of its node promise, and whether the node got it back."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Set
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Netdev, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import Allocated, PodNode, Spec
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.netdevs import NetdevJudge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import Pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import IN_USE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
@@ -23,63 +24,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report im
 _PROMISES = {model.PCIE_ROOT: "PHB", model.NUMA_NODE: "NODE"}
 # Nodes in /dev/infiniband that belong to no device.
 _SHARED_NODES = {"rdma_cm"}
-# What containerd and CRI-O tell the CNI to call its netdev.
-_CNI = "eth0"
+_OF_ALL = "Look for privileged: true, a host path or a device plugin that gives all of them."
 
 
-@dataclass
-class PodNode:
-    """What is known of a pod's node: its facts before and after, and what its drivers published before."""
-
-    before: Facts
-    after: Optional[Facts]
-    devices: Mapping[Tuple[str, str], model.SliceDevice] = field(default_factory=dict)
-    in_use: Sequence[str] = ()
-
-
-@dataclass
-class Allocated:
-    """A device of the claim; ``hca`` is that of the facts where it is a NIC that they know."""
-
-    request: str
-    driver: str
-    name: str
-    pci: Optional[str] = None
-    hca: Optional[Hca] = None
-
-    @property
-    def text(self) -> str:
-        return self.hca.name if self.hca else self.name
-
-    @property
-    def ports(self) -> List[Port]:
-        return self.hca.ports if self.hca else []
-
-
-def allocated(result: Mapping[str, Any], node: PodNode) -> List[Allocated]:
-    """The devices that the claim of a pod got."""
-    hcas = {pci.address: hca for hca, pci in node.before.placed}
-    found = []
-    for entry in result["allocation"]:
-        device = node.devices.get((entry["driver"], entry["device"]))
-        pci = device.pci if device else None
-        hca = hcas.get(pci or "") if entry["driver"] == model.DRANET else None
-        found.append(Allocated(entry["request"], entry["driver"], entry["device"], pci, hca))
-    return found
-
-
-class _Judge:
-    def __init__(
-        self, pod: Pod, spec: Mapping[str, Any], result: Mapping[str, Any], report: PodReport, node: PodNode
-    ) -> None:
-        self.pod, self.spec, self.result, self.report, self.node = pod, spec, result, report, node
-        self.devices = allocated(result, node)
-        self.nics = [device for device in self.devices if device.driver == model.DRANET]
-
-    def check(self, name: str, verdict: str, text: str, remedy: str = "", mend: str = "", **evidence: Any) -> Check:
-        at = (self.pod.node, self.pod.group, self.pod.alias)
-        return Check("pod", f"pod.{name}", *at, verdict, text, evidence, remedy, mend)
-
+class _Judge(NetdevJudge):
     def runs(self) -> Check:
         seconds, trouble = self.result["seconds"], self.result["trouble"]
         if self.result["phase"] == "Succeeded" and self.report.complete:
@@ -87,21 +35,32 @@ class _Judge:
         text = f"the pod did not come to its end ({self.result['phase']}): {trouble or 'its log is not complete'}"
         if self.result["phase"] == IN_USE:
             return self.check("runs", "impossible", f"no pod was made: {trouble}", "Verify again when it has ended.")
-        if "annot allocate all claims" in trouble and self.node.in_use:
-            busy = f"{text}. Other claims hold {len(self.node.in_use)} devices of the node"
-            return self.check(
-                "runs", "impossible", busy, "Try again when they are free.", in_use=list(self.node.in_use)
-            )
+        taken = self._taken(trouble)
+        if taken:
+            remedy = "Try again when they are free."
+            return self.check("runs", "impossible", f"{text}. {taken}", remedy, in_use=list(self.node.in_use))
         return self.check("runs", "fail", text, _remedy(trouble), phase=self.result["phase"], trouble=trouble)
 
+    def _taken(self, trouble: str) -> str:
+        """Who else has what the pod waits for, if that is why it waits."""
+        if self.spec:
+            busy = len(self.node.in_use) if "annot allocate all claims" in trouble else 0
+            return f"Other claims hold {busy} devices of the node" if busy else ""
+        for resource in self.request.limits:
+            held = [entry.split(" ")[1] for entry in self.node.in_use if entry.split(" ")[0] == resource]
+            if held and f"Insufficient {resource}" in trouble:
+                return f"{resource} is taken by {', '.join(held)}"
+        return ""
+
     def allocation(self) -> Check:
+        """What the claim got."""
         if not self.devices:
             return self.check("allocation", "impossible", "what the claim got is not known", "See whether the pod ran.")
         got: Dict[str, List[Allocated]] = {}
         for device in self.devices:
             # A request with alternatives is called request/alternative.
             got.setdefault(device.request.split("/")[0], []).append(device)
-        for request in self.spec["spec"]["devices"]["requests"]:
+        for request in self.spec["devices"]["requests"]:
             body = request.get("exactly") or {}
             number = len(got.get(request["name"], []))
             if body.get("allocationMode") == "ExactCount" and number != body["count"]:
@@ -126,8 +85,7 @@ class _Judge:
         worst = max(best.values(), key=PATH_CLASSES.index)
         text = f"the GPU farthest from the NICs of its claim is {worst} away"
         promises = [
-            _PROMISES.get(constraint["matchAttribute"])
-            for constraint in self.spec["spec"]["devices"].get("constraints", [])
+            _PROMISES.get(constraint["matchAttribute"]) for constraint in self.spec["devices"].get("constraints", [])
         ]
         promised = (
             "NODE" if self.pod.alias != self.pod.entry else next((promise for promise in promises if promise), None)
@@ -146,14 +104,16 @@ class _Judge:
             wanted |= {device.name for device in files if device and device.present}
         got = set(self.report.nodes) - _SHARED_NODES
         uverbs = {name for name in wanted if name.startswith("uverbs")}
-        remedy = "Load ib_uverbs, rdma_ucm and ib_umad, then restart the driver's pod."
+        remedy = "Load ib_uverbs, rdma_ucm and ib_umad, then restart the pod of the driver or plugin."
         if not uverbs <= got:
             text = f"lacks {', '.join(sorted(uverbs - got))} in /dev/infiniband"
             return self.check("nodes", "fail", text, remedy, "kernel", nodes=self.report.nodes)
         if got - wanted:
             text = f"has {', '.join(sorted(got - wanted))} in /dev/infiniband, which are not of its NICs"
-            remedy = "Look for privileged: true, a host path or a device plugin that gives all of them."
-            return self.check("nodes", "fail", text, remedy, nodes=self.report.nodes)
+            return self.check("nodes", "fail", text, _OF_ALL, nodes=self.report.nodes)
+        if self.request.number and len(self.nics) != self.request.number:
+            text = f"has the devices of {len(self.nics)} HCAs, and asked for {self.request.number}"
+            return self.check("nodes", "fail", text, "See the log of the device plugin.", nodes=self.report.nodes)
         if self.nics and "rdma_cm" not in self.report.nodes:
             text = "lacks rdma_cm in /dev/infiniband"
             return self.check("nodes", "warn", text, remedy, "kernel", nodes=self.report.nodes)
@@ -172,54 +132,28 @@ class _Judge:
                     remedy = "Look at the netdev's state in the pod, and with InfiniBand at the subnet manager."
                     yield self.check("port", "fail", f"{name} is {state} in the pod, it was ACTIVE on the host", remedy)
 
-    def netdevs(self) -> Iterator[Check]:
-        """The NIC beside the one that the CNI gave, with the address it had on the host, or that of the claim."""
-        configs = self.spec["spec"]["devices"].get("config") or []
-        given = [
-            address
-            for config in configs
-            for address in (config["opaque"]["parameters"].get("interface") or {}).get("addresses") or []
-        ]
-        for netdev in (port.netdev for nic in self.nics for port in nic.ports):
-            if netdev is None or not netdev.present:
-                continue
-            found = next((name for name, own in self.report.netdevs.items() if own.mac == netdev.mac), None)
-            if found is None:
-                text = f"{netdev.name} ({netdev.mac}) is not in the pod, only {', '.join(self.report.netdevs)}"
-                yield self.check("netdev", "fail", text, _TOO_LATE, "runtime")
-                continue
-            own = self.report.netdevs[found]
-            # Link-local addresses are the kernel's own.
-            wanted = given or [address for address in netdev.addresses if not address.startswith("fe80:")]
-            missing = [address for address in wanted if address not in own.addresses]
-            if not self.report.has_addresses:
-                text = f"{found} is in the pod; its addresses are unknown, the image has no ip"
-                yield self.check("netdev", "impossible", text, "Use an image with iproute2.")
-            elif not own.lower_up:
-                text = f"{found} is in the pod, and its link is down (no LOWER_UP)"
-                yield self.check("netdev", "fail", text, "Look at the link's other end: cable, switch port, peer.")
-            elif missing:
-                remedy = "Give the host an address on it (rdma_links_subnet), or the claim."
-                yield self.check("netdev", "fail", f"{found} lacks {', '.join(missing)}", remedy, found=own.addresses)
-            else:
-                yield self.check("netdev", "pass", f"{found} has {', '.join(wanted) or 'no address'}", mtu=own.mtu)
-
-    def cni(self) -> Check:
-        """The netdev of the CNI, which is called eth0 in every runtime: the RDMA NIC comes beside it."""
-        own = self.report.netdevs.get(_CNI)
-        remedy = f"See the log of the CNI on the node, and whether a claim calls its interface {_CNI}."
-        if own is None:
-            text = f"the pod has no {_CNI} of the CNI, only {', '.join(self.report.netdevs) or 'no netdev'}"
-            return self.check("cni", "fail", text, remedy)
-        nics = [port.netdev.mac for nic in self.nics for port in nic.ports if port.netdev]
-        if own.mac in nics:
-            return self.check("cni", "fail", f"{_CNI} is the RDMA NIC; the netdev of the CNI is gone", remedy)
-        if not own.lower_up:
-            return self.check("cni", "fail", f"{_CNI} of the CNI has no LOWER_UP", remedy)
-        addresses = [address for address in own.addresses if not address.startswith("fe80:")]
-        if self.report.has_addresses and not addresses:
-            return self.check("cni", "fail", f"{_CNI} of the CNI has no address", remedy)
-        return self.check("cni", "pass", f"{_CNI} of the CNI is up with {', '.join(addresses) or 'unknown addresses'}")
+    def fallback(self) -> Optional[Check]:
+        """Whether programs find RDMA here: where they do not, NCCL and UCX use TCP and say nothing."""
+        names = {nic.text: nic.hca.uverbs.name if nic.hca and nic.hca.uverbs else "" for nic in self.nics}
+        if not names:
+            return None
+        active = {device for (device, _port), (_layer, state) in self.report.ports.items() if state == "ACTIVE"}
+        opened = [name for name, node in names.items() if node in self.report.opens]
+        found = [name for name in opened if name in active]
+        shut = [name for name, node in names.items() if node in self.report.nodes and name not in opened]
+        if shut:
+            why = f"the device nodes of {', '.join(shut)} are there and cannot be opened"
+            remedy = "Let the container ask for RDMA; a host path gives nodes that it may not open."
+        elif not opened:
+            why, remedy = "no device node of its HCAs is there", "See the log of the driver or device plugin."
+        else:
+            why, remedy = f"no port of {', '.join(opened)} is ACTIVE", "Look at the ports on the host."
+        if not found:
+            text = f"a program in this pod uses TCP without a word: {why}"
+            return self.check("fallback", "fail", text, f"{remedy} With NCCL_NET=IB, NCCL fails instead.")
+        if shut:
+            return self.check("fallback", "fail", why, remedy)
+        return self.check("fallback", "pass", f"programs find RDMA on {', '.join(found)}")
 
     def memlock(self) -> Check:
         limit = self.report.memlock
@@ -231,45 +165,12 @@ class _Judge:
         remedy = "Raise the limit; containers that start afterwards have it."
         return self.check("memlock", "fail", text, remedy, "runtime", bytes=int(limit))
 
-    def returned(self) -> Iterator[Check]:
-        """Whether each NIC is back on its host as it was."""
-        after = {hca.name: hca for hca in self.node.after.hcas} if self.node.after else {}
-        for nic in self.nics:
-            hca = nic.hca
-            if hca is None or self.node.after is None:
-                continue
-            again = after.get(hca.name)
-            if again is None:
-                text = f"{nic.text} is not back on the host"
-                yield self.check("return", "fail", text, "See whether the pod's network namespace is still there.")
-                continue
-            for port, now in zip(hca.ports, again.ports):
-                yield from self._returned(f"{nic.text}/{port.number}", port.netdev, now.netdev)
-
-    def _returned(self, name: str, before: Optional[Netdev], now: Optional[Netdev]) -> Iterator[Check]:
-        if before is None or not before.present:
-            return
-        if now is None or not now.present:
-            text = f"the netdev of {name} is not back on the host"
-            yield self.check("return", "fail", text, "See whether the pod's network namespace is still there.")
-            return
-        lost = sorted(set(before.addresses) - set(now.addresses))
-        if lost or now.mtu != before.mtu:
-            what = [f"address {', '.join(lost)}"] if lost else []
-            what += [f"MTU {before.mtu} (now {now.mtu})"] if now.mtu != before.mtu else []
-            text = f"the netdev of {name} came back without {' and '.join(what)}"
-            remedy = "Let NetworkManager own the NIC: set rdma_links_subnet or rdma_links_mtu."
-            yield self.check("return", "fail", text, remedy, "links")
-        else:
-            yield self.check("return", "pass", f"the netdev of {name} is back on the host as it was")
-
-
-_TOO_LATE = "See whether NRI is on and its plugin_request_timeout is long enough, and restart the pod."
-
 
 def _remedy(trouble: str) -> str:
     if "annot allocate all claims" in trouble:
         return "See which devices the node publishes (resource_slice_info), and what the template's selectors match."
+    if "Insufficient" in trouble:
+        return "See what is allocatable on the node, and the log of the device plugin there."
     if "FailedPrepareDynamicResources" in trouble or "dra.net" in trouble:
         return "See the log of the DRANET pod on the node."
     if "ImagePull" in trouble or "ErrImage" in trouble:
@@ -278,12 +179,29 @@ def _remedy(trouble: str) -> str:
 
 
 def checks(
-    pod: Pod, spec: Mapping[str, Any], result: Mapping[str, Any], report: PodReport, node: PodNode
+    pod: Pod, request: PodRequest, spec: Spec, result: Mapping[str, Any], report: PodReport, node: PodNode
 ) -> List[Check]:
-    """All that is to be said of one pod. ``spec`` is that of its ResourceClaimTemplate, ``result`` of pod_probe."""
-    judge = _Judge(pod, spec, result, report, node)
-    path = judge.paths()
-    found = [judge.runs(), judge.allocation(), *([path] if path else [])]
+    """All that is to be said of one pod; ``spec`` is what it claims (``ResourceClaimSpec``), empty without a claim.
+
+    ``result`` is that of pod_probe.
+    """
+    judge = _Judge(pod, request, spec, result, report, node)
+    found: List[Optional[Check]] = [judge.runs()]
+    found += [judge.allocation(), judge.paths()] if spec else []
     if report.complete:
-        found += [judge.nodes(), *judge.ports(), *judge.netdevs(), judge.cni(), judge.memlock()]
-    return found + list(judge.returned())
+        found += [judge.nodes(), *judge.ports(), judge.fallback()]
+        found += [*(judge.netdevs() if request.moves else ()), judge.cni(), judge.memlock()]
+    found += list(judge.returned() if request.moves else ())
+    return [check for check in found if check is not None]
+
+
+def of_nothing(pod: Pod, result: Mapping[str, Any], report: PodReport, node: PodNode) -> List[Check]:
+    """The same of a pod that asks for nothing, and must see no device: what a pod sees it could use."""
+    judge = _Judge(pod, PodRequest(pod.alias, {}), {}, result, report, node)
+    ran = judge.runs()
+    if not report.complete:
+        return [ran]
+    if report.nodes:
+        text = f"a pod that asks for nothing has {', '.join(report.nodes)} in /dev/infiniband"
+        return [ran, judge.check("without", "fail", text, _OF_ALL, nodes=report.nodes)]
+    return [ran, judge.check("without", "pass", "a pod that asks for nothing has no RDMA device")]

@@ -37,7 +37,10 @@ CONSEQUENCES: Mapping[str, Tuple[str, ...]] = {
     "host.image": ("cluster.driver",),
     "cluster.driver": ("cluster.slices", "pod.runs", "pod.allocation", "pod.netdev"),
     "cluster.slices": ("pod.runs", "pod.allocation", "pod.path"),
+    "cluster.resources": ("pod.runs", "pod.nodes"),
     "pod.runs": ("pod.allocation",),
+    "pod.nodes": ("pod.fallback", "pod.bandwidth"),
+    "pod.port": ("pod.fallback", "pod.bandwidth"),
     "pod.memlock": ("pod.bandwidth",),
     "pod.netdev": ("pod.bandwidth", "pod.return"),
 }
