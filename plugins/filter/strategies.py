@@ -47,6 +47,10 @@ _value:
       description: Strategy of the hosts of each group.
       type: dict
       sample: {h100: dra, login: none}
+    resources:
+      description: For each strategy, the extended resources that groups of these hosts have or had with it.
+      type: dict
+      sample: {shared_device: [rdma/rdma_v100]}
     slices:
       description: Whether the cluster has to serve C(resource.k8s.io).
       type: bool
@@ -62,7 +66,7 @@ from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 
 @pass_context
@@ -72,10 +76,11 @@ def strategies(
     hostvars: Mapping[str, Mapping[str, Any]],
     nodes: Sequence[Mapping[str, Any]] = (),
 ) -> Dict[str, Any]:
-    found = _strategy_inventory.hosts(context, hosts, hostvars)
+    found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
     labels = {str(node["metadata"]["name"]): node["metadata"].get("labels") or {} for node in nodes}
     return {
         "names": {host.group: plan_variables.strategy_of(host.variables) for host in found},
+        "resources": {name: one.resources(found, known) for name, one in registry.STRATEGIES.items()},
         "slices": any(strategy.slices for strategy in registry.used(found)),
         "problems": registry.changes(found, labels),
     }

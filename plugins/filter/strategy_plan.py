@@ -91,6 +91,10 @@ _value:
           the number that capacity and allocatable should have.
       type: dict
       sample: {h100-01: {drivers: [dra.net, gpu.nvidia.com], resources: {}}}
+    leaves:
+      description: For each host, the extended resources that it must not have, of other groups or its former ones.
+      type: dict
+      sample: {h100-01: [rdma/rdma_v100]}
     warnings:
       description: Problems that do not prevent applying the objects.
       type: list
@@ -124,10 +128,10 @@ def strategy_plan(
 ) -> Dict[str, Any]:
     if name and name not in registry.STRATEGIES:
         raise AnsibleFilterError(f"strategy_plan: name is {name!r}, it must be {' or '.join(registry.STRATEGIES)}")
-    plan = registry.STRATEGIES[name].plan if name else registry.plan
     cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
+    every, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
     try:
-        found = plan(_strategy_inventory.hosts(context, hosts, hostvars), cluster, _inventory.options(context))
+        found = registry.plan_of(name, every, cluster, known) if name else registry.plan(every, cluster, known)
     except (cel.LibraryMissingError, ValueError) as error:
         raise AnsibleFilterError(f"strategy_plan: {error}") from error
     return asdict(found)

@@ -72,7 +72,7 @@ def strategy_verdicts(
     meta = [(item["metadata"], item) for item in daemon_sets]
     found = resources.checks(
         {host.name: host.group for host in every},
-        plan.shows,
+        plan,
         {str(node["metadata"]["name"]): node for node in nodes},
         {f"{own['namespace']}/{own['name']}": item for own, item in meta},
     )

@@ -23,16 +23,16 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
 options:
   nodes:
-    description: Names of the nodes. Nodes that are not in the cluster are skipped.
-    type: list
-    elements: str
-    required: true
-  resources:
     description:
-      - Full names of the resources, such as V(nvidia.com/hostdev). A resource that a node does not have is skipped.
-    type: list
-    elements: str
+      - For each node, the full names of the resources, such as V(nvidia.com/hostdev). Nodes that are not in the cluster
+        are skipped, and so are resources that a node does not have.
+    type: dict
     required: true
+  keep_used:
+    description:
+      - Whether to leave resources that are still advertised or in use as they are, with a warning, instead of failing.
+    type: bool
+    default: false
   wait_timeout:
     description:
       - Seconds to wait for device plugins whose pods are ending. Check mode does not wait.
@@ -48,8 +48,9 @@ notes:
 EXAMPLES = r"""
 - name: Remove what the host device plugin left behind
   zerocopy.rdma.node_extended_resources:
-    nodes: [v100-01, v100-02]
-    resources: [nvidia.com/hostdev]
+    nodes:
+      v100-01: [nvidia.com/hostdev]
+      v100-02: [nvidia.com/hostdev]
 """
 
 RETURN = r"""
@@ -59,13 +60,13 @@ nodes:
   type: dict
   sample: {v100-01: [nvidia.com/hostdev]}
 warnings:
-  description: In check mode, the errors with which a run would fail.
+  description: In check mode, the errors with which a run would fail. With O(keep_used), what was left.
   returned: success
   type: list
   elements: str
 """
 
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import extended_resources
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
@@ -76,19 +77,24 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
     params = module.params
-    for resource in params["resources"]:
-        if not is_extended_resource(resource):
-            right = "it must be an extended resource such as nvidia.com/hostdev, not one of Kubernetes itself"
-            raise ClusterError(f"resources: {resource!r} cannot be removed, {right}")
-    names, resources = list(dict.fromkeys(params["nodes"])), list(dict.fromkeys(params["resources"]))
-    return extended_resources.remove(client, names, resources, params["wait_timeout"], module.check_mode)
+    wanted: Dict[str, List[str]] = {}
+    for node, resources in params["nodes"].items():
+        if not isinstance(resources, list):
+            raise ClusterError(f"nodes: {node} has {resources!r}, it must be a list of extended resources")
+        for resource in resources:
+            if not is_extended_resource(str(resource)):
+                right = "it must be an extended resource such as nvidia.com/hostdev, not one of Kubernetes itself"
+                raise ClusterError(f"nodes: {resource!r} of {node} cannot be removed, {right}")
+        wanted[str(node)] = list(dict.fromkeys(map(str, resources)))
+    timeout = params["wait_timeout"]
+    return extended_resources.remove(client, wanted, timeout, module.check_mode, params["keep_used"])
 
 
 def main() -> None:
     run(
         {
-            "nodes": {"type": "list", "elements": "str", "required": True},
-            "resources": {"type": "list", "elements": "str", "required": True},
+            "nodes": {"type": "dict", "required": True},
+            "keep_used": {"type": "bool", "default": False},
             "wait_timeout": {"type": "int", "default": 60},
         },
         _call,

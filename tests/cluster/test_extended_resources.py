@@ -38,8 +38,8 @@ class Nodes:
         }
 
     def remove(self, *resources: str, **options: Any) -> Object:
-        names = [*NODES, "no-such-node"]
-        options = {"nodes": names, "resources": list(resources), "wait_timeout": 0, **options}
+        nodes = {name: list(resources) for name in (*NODES, "no-such-node")}
+        options = {"nodes": nodes, "wait_timeout": 0, **options}
         return self._run(node_extended_resources, kubeconfig=self._kubeconfig, **options)
 
 
@@ -87,6 +87,16 @@ def test_where_a_plugin_has_devices_nothing_is_removed_anywhere(nodes: Nodes) ->
     assert nodes.status() == before
 
 
+def test_what_is_used_can_be_left(nodes: Nodes) -> None:
+    nodes.have("left-1", HOSTDEV, 2, 0)
+    nodes.have("left-2", HOSTDEV, 2, 2)
+
+    done = nodes.remove(HOSTDEV, keep_used=True)
+
+    assert done["nodes"] == {"left-1": [HOSTDEV]}
+    assert nodes.status()["left-2"]["allocatable"][HOSTDEV] == "2"
+
+
 def test_waits_for_a_plugin_on_its_way_out(nodes: Nodes) -> None:
     nodes.have("left-1", HOSTDEV, 2, 2)
     leaving = threading.Timer(1.0, nodes.have, ("left-1", HOSTDEV, 2, 0))
@@ -117,5 +127,5 @@ def test_what_a_pod_holds_stays(nodes: Nodes, namespace: str) -> None:
 def test_only_extended_resources_can_be_removed(nodes: Nodes, name: str) -> None:
     before = nodes.status()
 
-    assert nodes.remove(HOSTDEV, name)["msg"].startswith(f"resources: {name!r} cannot be removed, it must be")
+    assert nodes.remove(HOSTDEV, name)["msg"].startswith(f"nodes: {name!r} of left-1 cannot be removed, it must be")
     assert nodes.status() == before

@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, 
 __all__ = ["make_set_of_inventory"]
 
 LABEL = "zerocopy.rdma/shared-device"
+LEFT = "Remove resources that the plugin left behind"
 APPLIED, RESOURCE = "Apply the plugin's objects", "rdma/rdma_v100"
 
 
@@ -32,11 +33,18 @@ def labels(cluster_set: ClusterSet) -> Dict[str, str]:
     return {item["metadata"]["name"]: item["metadata"]["labels"].get(LABEL, "") for item in items}
 
 
-def offer(cluster_set: ClusterSet, node: str, number: str) -> None:
+def offer(cluster_set: ClusterSet, node: str, number: str, allocatable: str = "") -> None:
     """What a kubelet would write."""
-    resources = {RESOURCE: number}
-    patch = json.dumps({"status": {"capacity": resources, "allocatable": resources}})
+    status = {"capacity": {RESOURCE: number}, "allocatable": {RESOURCE: allocatable or number}}
+    patch = json.dumps({"status": status})
     cluster_set.kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p", patch)
+
+
+def left(cluster_set: ClusterSet) -> Dict[str, Any]:
+    """The resource in the status of nodes."""
+    items = json.loads(cluster_set.kubectl("get", "nodes", "-o", "json"))["items"]
+    found = {item["metadata"]["name"]: item["status"]["capacity"].get(RESOURCE) for item in items}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def verdicts(report: Object, kind: str) -> List[Any]:
@@ -101,6 +109,25 @@ def test_verify_looks_at_plugins_and_resources(cluster_set: ClusterSet, playbook
         *(f"h100-0{number}" for number in (1, 2, 3)),
         *(f"lab-0{number}" for number in (1, 2)),
     }
+
+
+def test_what_a_plugin_leaves_behind_goes_with_it(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    playbook(groups=group("shared_device"), **own)
+    offer(cluster_set, "v100-01", "63")
+    # A node that was in the group once.
+    offer(cluster_set, "h100-01", "63", "0")
+    playbook(groups=group("shared_device"), **own)
+    assert left(cluster_set) == {"v100-01": "63"}
+    # The kubelet, when the plugin has gone.
+    offer(cluster_set, "v100-01", "63", "0")
+    predicted = playbook("--check", "--diff", groups=group("none"), **own)[LEFT]
+    assert left(cluster_set) == {"v100-01": "63"}
+    done = playbook("--diff", groups=group("none"), **own)[LEFT]
+    assert done["nodes"] == predicted["nodes"] == {"v100-01": [RESOURCE]}
+    assert done["diff"] == predicted["diff"]
+    assert left(cluster_set) == {}
+    assert not playbook(groups=group("none"), **own)[LEFT]["changed"]
 
 
 def test_without_a_group_of_a_strategy_nothing_of_it_is_there(cluster_set: ClusterSet, playbook: Playbook) -> None:

@@ -25,6 +25,9 @@ _NODES = "/api/v1/nodes"
 _LISTS = ("capacity", "allocatable")
 _CONFLICT = 409
 
+# By name of a node the resources that are to go.
+Wanted = Mapping[str, Sequence[str]]
+
 
 class Leftover(NamedTuple):
     """A resource in the status of a node, with its quantities as they stand there, empty where there is none."""
@@ -40,27 +43,29 @@ class Leftover(NamedTuple):
         return self.allocatable != "" and quantity(self.allocatable) != 0
 
 
-def found(nodes: Sequence[Object], names: Sequence[str], resources: Sequence[str]) -> List[Leftover]:
-    """These resources where they are in the status of these nodes."""
+def found(nodes: Sequence[Object], wanted: Wanted) -> List[Leftover]:
+    """The resources that are to go where they are in the status of these nodes."""
     leftovers = []
     for node in nodes:
         name = metadata(node)["name"]
         status = node.get("status") or {}
-        for resource in resources if name in names else ():
+        for resource in wanted.get(name, ()):
             capacity, allocatable = (str((status.get(key) or {}).get(resource, "")) for key in _LISTS)
             if capacity or allocatable:
                 leftovers.append(Leftover(name, resource, capacity, allocatable))
     return leftovers
 
 
-def holders(pods: Sequence[Object], leftovers: Sequence[Leftover]) -> List[str]:
-    """Pods that hold such a resource on its node, as ``namespace/name``."""
-    wanted: Set[Tuple[str, str]] = {(entry.node, entry.resource) for entry in leftovers}
-    return [
-        f"{metadata(pod)['namespace']}/{metadata(pod)['name']}"
-        for pod in pods
-        if any(((pod.get("spec") or {}).get("nodeName"), resource) in wanted for resource in requested(pod))
-    ]
+def holders(pods: Sequence[Object], leftovers: Sequence[Leftover]) -> Dict[str, List[Leftover]]:
+    """Pods that hold such a resource on its node, as ``namespace/name``, each with what it holds."""
+    there: Dict[Tuple[Any, str], Leftover] = {(entry.node, entry.resource): entry for entry in leftovers}
+    result: Dict[str, List[Leftover]] = {}
+    for pod in pods:
+        node = (pod.get("spec") or {}).get("nodeName")
+        held = [there[node, name] for name in dict.fromkeys(requested(pod)) if (node, name) in there]
+        if held:
+            result[f"{metadata(pod)['namespace']}/{metadata(pod)['name']}"] = held
+    return result
 
 
 def unfinished(client: Client) -> List[Object]:
@@ -78,19 +83,20 @@ def requested(pod: Mapping[str, Any]) -> Iterator[str]:
         yield from ((container.get("resources") or {}).get("limits") or {})
 
 
-def remove(
-    client: Client, names: Sequence[str], resources: Sequence[str], timeout: float, check: bool
-) -> Dict[str, Any]:
-    """Remove the resources from capacity and allocatable; ``changed``, ``nodes``, ``warnings`` and ``diff``.
+def remove(client: Client, wanted: Wanted, timeout: float, check: bool, keep_used: bool = False) -> Dict[str, Any]:
+    """Remove resources from capacity and allocatable; ``changed``, ``nodes``, ``warnings`` and ``diff``.
 
     Waits up to ``timeout`` seconds for device plugins that are on their way out. Nodes that are not in the cluster, and
     resources that are not on a node, are as they should be. Raises ClusterError, before anything is changed where a
-    plugin still has devices to give or a pod holds one; in check mode that is a warning.
+    plugin still has devices to give or a pod holds one; in check mode that is a warning. With ``keep_used`` it is one
+    always, and those resources stay.
     """
-    leftovers = _gone(client, names, resources, 0 if check else timeout)
-    problems = _problems(client, leftovers)
-    if problems and not check:
+    leftovers = _gone(client, wanted, 0 if check else timeout)
+    problems, used = _used(client, leftovers)
+    if problems and not check and not keep_used:
         raise ClusterError("; ".join(problems))
+    if not check:
+        leftovers = [entry for entry in leftovers if entry not in used]
     by_node: Dict[str, List[Leftover]] = {}
     for entry in leftovers:
         by_node.setdefault(entry.node, []).append(entry)
@@ -100,30 +106,31 @@ def remove(
     return {"changed": bool(removed), "nodes": removed, "warnings": problems, "diff": _diff(leftovers)}
 
 
-def _problems(client: Client, leftovers: Sequence[Leftover]) -> List[str]:
+def _used(client: Client, leftovers: Sequence[Leftover]) -> Tuple[List[str], Set[Leftover]]:
+    """What is in the way of removing which of them."""
     problems = []
-    for resource in dict.fromkeys(entry.resource for entry in leftovers if entry.advertised):
-        nodes = fold(entry.node for entry in leftovers if entry.advertised and entry.resource == resource)
+    used = {entry for entry in leftovers if entry.advertised}
+    for resource in dict.fromkeys(entry.resource for entry in leftovers if entry in used):
+        nodes = fold(entry.node for entry in leftovers if entry in used and entry.resource == resource)
         problems.append(f"{resource} is still advertised on {nodes}: remove its device plugin first")
-    if leftovers:
-        pods = holders(unfinished(client), leftovers)
-        if pods:
-            problems.append(f"pods that hold such a resource have to end first: {', '.join(sorted(pods))}")
-    return problems
+    pods = holders(unfinished(client), leftovers) if leftovers else {}
+    if pods:
+        problems.append(f"pods that hold such a resource have to end first: {', '.join(sorted(pods))}")
+    return problems, used.union(*pods.values())
 
 
-def _gone(client: Client, names: Sequence[str], resources: Sequence[str], timeout: float) -> List[Leftover]:
+def _gone(client: Client, wanted: Wanted, timeout: float) -> List[Leftover]:
     """What is left when no plugin advertises it any more, or when the time is over."""
     deadline = time.monotonic() + timeout
     while True:
         nodes = client.get(_NODES)
-        leftovers = found(nodes["items"], names, resources)
+        leftovers = found(nodes["items"], wanted)
         left = deadline - time.monotonic()
         if left <= 0 or not any(entry.advertised for entry in leftovers):
             return leftovers
         version = metadata(nodes).get("resourceVersion", "")
         for event in client.watch(_NODES, {"resourceVersion": version}, left):
-            if metadata(event.get("object") or {}).get("name") in names:
+            if metadata(event.get("object") or {}).get("name") in wanted:
                 break
 
 
@@ -133,7 +140,7 @@ def _write(client: Client, entries: Sequence[Leftover]) -> None:
     path = f"{_NODES}/{name}"
     while True:
         node = client.find(path)
-        now = found([node] if node else [], [name], [entry.resource for entry in entries])
+        now = found([node] if node else [], {name: [entry.resource for entry in entries]})
         back = [entry.resource for entry in now if entry.advertised]
         if back:
             raise ClusterError(f"{', '.join(back)} of {name} is advertised again: its device plugin has come back")

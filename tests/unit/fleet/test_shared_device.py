@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 from typing import Any, Callable, Dict, List, Optional, Set
 
 import pytest
@@ -360,8 +361,9 @@ def node(name: str, **resources: Any) -> Dict[str, Any]:
 
 
 def daemon_set(name: str, desired: int, ready: int) -> Dict[str, Any]:
-    status = {"desiredNumberScheduled": desired, "numberReady": ready}
-    return {"metadata": {"name": name, "namespace": "kube-system"}, "status": status}
+    status = {"desiredNumberScheduled": desired, "numberReady": ready, "updatedNumberScheduled": desired}
+    meta = {"name": name, "namespace": "kube-system", "generation": 2}
+    return {"metadata": meta, "status": {**status, "observedGeneration": 2}}
 
 
 def verdicts(facts_of: Facts, nodes: List[Dict[str, Any]], sets: List[Dict[str, Any]]) -> Dict[str, str]:
@@ -410,3 +412,62 @@ def test_what_verify_says_of_faults(facts_of: Facts) -> None:
         "a100-01 rdma/rdma_v100": "fail",
         "h100-01 rdma/rdma_v100": "fail",
     }
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict", "said"),
+    [
+        ({}, "pass", "the 1 pods of DaemonSet kube-system/rdma-shared-v100 are ready"),
+        ({"desiredNumberScheduled": 2}, "fail", "is meant for 2 nodes, the inventory has 1"),
+        ({"observedGeneration": 1}, "fail", "nobody has looked at DaemonSet"),
+        ({"updatedNumberScheduled": None}, "warn", "of the 1 pods of DaemonSet .* 0 have its present configuration"),
+        ({"numberReady": None}, "fail", "of the 1 pods of DaemonSet .* 0 are ready"),
+    ],
+)
+def test_what_verify_says_of_a_daemon_set(facts_of: Facts, changed: Dict[str, Any], verdict: str, said: str) -> None:
+    hosts = recorded(facts_of, "v100-01", group="v100")
+    item = daemon_set("rdma-shared-v100", 1, 1)
+    item["status"].update(changed)
+    found = strategy_verdicts({}, list(hosts), hosts, [node("v100-01", rdma_v100=63)], [item])["checks"]
+    (check,) = [check for check in found if check["id"] == "cluster.plugin"]
+    assert check["verdict"] == verdict
+    assert re.search(said, check["text"])
+
+
+def test_a_node_that_is_not_in_the_cluster(facts_of: Facts) -> None:
+    hosts = recorded(facts_of, "v100-01", group="v100")
+    (check,) = strategy_verdicts({}, list(hosts), hosts, [], [daemon_set("rdma-shared-v100", 1, 1)])["checks"][1:]
+    assert (check["host"], check["verdict"]) == ("v100-01", "fail")
+    assert check["text"] == "the cluster has no node of this name"
+
+
+def test_what_nodes_must_not_have(facts_of: Facts) -> None:
+    hosts = {
+        **recorded(facts_of, "v100-01", "case-nothing", group="v100"),
+        **hosts_of({"away": None}, "v100"),
+        **recorded(facts_of, "a100-01", group="a100", rdma_shared_device_prefix="example.org"),
+        # A group that has left it, and one whose variables make no name.
+        **recorded(facts_of, "h100-01", group="h100", rdma_strategy="none"),
+        **recorded(facts_of, "lab-01", group="lab", rdma_strategy="none", rdma_shared_device_resource="no-name"),
+    }
+    names = ["rdma/rdma_v100", "example.org/rdma_a100", "rdma/rdma_h100"]
+    assert strategies({}, list(hosts), hosts)["resources"]["shared_device"] == names
+    found = right(hosts)
+    # Of a host without facts nothing is known. A node without a port has no plugin, and so no resource.
+    assert found["leaves"] == {
+        "v100-01": names[1:],
+        "case-nothing": names,
+        "a100-01": [names[0], names[2]],
+        "h100-01": names,
+        "lab-01": names,
+    }
+    left = node("h100-01", rdma_h100=(63, 0))
+    checks = strategy_verdicts({}, list(hosts), hosts, [left], [])["checks"]
+    (check,) = [check for check in checks if check["host"] == "h100-01"]
+    assert (check["subject"], check["verdict"], check["mend"]) == ("rdma/rdma_h100", "warn", "provision")
+
+
+def test_a_fleet_that_never_shared_has_nothing_to_lose(facts_of: Facts) -> None:
+    """The names are looked for all the same, since a run that was interrupted leaves no other trace."""
+    hosts = recorded(facts_of, "v100-01", group="v100", rdma_strategy="dra")
+    assert plan(hosts)["leaves"] == {"v100-01": ["rdma/rdma_v100"]}

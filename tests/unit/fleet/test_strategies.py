@@ -53,6 +53,10 @@ def test_all_answers_are_there_for_every_strategy(facts_of: Facts) -> None:
         assert {host for host, labels in found["labels"].items() if any(labels.values())} == (
             {"v100-01", "v100-02"} if one.label else set()
         )
+        # What is not named is found nowhere when the strategy has gone.
+        served = {resource for shown in found["shows"].values() for resource in shown["resources"]}
+        own = hostvars(facts_of, v100={"rdma_strategy": "none"})
+        assert served <= set(strategies({}, list(own), own)["resources"][name])
         # Where nothing says on which nodes a pod can ask and what it gets, nobody could try it.
         for ask in [ask for asks in found["asks"].values() for ask in asks]:
             assert set(ask["hosts"]) == {"v100-01", "v100-02"}

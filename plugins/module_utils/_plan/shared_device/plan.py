@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from dataclasses import dataclass, field, replace
@@ -94,6 +95,21 @@ def resource(group: str, values: Mapping[str, Any]) -> str:
         )
         raise PlanError(text)
     return name
+
+
+def resources(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+    """The full names that the groups of these hosts have by their variables; what is wrong is left out."""
+    found: Dict[str, None] = {}
+    defaults = {name: known[name]["default"] for name in (RESOURCE, RESOURCE_PREFIX)}
+    for host in hosts:
+        given = {name: host.variables[name] for name in defaults if name in host.variables}
+        typed, problems = plan_variables.converted(given, known)
+        if not problems:
+            values = {**defaults, **typed}
+            # Groups of other strategies are told nothing of variables that they do not need.
+            with contextlib.suppress(PlanError):
+                found[f"{prefix(values[RESOURCE_PREFIX])}/{resource(host.group, values)}"] = None
+    return list(found)
 
 
 def _between(name: str, value: int, least: int, most: int, unit: str = "") -> None:

@@ -109,3 +109,6 @@ class Dra(Strategy):
         if not values[_ENABLED]:
             return []
         return [StrategyImage(image_reference.tagged(drivers_plan.IMAGES, values), str(values[drivers_plan.ARCHIVE]))]
+
+    def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+        return []

@@ -32,3 +32,6 @@ class NoStrategy(Strategy):
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return []
+
+    def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+        return []

@@ -86,16 +86,38 @@ def changes(hosts: Sequence[ClaimHost], labels: Mapping[str, Mapping[str, str]])
     return messages(found)
 
 
+def plan_of(
+    name: str, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
+) -> StrategyPlan:
+    """The answers of one strategy for a fleet, with what nodes must not have of its resources."""
+    strategy = STRATEGIES[name]
+    found = strategy.plan(hosts, cluster, known)
+    if found.problems:
+        return found
+    every = strategy.resources(hosts, known)
+    for host in hosts:
+        shown = found.shows.get(host.name)
+        # Nothing is known of it, and it may have what it had.
+        if strategy_of(host.variables) == name and shown is None and host.facts is None:
+            continue
+        leaves = [resource for resource in every if shown is None or resource not in shown.resources]
+        if leaves:
+            found.leaves[host.name] = leaves
+    return found
+
+
 def plan(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
     """The answers of all strategies for a fleet in one."""
     whole = StrategyPlan()
-    for strategy in STRATEGIES.values():
-        found = strategy.plan(hosts, cluster, known)
+    for name in STRATEGIES:
+        found = plan_of(name, hosts, cluster, known)
         whole.sets += found.sets
         whole.warnings += found.warnings
         whole.problems += found.problems
         whole.asks.update(found.asks)
         whole.shows.update(found.shows)
+        for host, leaves in found.leaves.items():
+            whole.leaves.setdefault(host, []).extend(leaves)
         for host, labels in found.labels.items():
             whole.labels.setdefault(host, {}).update(labels)
     return whole

@@ -68,3 +68,6 @@ class SharedDevice(Strategy):
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return [StrategyImage(image_reference.tagged(plan.IMAGE, values), str(values[plan.IMAGE.archive]))]
+
+    def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+        return plan.resources(hosts, known)

@@ -96,7 +96,8 @@ class StrategyImage:
 class StrategyPlan:
     """All answers of one strategy for its hosts. Where there are problems, there are no objects.
 
-    ``labels`` are by host (``None`` to be removed), ``asks`` by group, ``shows`` by host.
+    ``labels`` are by host (``None`` to be removed), ``asks`` by group, ``shows`` by host. ``leaves`` are by host the
+    extended resources that it must not have: those of other groups, and those that it had before.
     ``nodes`` are the labels as objects, for manifests; ``wait`` says whether to wait until all works.
     """
 
@@ -104,6 +105,7 @@ class StrategyPlan:
     labels: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
     asks: Dict[str, List[PodRequest]] = field(default_factory=dict)
     shows: Dict[str, NodeStatus] = field(default_factory=dict)
+    leaves: Dict[str, List[str]] = field(default_factory=dict)
     nodes: List[Object] = field(default_factory=list)
     wait: bool = False
     warnings: List[str] = field(default_factory=list)
@@ -151,3 +153,10 @@ class Strategy(ABC):
     @abstractmethod
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         """What a node with these variables needs, each in its type, defaults included."""
+
+    @abstractmethod
+    def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+        """Extended resources that groups of these hosts have with it, or would have by their variables.
+
+        A device plugin that goes leaves its resources in the status of nodes; by these names they are found again.
+        """

@@ -8,35 +8,47 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import NodeStatus
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import NodeStatus, StrategyPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import quantity
 
 Plain = Mapping[str, Any]
 
 _PLUGIN, _RESOURCES = "cluster.plugin", "cluster.resources"
+_COUNTS = {"desired": "desiredNumberScheduled", "updated": "updatedNumberScheduled", "ready": "numberReady"}
 
 
 def _daemon_sets(shows: Mapping[str, NodeStatus], there: Mapping[str, Plain]) -> Iterator[Check]:
     for name in dict.fromkeys(shown.daemon_set for shown in shows.values() if shown.daemon_set):
-        status = (there.get(name) or {}).get("status") or {}
-        desired, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
         nodes = sum(shown.daemon_set == name for shown in shows.values())
-        evidence = {"nodes": nodes, "desired": desired, "ready": ready}
-        remedy, mend = "", ""
-        if name not in there:
-            text, mend = f"there is no DaemonSet {name}", "provision"
-        elif desired != nodes:
-            text = f"DaemonSet {name} is meant for {desired} nodes, the inventory has {nodes}"
-            remedy, mend = "Label the nodes as planned.", "provision"
-        elif ready != desired:
-            text, remedy = f"of the {desired} pods of DaemonSet {name} {ready} are ready", "See their events and logs."
-        else:
-            text = f"the {ready} pods of DaemonSet {name} are ready"
-        verdict = "pass" if ready == desired == nodes and name in there else "fail"
-        yield Check("cluster", _PLUGIN, None, None, name, verdict, text, evidence, remedy, mend)
+        yield _daemon_set(name, nodes, there.get(name))
+
+
+def _daemon_set(name: str, nodes: int, found: Optional[Plain]) -> Check:
+    status = (found or {}).get("status") or {}
+    # Left out by the API server where they are 0.
+    counts = {key: int(status.get(field) or 0) for key, field in _COUNTS.items()}
+    desired, updated, ready = counts.values()
+    seen, generation = status.get("observedGeneration"), ((found or {}).get("metadata") or {}).get("generation")
+    remedy, mend, verdict = "", "", "fail"
+    if found is None:
+        text, mend = f"there is no DaemonSet {name}", "provision"
+    elif seen != generation:
+        text, remedy = f"nobody has looked at DaemonSet {name} since it was changed", "See kube-controller-manager."
+    elif desired != nodes:
+        text = f"DaemonSet {name} is meant for {desired} nodes, the inventory has {nodes}"
+        remedy, mend = "Label the nodes as planned.", "provision"
+    elif updated != desired:
+        text, verdict = f"of the {desired} pods of DaemonSet {name} {updated} have its present configuration", "warn"
+        remedy = "Wait until it is rolled out, or see which of its pods does not become ready."
+    elif ready != desired:
+        text, remedy = f"of the {desired} pods of DaemonSet {name} {ready} are ready", "See their events and logs."
+    else:
+        text, verdict = f"the {ready} pods of DaemonSet {name} are ready", "pass"
+    evidence = {"nodes": nodes, **counts}
+    return Check("cluster", _PLUGIN, None, None, name, verdict, text, evidence, remedy, mend)
 
 
 def _number(node: Plain, kind: str, resource: str) -> int:
@@ -44,10 +56,10 @@ def _number(node: Plain, kind: str, resource: str) -> int:
     return int(quantity.quantity(text) or 0)
 
 
-def _of_node(host: str, group: str, shown: NodeStatus, every: List[str], node: Plain) -> Iterator[Check]:
-    def check(resource: str, verdict: str, text: str, remedy: str = "") -> Check:
+def _of_node(host: str, group: str, shown: NodeStatus, leaves: Sequence[str], node: Plain) -> Iterator[Check]:
+    def check(resource: str, verdict: str, text: str, remedy: str = "", mend: str = "") -> Check:
         evidence = {kind: _number(node, kind, resource) for kind in ("capacity", "allocatable")}
-        return Check("cluster", _RESOURCES, host, group, resource, verdict, text, evidence, remedy)
+        return Check("cluster", _RESOURCES, host, group, resource, verdict, text, evidence, remedy, mend)
 
     for resource, wanted in shown.resources.items():
         found = {kind: _number(node, kind, resource) for kind in ("capacity", "allocatable")}
@@ -57,29 +69,28 @@ def _of_node(host: str, group: str, shown: NodeStatus, every: List[str], node: P
             said = ", ".join(f"{kind} {number}" for kind, number in found.items())
             remedy = "See the log of the plugin's pod: which devices it found, and /dev/infiniband of the node."
             yield check(resource, "fail", f"of {resource} there should be {wanted}: {said}", remedy)
-    for resource in every:
-        if resource in shown.resources:
-            continue
+    for resource in leaves:
         if _number(node, "allocatable", resource):
             text = f"pods that ask for {resource} are sent here, which is no resource of this group"
             yield check(resource, "fail", text, "Find out who offers it on this node, and remove that plugin.")
         elif _number(node, "capacity", resource):
             text = f"the capacity still has {resource}, which nobody offers here any more"
-            yield check(
-                resource, "warn", text, "It goes when the kubelet is restarted and the node's status is patched."
-            )
+            yield check(resource, "warn", text, mend="provision")
 
 
 def checks(
     groups: Mapping[str, str],
-    shows: Mapping[str, NodeStatus],
+    plan: StrategyPlan,
     nodes: Mapping[str, Plain],
     daemon_sets: Mapping[str, Plain],
 ) -> List[Check]:
-    """By host its group and what it should show; live nodes by name, and DaemonSets by namespace/name."""
-    found = list(_daemon_sets(shows, daemon_sets))
-    every: Dict[str, None] = {name: None for shown in shows.values() for name in shown.resources}
+    """By host its group, and the plan of all strategies; live nodes by name, and DaemonSets by namespace/name."""
+    found = list(_daemon_sets(plan.shows, daemon_sets))
     for host, group in groups.items():
+        shown = plan.shows.get(host, NodeStatus())
         if host in nodes:
-            found += _of_node(host, group, shows.get(host, NodeStatus()), list(every), nodes[host])
+            found += _of_node(host, group, shown, plan.leaves.get(host, ()), nodes[host])
+        elif shown.resources:
+            text, remedy = "the cluster has no node of this name", "Name hosts as their nodes are called."
+            found.append(Check("cluster", _RESOURCES, host, group, "", "fail", text, {}, remedy))
     return found

@@ -32,8 +32,8 @@ def cluster(server: Server) -> Server:
     return server
 
 
-def remove(client: Client) -> Dict[str, Any]:
-    return extended_resources.remove(client, ["n1"], [HOSTDEV], timeout=0, check=False)
+def remove(client: Client, **options: Any) -> Dict[str, Any]:
+    return extended_resources.remove(client, {"n1": [HOSTDEV]}, **{"timeout": 0, "check": False, **options})
 
 
 def test_after_a_conflict_the_node_is_read_again(cluster: Server, client: Client) -> None:
@@ -59,3 +59,38 @@ def test_a_quantity_that_nobody_understands_counts_as_advertised(cluster: Server
 
     with pytest.raises(ClusterError, match="still advertised on n1"):
         remove(client)
+
+
+def test_what_is_used_is_left_with_a_warning(cluster: Server, client: Client) -> None:
+    """n1 has a plugin, n2 a pod that holds a device, and n3 neither."""
+    nodes = []
+    for name, allocatable in (("n1", "2"), ("n2", "0"), ("n3", "0")):
+        own = node("1", allocatable)
+        nodes.append({**own, "metadata": {**own["metadata"], "name": name}})
+    limits = {"resources": {"limits": {HOSTDEV: "1"}}}
+    holder = {"metadata": {"namespace": "d", "name": "p"}, "spec": {"nodeName": "n2", "containers": [limits]}}
+    cluster.paths["/api/v1/nodes"] = (200, {}, {"items": nodes})
+    cluster.paths["/api/v1/pods"] = (200, {}, {"items": [holder]})
+    wanted = {name: [HOSTDEV] for name in ("n1", "n2", "n3")}
+    expected = [
+        f"{HOSTDEV} is still advertised on n1: remove its device plugin first",
+        "pods that hold such a resource have to end first: d/p",
+    ]
+
+    with pytest.raises(ClusterError) as refused:
+        extended_resources.remove(client, wanted, timeout=0, check=False)
+    assert str(refused.value) == "; ".join(expected)
+
+    cluster.replies = [(200, {}, nodes[2])]
+    done = extended_resources.remove(client, wanted, timeout=0, check=False, keep_used=True)
+    assert (done["nodes"], done["warnings"]) == ({"n3": [HOSTDEV]}, expected)
+    assert [path for method, path, *_rest in cluster.seen if method == "PATCH"] == ["/api/v1/nodes/n3/status"]
+    # In check mode the plugin may be about to go.
+    checked = extended_resources.remove(client, wanted, timeout=0, check=True, keep_used=True)
+    assert (set(checked["nodes"]), checked["warnings"]) == (set(wanted), expected)
+
+
+def test_each_node_loses_its_own(cluster: Server, client: Client) -> None:
+    done = extended_resources.remove(client, {"n1": ["rdma/other"], "n2": [HOSTDEV]}, timeout=0, check=False)
+    assert done == {"changed": False, "nodes": {}, "warnings": [], "diff": []}
+    assert not [method for method, *_rest in cluster.seen if method == "PATCH"]
