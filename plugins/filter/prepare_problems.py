@@ -40,7 +40,7 @@ options:
     default: false
   networks:
     description:
-      - Networks that the cluster has for C(pods) and C(services), as M(zerocopy.rdma.resource_slice_info) returns them.
+      - Networks that the cluster has for C(pods) and C(services), as M(zerocopy.rdma.cluster_info) returns them.
         No RDMA link may have an address in them.
     type: dict
     default: {}

@@ -25,10 +25,9 @@ options:
     type: dict
     required: true
   nodes:
-    description: Nodes of the cluster. Only their names and labels are read.
-    type: list
-    elements: dict
-    default: []
+    description: Labels of each node of the cluster, as M(zerocopy.rdma.cluster_info) returns them.
+    type: dict
+    default: {}
 """
 
 EXAMPLES = r"""
@@ -60,7 +59,7 @@ _value:
       elements: str
 """
 
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from jinja2 import pass_context
 
@@ -74,15 +73,14 @@ def strategies(
     context: Mapping[str, Any],
     hosts: List[str],
     hostvars: Mapping[str, Mapping[str, Any]],
-    nodes: Sequence[Mapping[str, Any]] = (),
+    nodes: Optional[Mapping[str, Mapping[str, str]]] = None,
 ) -> Dict[str, Any]:
     found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
-    labels = {str(node["metadata"]["name"]): node["metadata"].get("labels") or {} for node in nodes}
     return {
         "names": {host.group: plan_variables.strategy_of(host.variables) for host in found},
         "resources": {name: one.resources(found, known) for name, one in registry.STRATEGIES.items()},
         "slices": any(strategy.slices for strategy in registry.used(found)),
-        "problems": registry.changes(found, labels),
+        "problems": registry.changes(found, nodes or {}),
     }
 
 

@@ -31,10 +31,10 @@ options:
     default: {}
   gather_subset:
     description:
-      - Which of RV(slices), RV(devices) and RV(networks) to return. The size of the first two grows with the cluster.
+      - Which of RV(slices) and RV(devices) to return. The size of both grows with the cluster.
     type: list
     elements: str
-    choices: [slices, devices, networks]
+    choices: [slices, devices]
     default: [slices, devices]
   wait:
     description:
@@ -48,6 +48,7 @@ options:
     type: int
     default: 120
 seealso:
+  - module: zerocopy.rdma.cluster_info
   - plugin: zerocopy.rdma.claims
     plugin_type: filter
     description: Proves claims against RV(slices).
@@ -90,15 +91,6 @@ device_classes:
   type: list
   elements: str
   sample: [gpu.nvidia.com, zerocopy-rdma-nic]
-networks:
-  description:
-    - Networks of C(pods) (C(spec.podCIDRs) of the nodes) and of C(services) (ServiceCIDRs, Kubernetes 1.33 and newer),
-      merged into as few as possible. The API server does not know the ranges of a network plugin with its own IPAM.
-    - With this subset, the module fails if the kubelet of a node has a version in which DRA does not work (1.34.0,
-      1.34.1).
-  returned: when O(gather_subset) has V(networks)
-  type: dict
-  sample: {pods: [10.42.0.0/22], services: [10.43.0.0/16]}
 slices:
   description: ResourceSlices of the cluster, without C(managedFields).
   returned: when O(gather_subset) has V(slices)
@@ -219,7 +211,7 @@ def main() -> None:
                 "type": "list",
                 "elements": "str",
                 "choices": list(SUBSETS),
-                "default": ["slices", "devices"],
+                "default": list(SUBSETS),
             },
             "wait": {"type": "bool", "default": False},
             "wait_timeout": {"type": "int", "default": 120},

@@ -264,22 +264,3 @@ def test_the_playbook_changes_nothing_where_dra_is_off(
     without = ClusterSet(run_module, plane, "kube-system")
     assert without.absent("secret", "zerocopy-rdma-driver")
     assert without.kubectl("get", "daemonsets", "-n", "kube-system") == ""
-
-
-def test_networks_of_pods_and_services(cluster_set: ClusterSet, info: Info) -> None:
-    names = [f"ranges-{number}" for number in range(2)]
-    nodes = [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name},
-            "spec": {"podCIDR": f"10.244.{number}.0/24", "podCIDRs": [f"10.244.{number}.0/24"]},
-        }
-        for number, name in enumerate(names)
-    ]
-    cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": nodes})
-    found = info(gather_subset=["networks"])
-    cluster_set.kubectl("delete", "nodes", *names)
-    assert found["networks"] == {"pods": ["10.244.0.0/23"], "services": ["10.96.0.0/16"]}
-    assert found["api_version"] == "resource.k8s.io/v1"
-    assert "slices" not in found

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the API server says of the cluster as a whole that RDMA has to go with: its networks, and its kubelets."""
+"""What the API server says of the cluster as a whole: its version, its networks, and its nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import ipaddress
 import re
 from typing import Any, Dict, Iterable, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
@@ -57,20 +58,13 @@ def _optional(client: Client, path: str) -> List[Object]:
 def _networks(texts: Iterable[Optional[str]]) -> List[str]:
     """As few networks as hold all of these."""
     found: List[str] = []
-    every = [ipaddress.ip_network(text) for text in dict.fromkeys(texts) if text]
+    every = [ipaddress.ip_network(text, strict=False) for text in dict.fromkeys(texts) if text]
     for version in (4, 6):
         found += map(str, ipaddress.collapse_addresses([network for network in every if network.version == version]))  # type: ignore[type-var]
     return found
 
 
-def networks(client: Client, api: Api) -> Dict[str, List[str]]:
-    """Networks of ``pods`` and ``services``, as far as the API server knows them.
-
-    A network plugin with ranges of its own does not write them into nodes; before Kubernetes 1.33 those of services are
-    not told. Raises ClusterError, also for nodes whose kubelet does not work with DRA.
-    """
-    nodes = _optional(client, "/api/v1/nodes")
-    _refuse_kubelets(nodes)
+def _networks_of(client: Client, api: Api, nodes: Iterable[Object]) -> Dict[str, List[str]]:
     kind = api.find(GroupKind("networking.k8s.io", "ServiceCIDR"), "v1")
     services = _optional(client, kind.path()) if kind else []
     specs = [node.get("spec") or {} for node in nodes]
@@ -78,3 +72,26 @@ def networks(client: Client, api: Api) -> Dict[str, List[str]]:
         "pods": _networks(text for spec in specs for text in spec.get("podCIDRs") or [spec.get("podCIDR")]),
         "services": _networks(text for item in services for text in (item.get("spec") or {}).get("cidrs") or []),
     }
+
+
+def info(client: Client, dra: bool) -> Dict[str, Any]:
+    """The result of the module ``cluster_info``.
+
+    The networks are those that the API server knows: a network plugin with ranges of its own does not write them into
+    nodes, and before Kubernetes 1.33 those of services are not told. Raises ClusterError, with ``dra`` also where DRA
+    drivers cannot work.
+    """
+    release = client.get("/version")
+    api = Api([client.get("/apis", accept=ACCEPT)])
+    nodes = client.get("/api/v1/nodes").get("items") or []
+    found = {
+        "changed": False,
+        "kubernetes": str(release["gitVersion"]),
+        "networks": _networks_of(client, api, nodes),
+        "nodes": {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes},
+    }
+    if dra:
+        refuse_broken(release)
+        found["api_version"] = f"{GROUP}/{negotiate(api.versions(GROUP), lambda: release)}"
+        _refuse_kubelets(nodes)
+    return found

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 
 _RANGES = {
@@ -22,47 +21,65 @@ _RANGES = {
 }
 
 
-def _api(*resources: Dict[str, Any]) -> Api:
-    """Synthesised in the form of apidiscovery.k8s.io/v2."""
-    versions = [{"version": "v1", "resources": list(resources)}]
-    item = {"metadata": {"name": "networking.k8s.io"}, "versions": versions}
-    return Api([{"kind": "APIGroupDiscoveryList", "items": [item]}])
-
-
 class Answers:
-    """The lists of an API server, synthesised in the form of v1 and networking.k8s.io/v1."""
+    """An API server, synthesised in the form of v1, apidiscovery.k8s.io/v2 and networking.k8s.io/v1."""
 
-    def __init__(self, lists: Dict[str, List[Dict[str, Any]]]) -> None:
-        self._lists = lists
+    def __init__(self, nodes: List[Dict[str, Any]], ranges: Optional[List[str]] = None, **served: Any) -> None:
+        groups = {"networking.k8s.io": {"version": "v1", "resources": [_RANGES]}, **served}
+        items = [{"metadata": {"name": name}, "versions": [version]} for name, version in groups.items() if version]
+        self._answers: Dict[str, Any] = {
+            "/version": {"gitVersion": "v1.36.3", "major": "1", "minor": "36"},
+            "/apis": {"kind": "APIGroupDiscoveryList", "items": items},
+            "/api/v1/nodes": {"items": nodes},
+        }
+        if ranges is not None:
+            self._answers["/apis/networking.k8s.io/v1/servicecidrs"] = {"items": [{"spec": {"cidrs": ranges}}]}
 
-    def get(self, path: str) -> Dict[str, Any]:
-        if path not in self._lists:
+    def get(self, path: str, accept: str = "") -> Dict[str, Any]:
+        if path not in self._answers:
             raise ApiError(403, {"message": "forbidden"})
-        return {"items": self._lists[path]}
+        found: Dict[str, Any] = self._answers[path]
+        return found
+
+
+_DRA: Dict[str, Any] = {"resource.k8s.io": {"version": "v1"}}
 
 
 def node(name: str, kubelet: str = "v1.36.3", **spec: Any) -> Dict[str, Any]:
     return {"metadata": {"name": name}, "spec": spec, "status": {"nodeInfo": {"kubeletVersion": kubelet}}}
 
 
-def networks(nodes: List[Dict[str, Any]], *ranges: str) -> Dict[str, List[str]]:
-    lists = {"/api/v1/nodes": nodes, "/apis/networking.k8s.io/v1/servicecidrs": [{"spec": {"cidrs": list(ranges)}}]}
-    client: Any = Answers(lists)
-    return cluster.networks(client, _api(_RANGES))
+def info(nodes: List[Dict[str, Any]], ranges: Optional[List[str]] = None, dra: bool = False, **served: Any) -> Any:
+    client: Any = Answers(nodes, ranges, **served)
+    return cluster.info(client, dra)
 
 
 def test_networks_of_pods_and_services() -> None:
     nodes = [node(f"n{number}", podCIDRs=[f"10.42.{number}.0/24", f"fd42:{number}::/64"]) for number in range(4)]
-    found = networks([*nodes, node("bare"), node("old", podCIDR="10.50.0.0/24")], "10.43.0.0/16", "fd43::/112")
+    nodes += [node("bare"), node("old", podCIDR="10.50.0.0/24")]
+    found = info(nodes, ["10.43.0.0/16", "fd43::/112"])["networks"]
     assert found["pods"][:2] == ["10.42.0.0/22", "10.50.0.0/24"]
     assert len(found["pods"]) == 6
     assert found["services"] == ["10.43.0.0/16", "fd43::/112"]
 
 
-def test_what_is_not_told_is_not_known() -> None:
-    client: Any = Answers({})
-    assert cluster.networks(client, _api(_RANGES)) == {"pods": [], "services": []}
-    assert cluster.networks(client, _api()) == {"pods": [], "services": []}
+def test_networks_that_the_api_server_does_not_tell() -> None:
+    nothing: Dict[str, List[str]] = {"pods": [], "services": []}
+    assert info([node("bare")])["networks"] == nothing
+    unserved: Dict[str, Any] = {"networking.k8s.io": None}
+    assert info([node("bare")], **unserved)["networks"] == nothing
+
+
+def test_labels_of_nodes() -> None:
+    labelled = {"metadata": {"name": "n1", "labels": {"zerocopy.rdma/group": "h100"}}}
+    assert info([labelled, node("n2")])["nodes"] == {"n1": {"zerocopy.rdma/group": "h100"}, "n2": {}}
+
+
+def test_dra_is_asked_for_where_a_strategy_needs_it() -> None:
+    assert "api_version" not in info([node("n1", "v1.34.1")])
+    assert info([node("n1")], dra=True, **_DRA)["api_version"] == "resource.k8s.io/v1"
+    with pytest.raises(ClusterError, match="Dynamic Resource Allocation is off"):
+        info([node("n1")], dra=True)
 
 
 @pytest.mark.parametrize("version", ["v1.34.0", "v1.34.1", "v1.34.1+k3s1", "v1.34.0-gke.1662000"])
@@ -73,13 +90,13 @@ def test_releases_without_registration(version: str) -> None:
     with pytest.raises(
         ClusterError, match=r"the kubelet is Kubernetes .* on n\[1-2\], in which DRA drivers do not stay"
     ):
-        networks([node("n1", version), node("n2", version), node("n3")])
+        info([node("n1", version), node("n2", version), node("n3")], dra=True, **_DRA)
 
 
 @pytest.mark.parametrize("version", ["v1.34.2", "v1.34.10", "v1.34.12+rke2r1", "v1.33.1", "v1.35.0", "v1.37.2"])
 def test_other_releases(version: str) -> None:
     cluster.refuse_broken({"gitVersion": version})
-    assert networks([node("n1", version)]) == {"pods": [], "services": []}
+    assert info([node("n1", version)], dra=True, **_DRA)["kubernetes"] == "v1.36.3"
 
 
 @pytest.mark.parametrize(

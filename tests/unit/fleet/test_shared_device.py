@@ -280,7 +280,7 @@ def test_a_node_without_facts_keeps_its_plugin(facts_of: Facts) -> None:
 def test_hosts_of_other_strategies_lose_the_label(facts_of: Facts) -> None:
     hosts = {**recorded(facts_of, "v100-01"), **recorded(facts_of, "h100-01", group="h100", rdma_strategy="dra")}
     assert plan(hosts)["labels"] == {"v100-01": {LABEL: "ib"}, "h100-01": {LABEL: None}}
-    served = [{"metadata": {"name": "h100-01", "labels": {LABEL: "h100"}}}]
+    served = {"h100-01": {LABEL: "h100"}}
     (line,) = strategies({}, list(hosts), hosts, served)["problems"]
     assert line.startswith("h100-01: rdma_strategy is 'dra', but shared_device still serves this node")
 

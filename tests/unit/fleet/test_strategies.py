@@ -131,23 +131,19 @@ def test_dra_leaves_the_netns_mode_to_the_user(facts_of: Facts, mode: str) -> No
     assert strategy({}, hostvars(facts_of, v100=own)["v100-01"])["netns_mode"] == mode
 
 
-def node(name: str, **labels: str) -> dict[str, Any]:
-    return {"metadata": {"name": name, "labels": labels}}
-
-
 def test_a_node_that_another_strategy_serves_is_refused(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
     class Other(type(registry.STRATEGIES["none"])):  # type: ignore[misc]
         name, label = "other", "example.org/other"
 
     monkeypatch.setitem(registry.STRATEGIES, "other", Other())
     hosts = hostvars(facts_of, v100={"rdma_strategy": "other"}, h100={})
-    served = [node(host, **{GROUP: host.partition("-")[0]}) for host in hosts]
+    served = {host: {GROUP: host.partition("-")[0]} for host in hosts}
     found = strategies({}, list(hosts), hosts, served)
     assert found["problems"] == [
         "v100-[01-02]: rdma_strategy is 'other', but dra still serves this node (label zerocopy.rdma/group=v100): run"
         " provision with rdma_strategy none, which removes its objects, and then with other"
     ]
-    assert strategies({}, list(hosts), hosts, [node(host) for host in hosts])["problems"] == []
+    assert strategies({}, list(hosts), hosts, {host: {} for host in hosts})["problems"] == []
     # The way out is never refused.
     hosts = hostvars(facts_of, v100={"rdma_strategy": "none"})
     assert strategies({}, list(hosts), hosts, served)["problems"] == []

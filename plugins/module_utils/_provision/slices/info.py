@@ -32,8 +32,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wa
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
-SUBSETS = ("slices", "devices", "networks")
-_OF_SLICES = ("slices", "devices")
+SUBSETS = ("slices", "devices")
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class SliceRequest:
     """What the user asks for. ``wait_timeout`` is in seconds without progress, ``None`` not to wait."""
 
     expected: Mapping[str, Any] = field(default_factory=dict)
-    subsets: Sequence[str] = _OF_SLICES
+    subsets: Sequence[str] = SUBSETS
     wait_timeout: Optional[float] = None
 
 
@@ -65,7 +64,7 @@ class _Info:
         awaited = {name for name, expected in self._expected.items() if expected.wait and name in labels}
         if self._request.wait_timeout is not None and awaited:
             self._wait(awaited, self._request.wait_timeout)
-        slices = self._list("ResourceSlice") if self._expected or self._asks_for(*_OF_SLICES) else []
+        slices = self._list("ResourceSlice") if self._expected or self._asks_for(*SUBSETS) else []
         devices = model.devices(slices)
         compared, seen = self._compare(labels, slices, devices)
         found: Dict[str, Any] = {
@@ -78,8 +77,6 @@ class _Info:
             "nodes": {name: _node(seen[name], differences) for name, differences in compared.items()},
             "differences": compare.lines(compared),
         }
-        if self._asks_for("networks"):
-            found["networks"] = cluster.networks(self._client, self._api)
         if self._asks_for("slices"):
             found["slices"] = [self._whole(piece) for piece in slices]
         if self._asks_for("devices"):

@@ -1,0 +1,91 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_info
+short_description: Ask an API server what a plan for RDMA has to know of its cluster
+version_added: 0.1.0
+description:
+  - Returns the version, the networks and the labels of the nodes of a cluster.
+  - Lists the nodes once.
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+extends_documentation_fragment:
+  - zerocopy.rdma._attributes
+  - zerocopy.rdma._attributes.facts_module
+  - zerocopy.rdma._cluster
+  - kubernetes.core.k8s_auth_options
+options:
+  dra:
+    description:
+      - Whether DRA drivers have to work in this cluster. The module fails if the API server does not serve
+        C(resource.k8s.io), and says what to enable, or if Kubernetes is of a version in which drivers do not stay
+        registered with the kubelet (1.34.0 and 1.34.1).
+    type: bool
+    default: false
+seealso:
+  - module: zerocopy.rdma.resource_slice_info
+"""
+
+EXAMPLES = r"""
+- name: Query the cluster
+  zerocopy.rdma.cluster_info:
+    dra: true
+  register: cluster
+  run_once: true
+  delegate_to: localhost
+
+- name: Fail if RDMA links would get addresses of the cluster's networks
+  ansible.builtin.assert:
+    that: __problems == []
+    fail_msg: "{{ __problems }}"
+  vars:
+    __problems: "{{ ansible_play_hosts_all | zerocopy.rdma.prepare_problems(hostvars, networks=cluster.networks) }}"
+  run_once: true
+"""
+
+RETURN = r"""
+kubernetes:
+  description: Version of the API server.
+  returned: success
+  type: str
+  sample: v1.36.3
+api_version:
+  description: Group and version in which DRA's objects are read and written, the newest one served.
+  returned: with O(dra)
+  type: str
+  sample: resource.k8s.io/v1
+networks:
+  description:
+    - Networks of C(pods) (C(spec.podCIDRs) of the nodes) and of C(services) (ServiceCIDRs, Kubernetes 1.33 and newer),
+      merged into as few as possible. The API server does not know the ranges of a network plugin with its own IPAM.
+  returned: success
+  type: dict
+  sample: {pods: [10.42.0.0/22], services: [10.43.0.0/16]}
+nodes:
+  description: Labels of each node, by the node's name.
+  returned: success
+  type: dict
+  sample: {h100-01: {zerocopy.rdma/group: h100}}
+"""
+
+from typing import Any, Dict
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+
+
+def _call(module: Any, client: Client) -> Dict[str, Any]:
+    return cluster.info(client, dra=module.params["dra"])
+
+
+def main() -> None:
+    run({"dra": {"type": "bool", "default": False}}, _call)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""cluster_info on a real API server."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+from ansible_collections.zerocopy.rdma.plugins.modules import cluster_info
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
+
+
+def _node(number: int) -> Dict[str, Any]:
+    labels = {"zerocopy.rdma/group": f"group-{number}"}
+    spec = {"podCIDR": f"10.244.{number}.0/24", "podCIDRs": [f"10.244.{number}.0/24"]}
+    metadata = {"name": f"ranges-{number}", "labels": labels}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec}
+
+
+def test_networks_and_nodes(cluster_set: ClusterSet, run_module: Callable[..., Any], control_plane: Any) -> None:
+    nodes = [_node(number) for number in range(2)]
+    cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": nodes})
+    found = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig), dra=True)
+    cluster_set.kubectl("delete", "nodes", *(node["metadata"]["name"] for node in nodes))
+    assert found["networks"] == {"pods": ["10.244.0.0/23"], "services": ["10.96.0.0/16"]}
+    assert found["api_version"] == "resource.k8s.io/v1"
+    assert found["nodes"]["ranges-1"]["zerocopy.rdma/group"] == "group-1"
+    assert found["changed"] is False
