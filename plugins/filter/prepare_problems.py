@@ -76,7 +76,7 @@ _ALSO = ("ansible_host",)
 
 
 def _matters(name: str) -> bool:
-    return name in _ALSO or (plan_variables.ours(name) and name not in plan_variables.RESULTS)
+    return name in _ALSO or plan_variables.ours(name)
 
 
 def _host(

@@ -56,8 +56,9 @@ def options(context: Mapping[str, Any]) -> plan_variables.Options:
     ``context`` is Jinja's.
     """
     values: Dict[str, Any] = {}
-    for name in plan_variables.PLAYBOOKS:
-        if name in context:
+    for name, option in plan_variables.PLAYBOOKS.items():
+        # No default is made from a result, which may be large.
+        if name in context and option["type"] != "raw":
             with contextlib.suppress(_BrokenError):
                 values[name] = _value(context, name)
     environment = Environment(autoescape=False)  # noqa: S701
@@ -98,11 +99,14 @@ def of_play(context: Mapping[str, Any], hostvars: Hostvars) -> Dict[str, Any]:
 def of_host(
     variables: Mapping[str, Any], play: Mapping[str, Any], wanted: Callable[[str], bool]
 ) -> Tuple[Dict[str, Any], Dict[str, str]]:
-    """The wanted variables of one host, those of ``play`` first, and why others of them cannot be worked out."""
+    """The wanted variables of one host, those of ``play`` first, and why others of them cannot be worked out.
+
+    Never the results of earlier tasks, whatever their names begin with.
+    """
     own: Dict[str, Any] = {}
     broken: Dict[str, str] = {}
     for name in map(str, variables):
-        if wanted(name):
+        if wanted(name) and name not in plan_variables.RESULTS:
             try:
                 own[name] = _value(variables, name)
             except _BrokenError as error:

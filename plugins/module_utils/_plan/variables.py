@@ -31,14 +31,21 @@ PREFIX = "rdma_"
 STRATEGY = "rdma_strategy"
 # Set by one play of a run for a later one, and not by users. Some hold the whole fleet.
 RESULTS: Options = {
+    "rdma_claims_plan": {"type": "raw"},
+    "rdma_claims_published": {"type": "raw"},
+    "rdma_claims_result": {"type": "raw"},
     "rdma_cluster_answer": {"type": "raw"},
     "rdma_drift_result": {"type": "raw"},
+    "rdma_driver_plan": {"type": "raw"},
+    "rdma_driver_result": {"type": "raw"},
     "rdma_kernel_result": {"type": "raw"},
     "rdma_links_result": {"type": "raw"},
     "rdma_preflight_facts": {"type": "bool"},
     "rdma_runtime_result": {"type": "raw"},
     "rdma_set": {"type": "str"},
+    "rdma_shared_device_result": {"type": "raw"},
     "rdma_verify_document": {"type": "raw"},
+    "rdma_waves": {"type": "raw"},
 }
 # What playbooks themselves read, beside the roles' variables.
 PLAYBOOKS: Options = {
@@ -70,6 +77,11 @@ def options_of(roles: Path = ROLES) -> Options:
         for entry in specs["argument_specs"].values():
             found.update(entry.get("options") or {})
     return found
+
+
+def with_prefix(prefix: str, known: Options) -> Options:
+    """The options of one role, without what its tasks leave for later ones."""
+    return {name: option for name, option in known.items() if name.startswith(prefix) and name not in RESULTS}
 
 
 def _text(at: str, value: Any, option: Mapping[str, Any]) -> str:

@@ -50,3 +50,20 @@ def test_a_host_has_its_own_values_and_those_of_the_play() -> None:
     own, broken = _inventory.of_host(host, {"rdma_links_subnet": "10.0.0.0/16", "more": 2}, variables.ours)
     assert own == {DRIVERS: ["ionic"], "rdma_links_subnet": "10.0.0.0/16"}
     assert broken == {MTU: "'mtu' is undefined", "rdma_links_rails": "something in '{{ rails }}' is undefined"}
+
+
+def test_results_of_earlier_tasks_are_no_variables_of_a_host() -> None:
+    host = {"rdma_driver_plan": {"objects": []}, "rdma_claims_published": "{{ gone }}", "rdma_driver_enabled": False}
+    assert _inventory.of_host(host, {}, variables.ours) == ({"rdma_driver_enabled": False}, {})
+
+
+def test_defaults_are_not_made_from_results() -> None:
+    class Context(dict[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            read.append(name)
+            return super().__getitem__(name)
+
+    read: list[str] = []
+    found = _inventory.options(Context(rdma_set="mine", rdma_drift_result={"concerns": {}}))
+    assert found["rdma_driver_set"]["default"] == "mine-driver"
+    assert read == ["rdma_set"]

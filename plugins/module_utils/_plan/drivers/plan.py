@@ -162,7 +162,7 @@ def plan(
     ``known`` are the specifications of the variables, ``facts`` those of hosts that have any. A group's variables have
     to be the same on all its hosts.
     """
-    known = {name: option for name, option in known.items() if name.startswith(PREFIX)}
+    known = plan_variables.with_prefix(PREFIX, known)
     defaults = {name: option["default"] for name, option in known.items()}
     found: List[Tuple[str, Problem]] = []
     groups: Dict[str, Tuple[str, str, Values]] = {}

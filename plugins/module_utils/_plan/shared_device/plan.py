@@ -140,7 +140,7 @@ def _devices(group: _SharedGroup, known: plan_variables.Options) -> SharedDevice
 
 def _groups(hosts: Sequence[ClaimHost], known: plan_variables.Options, found: Found) -> List[_SharedGroup]:
     """The groups whose variables are right; what is wrong is added to ``found``."""
-    mine = [name for name in known if name.startswith(PREFIX)]
+    mine = plan_variables.with_prefix(PREFIX, known)
     defaults = {name: option.get("default") for name, option in known.items()}
     groups: Dict[str, _SharedGroup] = {}
     for host in hosts:
