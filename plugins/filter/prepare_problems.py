@@ -41,9 +41,8 @@ options:
   networks:
     description:
       - Networks that the cluster has for C(pods) and C(services), as M(zerocopy.rdma.cluster_info) returns them.
-        No RDMA link may have an address in them.
+        No RDMA link may have an address in them. When given, this is all that is checked.
     type: dict
-    default: {}
 """
 
 EXAMPLES = r"""
@@ -72,11 +71,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
-_ALSO = ("ansible_host",)
-
 
 def _matters(name: str) -> bool:
-    return name in _ALSO or plan_variables.ours(name)
+    return name == "ansible_host" or plan_variables.ours(name)
+
+
+def _of_links(name: str) -> bool:
+    return name.startswith("rdma_links_")
 
 
 def _host(
@@ -102,10 +103,15 @@ def prepare_problems(
     facts: bool = False,
     networks: Optional[Dict[str, List[str]]] = None,
 ) -> List[str]:
-    chosen = dict.fromkeys(hosts, _inventory.of_play(context, hostvars))
+    play, options = _inventory.of_play(context, hostvars), _inventory.options(context)
+    if networks is not None:
+        own = {name: _inventory.of_host(hostvars[name], play, _of_links)[0] for name in hosts}
+        planned = [prepare.PrepareHost(name, variables=values) for name, values in own.items()]
+        return prepare.problems_of_networks(planned, networks, options)
+    chosen = dict.fromkeys(hosts, play)
     names = dict.fromkeys([*hosts, *(everyone or [])])
     every = [_host(name, hostvars[name], chosen.get(name), facts) for name in names]
-    return prepare.problems(every, _inventory.options(context), networks)
+    return prepare.problems(every, options)
 
 
 class FilterModule:

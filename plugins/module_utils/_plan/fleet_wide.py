@@ -43,6 +43,7 @@ NAMES = (
     "rdma_driver_namespace",
     "rdma_kubeconfig",
     "rdma_manifests",
+    "rdma_serial",
     "rdma_shared_device_cluster",
     "rdma_shared_device_manifests",
     "rdma_shared_device_namespace",
@@ -54,6 +55,7 @@ NAMES = (
     "rdma_verify_pod_timeout",
     "rdma_verify_pull_secrets",
     "rdma_verify_tolerations",
+    "rdma_verify_whole_fleet",
 )
 # Of the NVIDIA DRA driver, where the collection deploys it.
 _OF_THE_GPU_DRIVER = (

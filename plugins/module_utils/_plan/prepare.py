@@ -226,22 +226,24 @@ def _netns_modes(every: Sequence[_Checked]) -> Found:
                 yield checked.host.name, Problem(variable, f"is not set and the node's mode is {fewest}, {right}")
 
 
-def problems(
-    hosts: Sequence[PrepareHost],
-    known: Optional[plan_variables.Options] = None,
-    networks: Optional[Mapping[str, Sequence[str]]] = None,
+def problems_of_networks(
+    hosts: Sequence[PrepareHost], networks: Mapping[str, Sequence[str]], known: Optional[plan_variables.Options] = None
 ) -> List[str]:
-    """One line for each thing that is wrong: the hosts, the variable, its value and what would be right.
+    """One line for each network of RDMA links that overlaps one of the cluster.
 
-    ``networks`` are those that the cluster has, for what they are for (``pods``, ``services``).
+    ``networks`` are those of the cluster, by what they are for (``pods``, ``services``). What is wrong with the hosts'
+    variables by themselves is for ``problems``.
     """
+    options = plan_variables.options_of() if known is None else known
+    values = ((host.name, plan_variables.converted(host.variables, options)[0]) for host in hosts)
+    return messages([(name, problem) for name, own in values for problem in _of_cluster(own, networks)])
+
+
+def problems(hosts: Sequence[PrepareHost], known: Optional[plan_variables.Options] = None) -> List[str]:
+    """One line for each thing that is wrong: the hosts, the variable, its value and what would be right."""
     options = plan_variables.options_of() if known is None else known
     every = [_check(host, options) for host in hosts]
     found = [(entry.host.name, problem) for entry in every if entry.host.chosen for problem in entry.problems]
-    chosen = [checked for checked in every if checked.host.chosen]
-    found += [
-        (checked.host.name, problem) for checked in chosen for problem in _of_cluster(checked.values, networks or {})
-    ]
     for check in (_duplicates, _overlaps, _management, _netns_modes):
         found += check(every)
     found += registry.of_values(

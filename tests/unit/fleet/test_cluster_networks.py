@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
@@ -110,6 +111,16 @@ def test_rdma_networks_within_those_of_the_cluster(own: Dict[str, Any], variable
     known = {"pods": ["10.44.0.0/22"], "services": ["10.43.0.0/16", "fd43::/112"]}
     hosts = [prepare.PrepareHost(f"h100-0{number}", "h100", own) for number in (1, 2)]
     assert prepare.problems(hosts) == []
-    (problem,) = prepare.problems(hosts, networks=known)
+    (problem,) = prepare.problems_of_networks(hosts, known)
     assert problem.startswith(f"h100-[01-02]: {variable}")
     assert "overlaps the cluster's network for services 10.43.0.0/16: RDMA links need a network of their own" in problem
+
+
+def test_only_what_networks_add_is_told_a_second_time() -> None:
+    hostvars: Dict[str, Dict[str, Any]] = {
+        "h100-01": {"rdma_links_subnet": "10.43.0.0/24", "rdma_links_mtu": 1, "rdma_linked": True},
+        "h100-02": {"rdma_links_subnet": "10.9.0.0/24"},
+    }
+    (problem,) = prepare_problems({}, list(hostvars), hostvars, networks={"pods": [], "services": ["10.43.0.0/16"]})
+    assert problem.startswith("h100-01: rdma_links_subnet is '10.43.0.0/24'")
+    assert prepare_problems({}, list(hostvars), hostvars, networks={}) == []

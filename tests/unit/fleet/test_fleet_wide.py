@@ -39,6 +39,7 @@ def everywhere(**values: Any) -> dict[str, dict[str, Any]]:
         ("rdma_driver_namespace", "rdma", "'kube-system'"),
         ("rdma_driver_gpu_deploy", True, "False"),
         ("rdma_cluster", "none", "not set"),
+        ("rdma_serial", 5, "not set"),
         ("rdma_kubeconfig", "/etc/kubernetes/admin.conf", "not set"),
         ("rdma_verify_image", "example.org/probe:1", "''"),
     ],

@@ -48,7 +48,7 @@ def test_a_playbook_reads_only_its_own(playbook: Path) -> None:
     [
         ("  vars:\n    __own: 1\n  msg: '{{ __own }}'", set()),
         ("  register: __own\n  when: __own.changed and __other is defined", {"__other"}),
-        ("  loop_control:\n    loop_var: __own\n  msg: \"{{ x | map(attribute=__own) + __other }}\"", {"__other"}),
+        ('  loop_control:\n    loop_var: __own\n  msg: "{{ x | map(attribute=__own) + __other }}"', {"__other"}),
         ("# __other\n- assert: {that: true}", set()),
     ],
 )

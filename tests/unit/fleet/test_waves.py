@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.filter.waves import waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
@@ -56,3 +59,13 @@ def test_only_nodes_that_differ() -> None:
     hostvars["h100-1"]["rdma_drift_result"]["concerns"]["links"]["error"] = "no port"
     assert waves(list(hostvars), hostvars, 5) == [["h100-1"], ["h100-2"], ["h100-4"]]
     assert waves([], hostvars) == []
+
+
+def test_a_run_plans_its_waves_once() -> None:
+    # Ansible works out hosts, serial and variables of a play again for every wave.
+    playbook = Path(__file__).resolve().parents[3] / "playbooks" / "prepare.yml"
+    tasks = []
+    for play in yaml.safe_load(playbook.read_text("utf-8")):
+        tasks += [task for task in play.get("tasks", []) if "zerocopy.rdma.waves" in str(task)]
+        assert "zerocopy.rdma.waves" not in str({**play, "tasks": []})
+    assert [task["run_once"] for task in tasks] == [True]
