@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel, cel_functions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
@@ -114,8 +114,8 @@ def test_what_kubernetes_knows_and_the_library_does_not(expression: str, said: s
 
 def test_versions_in_their_order() -> None:
     order = ["1.0.0-1", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0", "1.0.1", "1.10.0", "2.0.0"]
-    assert sorted(sorted(order), key=cel._semver) == order
-    assert cel._semver("1.0.0+build") == cel._semver("1.0.0")
+    assert sorted(sorted(order), key=cel_functions.semver_key) == order
+    assert cel_functions.semver_key("1.0.0+build") == cel_functions.semver_key("1.0.0")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters, dranet_schema
 
 WHOLE: dict[str, Any] = {
     "profile": "rdma",
@@ -74,7 +74,7 @@ def test_what_came_with_which_version() -> None:
 
 
 def warned(parameters: Any, *version: int) -> list[str]:
-    return [one.variable for one in dranet_parameters.warnings("p", parameters, version)]
+    return [one.variable for one in dranet_schema.warnings("p", parameters, version)]
 
 
 def test_what_nobody_has_read_is_no_mistake() -> None:

@@ -13,28 +13,22 @@ By ``cel-expr-python``, the CEL project's own binding of its C++ library: it has
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Union
+from typing import Any, Dict, Mapping, Tuple, Union
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel_functions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import (
     Scalar,
     SliceDevice,
     Value,
     Version,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 LIBRARY = "cel-expr-python"
 
-_SEMVER = re.compile(
-    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z.-]+)?"
-)
 # The maps of domains themselves, not one domain in them.
 _WHOLE = re.compile(r"\bdevice\.(attributes|capacity)\b(?!\s*[\[.?])")
 _INDEX = re.compile(r"\[\s*\??\s*(?:\"([^\"\\]*)\"|'([^'\\]*)')\s*\]")
-
-
 # What the library says of functions that it does not have, and of those that it has for strings only.
 _UNKNOWN = re.compile(
     r"undeclared reference|no matching overload for '(?:indexOf|lastIndexOf)' applied to '\((?:list|dyn)"
@@ -53,138 +47,6 @@ class NotEvaluatedError(Exception):
     """The expression has something that Kubernetes knows and the library does not."""
 
 
-def _semver(text: str) -> Tuple[Any, ...]:
-    """Sort key by the rules of semantic versioning. Raises ValueError."""
-    match = _SEMVER.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is no semantic version")
-    major, minor, patch, before = match.groups()
-    identifiers = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in (before or "").split(".") if part]
-    return (int(major), int(minor), int(patch), before is None, identifiers)
-
-
-def _as_semver(text: str) -> Dict[str, str]:
-    _semver(text)
-    return {"semver": text.split("+")[0]}
-
-
-def _as_quantity(text: str) -> Dict[str, str]:
-    value = quantity(text)
-    if value is None:
-        raise ValueError(f"{text!r} is no quantity")
-    # One text for equal amounts, since == compares it.
-    return {"quantity": str(value)}
-
-
-def _key(value: Mapping[str, Any]) -> Tuple[str, Any]:
-    ((kind, wrapped),) = value.items()
-    # The library gives a function the map as Python's, but what is in it as its own.
-    text = wrapped if isinstance(wrapped, str) else wrapped.value()
-    return kind, _semver(text) if kind == "semver" else Fraction(text)
-
-
-def _compared(left: Mapping[str, Any], right: Mapping[str, Any]) -> int:
-    first, second = _key(left), _key(right)
-    if first[0] != second[0]:
-        raise ValueError("a version and a quantity cannot be compared")
-    return int(first[1] > second[1]) - int(first[1] < second[1])
-
-
-def _is(convert: Callable[[str], Any]) -> Callable[[str], bool]:
-    def check(text: str) -> bool:
-        try:
-            convert(text)
-        except ValueError:
-            return False
-        return True
-
-    return check
-
-
-def _part(place: int) -> Callable[[Mapping[str, Any]], int]:
-    return lambda value: int(_key(value)[1][place])
-
-
-def _amount(value: Mapping[str, Any]) -> Fraction:
-    kind, found = _key(value)
-    if kind != "quantity":
-        raise ValueError("a version is no quantity")
-    return Fraction(found)
-
-
-def _sum_of(sign: int) -> Callable[[Mapping[str, Any], Any], Dict[str, str]]:
-    def call(left: Mapping[str, Any], right: Any) -> Dict[str, str]:
-        other = _amount(right) if isinstance(right, Mapping) else Fraction(right)
-        return {"quantity": str(_amount(left) + sign * other)}
-
-    return call
-
-
-def _integer(value: Mapping[str, Any]) -> int:
-    found = _amount(value)
-    if found.denominator != 1:
-        raise ValueError(f"{found} is no whole number")
-    return int(found)
-
-
-def _bare(value: Any) -> Any:
-    """What is in a list is the library's own."""
-    return value.value() if hasattr(value, "value") else value
-
-
-def _items(values: Sequence[Any]) -> List[Any]:
-    return [_bare(value) for value in values]
-
-
-def _is_sorted(values: Sequence[Any]) -> bool:
-    items = _items(values)
-    return items == sorted(items)
-
-
-def _within(values: Sequence[Any], others: Sequence[Any]) -> bool:
-    items = _items(values)
-    return all(item in items for item in _items(others))
-
-
-def _arithmetic(cel: Any, name: str, tagged: Any, call: Callable[..., Any]) -> Any:
-    """A function of a quantity and another one, or a number."""
-    others = (("quantity", tagged), ("int", cel.Type.INT))
-    overloads = [cel.Overload(f"{name}_of_{text}", tagged, [tagged, other], True, call) for text, other in others]
-    return cel.FunctionDecl(name, overloads)
-
-
-def _list_functions(cel: Any) -> List[Any]:
-    """Functions of lists and sets (k8s.io/apiserver, pkg/cel/library/lists.go, and the extension sets of cel-go)."""
-    kind = cel.Type
-    several = kind.List(kind.DYN)
-
-    def declared(name: str, result: Any, parameters: List[Any], member: bool, call: Callable[..., Any]) -> Any:
-        overload = cel.Overload(f"{name.replace('.', '_')}_of_lists", result, parameters, member, call)
-        return cel.FunctionDecl(name, [overload])
-
-    return [
-        declared("isSorted", kind.BOOL, [several], True, _is_sorted),
-        declared("sum", kind.DYN, [several], True, lambda values: sum(_items(values))),
-        declared("min", kind.DYN, [several], True, lambda values: min(_items(values))),
-        declared("max", kind.DYN, [several], True, lambda values: max(_items(values))),
-        declared("sets.contains", kind.BOOL, [several, several], False, _within),
-        declared(
-            "sets.equivalent",
-            kind.BOOL,
-            [several, several],
-            False,
-            lambda items, other: _within(items, other) and _within(other, items),
-        ),
-        declared(
-            "sets.intersects",
-            kind.BOOL,
-            [several, several],
-            False,
-            lambda items, other: any(_within(items, [item]) for item in other),
-        ),
-    ]
-
-
 @lru_cache(maxsize=1)
 def _environment() -> Any:
     try:
@@ -193,36 +55,10 @@ def _environment() -> Any:
     except ImportError as error:
         text = f"claims are checked with the Python library {LIBRARY}, which is missing where Ansible runs ({error})"
         raise LibraryMissingError(f"{text}: pip install {LIBRARY}") from error
-    kind = cel.Type
-
-    def declared(name: str, result: Any, parameters: List[Any], member: bool, call: Callable[..., Any]) -> Any:
-        return cel.FunctionDecl(name, [cel.Overload(f"{name}_of_devices", result, parameters, member, call)])
-
-    # What versions and quantities are here.
-    tagged = kind.Map(kind.STRING, kind.STRING)
-    two = [tagged, tagged]
-    functions = [
-        declared("semver", tagged, [kind.STRING], False, _as_semver),
-        declared("isSemver", kind.BOOL, [kind.STRING], False, _is(_as_semver)),
-        declared("quantity", tagged, [kind.STRING], False, _as_quantity),
-        declared("isQuantity", kind.BOOL, [kind.STRING], False, _is(_as_quantity)),
-        declared("compareTo", kind.INT, two, True, _compared),
-        declared("isGreaterThan", kind.BOOL, two, True, lambda version, other: _compared(version, other) > 0),
-        declared("isLessThan", kind.BOOL, two, True, lambda version, other: _compared(version, other) < 0),
-        declared("major", kind.INT, [tagged], True, _part(0)),
-        declared("minor", kind.INT, [tagged], True, _part(1)),
-        declared("patch", kind.INT, [tagged], True, _part(2)),
-        declared("sign", kind.INT, [tagged], True, lambda value: (_amount(value) > 0) - (_amount(value) < 0)),
-        declared("isInteger", kind.BOOL, [tagged], True, lambda value: _amount(value).denominator == 1),
-        declared("asInteger", kind.INT, [tagged], True, _integer),
-        declared("asApproximateFloat", kind.DOUBLE, [tagged], True, lambda value: float(_amount(value))),
-        *(_arithmetic(cel, name, tagged, _sum_of(sign)) for name, sign in (("add", 1), ("sub", -1))),
-        *_list_functions(cel),
-    ]
     return cel.NewEnv(
-        variables={"device": kind.DYN, "whole": kind.DYN},
+        variables={"device": cel.Type.DYN, "whole": cel.Type.DYN},
         extensions=[ext_optional.ExtOptional(), ext_bindings.ExtBindings(), ext_strings.ExtStrings()],
-        functions=functions,
+        functions=cel_functions.declarations(cel),
     )
 
 
@@ -249,7 +85,7 @@ def _plain(value: Value) -> Any:
     if isinstance(value, str):
         # The library takes no text of another class, and facts have one of Ansible's until 2.18, whose str() is itself.
         return str.__str__(value)
-    return _as_semver(value.text) if isinstance(value, Version) else value
+    return cel_functions.tagged_version(value.text) if isinstance(value, Version) else value
 
 
 def _by_domain(values: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
@@ -273,7 +109,7 @@ def matches(expression: str, device: SliceDevice) -> bool:
     """
     program, domains = _compiled(expression)
     attributes = _by_domain({name: _plain(value) for name, value in device.attributes.items()})
-    capacity = _by_domain({name: _as_quantity(text) for name, text in device.capacity.items()})
+    capacity = _by_domain({name: cel_functions.tagged_quantity(text) for name, text in device.capacity.items()})
     # A domain that a device has nothing of is an empty map, but not among the domains.
     empty: Dict[str, Dict[str, Union[Scalar, Any]]] = {domain: {} for domain in domains}
     data = {

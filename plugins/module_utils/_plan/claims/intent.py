@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model i
     NicPick,
     Template,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters, dranet_schema
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions as drivers_versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names as rules
@@ -251,7 +251,7 @@ def intent(values: Mapping[str, Any]) -> Tuple[Optional[ClaimIntent], List[Probl
         warning
         for name in (TEMPLATES, CLAIMS)
         for place, entry in enumerate(values[name])
-        for warning in dranet_parameters.warnings(f"{name}[{place}].parameters", entry.get("parameters") or {}, dranet)
+        for warning in dranet_schema.warnings(f"{name}[{place}].parameters", entry.get("parameters") or {}, dranet)
     ]
     seen: Dict[str, str] = {}
     for place, entry in enumerate(values[TEMPLATES]):
