@@ -19,17 +19,10 @@ description:
 requirements:
   - cel-expr-python (Python library, where Ansible runs)
   - netaddr (Python library, where Ansible runs)
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars
 options:
-  _input:
-    description: Names of the hosts.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
-    type: dict
-    required: true
   slices:
     description: ResourceSlices of the cluster, of any version of the API. Nodes are matched with hosts by name.
     type: list
@@ -98,12 +91,10 @@ _value:
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
-from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import dra
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 
 @pass_context
@@ -117,11 +108,7 @@ def claims(
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
-    try:
-        plan = dra.claims(found, cluster, _inventory.options(context))
-    except (cel.LibraryMissingError, ValueError) as error:
-        raise AnsibleFilterError(f"claims: {error}") from error
-    return asdict(plan)
+    return asdict(_strategy_inventory.planned(context, found, dra.claims, cluster))
 
 
 class FilterModule:

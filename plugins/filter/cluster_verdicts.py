@@ -12,17 +12,10 @@ author:
 description:
   - Checks for each node whether DRANET runs and publishes what the facts say, and for each set of objects whether it is
     still as applied.
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars
 options:
-  _input:
-    description: Names of the hosts.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
-    type: dict
-    required: true
   labels:
     description: Labels of the nodes, from the plan of P(zerocopy.rdma.driver#filter).
     type: dict

@@ -12,17 +12,10 @@ author:
 description:
   - Combines what the role C(zerocopy.rdma.rdma_drift) found on each host into one view.
   - Compute it once for all hosts (C(run_once)), not per host.
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars, diff
 options:
-  _input:
-    description: Names of the hosts.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars).
-    type: dict
-    required: true
   diff:
     description: Whether the text shows how files differ, once for each kind of change.
     type: bool

@@ -14,17 +14,9 @@ description:
     and into the labels that select the nodes of each DaemonSet.
   - Hosts whose C(rdma_strategy) is not V(dra) get neither.
   - Compute it once for all hosts (C(run_once)), not per host.
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars
-options:
-  _input:
-    description: Names of the hosts, which are those of the nodes.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
-    type: dict
-    required: true
 """
 
 EXAMPLES = r"""

@@ -16,17 +16,10 @@ description:
     C(rdma_discover_expect_link_layer) and C(rdma_discover_expect_rate_gbps). A host's group is C(rdma_group) or, by
     default, the first of its C(group_names).
   - Compute it once for all hosts (C(run_once)), not per host.
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars
 options:
-  _input:
-    description: Names of the hosts to show.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
-    type: dict
-    required: true
   detail:
     description:
       - V(full) prints all rows of all hosts. V(summary) prints identical hosts of a group once, then only the

@@ -14,17 +14,10 @@ description:
     judges the results of the tests on the hosts.
   - Reads the results that the tasks of the role C(zerocopy.rdma.rdma_verify) have registered for each host.
   - Compute it once for all hosts (C(run_once)), not per host.
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars
 options:
-  _input:
-    description: Names of the hosts.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
-    type: dict
-    required: true
   plan:
     description: The plan of P(zerocopy.rdma.verify_plan#filter).
     type: dict

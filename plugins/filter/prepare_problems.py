@@ -16,17 +16,10 @@ description:
   - Variables of the play, which C(hostvars) lacks, are checked if they are the same for all hosts.
 requirements:
   - netaddr (Python library, where Ansible runs)
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars
 options:
-  _input:
-    description: Names of the hosts of this run, which are checked.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
-    type: dict
-    required: true
   everyone:
     description:
       - Names of all hosts of the inventory (C(groups['all'])), among which addresses must be unique. By default only

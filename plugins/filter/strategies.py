@@ -13,17 +13,10 @@ description:
   - Returns which strategies (C(rdma_strategy)) these hosts have, whether these need DRA in the cluster, and which hosts
     would get a strategy while another one still serves them.
   - Compute it once for all hosts (C(run_once)), not per host.
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars
 options:
-  _input:
-    description: Names of the hosts, which are those of the nodes.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
-    type: dict
-    required: true
   nodes:
     description: Labels of each node of the cluster, as M(zerocopy.rdma.cluster_info) returns them.
     type: dict

@@ -16,17 +16,10 @@ description:
 requirements:
   - cel-expr-python (Python library, where Ansible runs)
   - netaddr (Python library, where Ansible runs)
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars
 options:
-  _input:
-    description: Names of the hosts, which are those of the nodes.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
-    type: dict
-    required: true
   name:
     description: Name of one strategy. By default the plans of all strategies are merged.
     type: str
@@ -106,14 +99,14 @@ _value:
 """
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 
 @pass_context
@@ -129,12 +122,10 @@ def strategy_plan(
     if name and name not in registry.STRATEGIES:
         raise AnsibleFilterError(f"strategy_plan: name is {name!r}, it must be {' or '.join(registry.STRATEGIES)}")
     cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
-    every, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
-    try:
-        found = registry.plan_of(name, every, cluster, known) if name else registry.plan(every, cluster, known)
-    except (cel.LibraryMissingError, ValueError) as error:
-        raise AnsibleFilterError(f"strategy_plan: {error}") from error
-    return asdict(found)
+    plan = partial(registry.plan_of, name) if name else registry.plan
+    return asdict(
+        _strategy_inventory.planned(context, _strategy_inventory.hosts(context, hosts, hostvars), plan, cluster)
+    )
 
 
 class FilterModule:

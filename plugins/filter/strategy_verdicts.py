@@ -12,17 +12,10 @@ author:
 description:
   - Checks whether the pods of the device plugins' DaemonSets are ready, and whether each node has the extended resource
     of its group, and none of another group.
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars
 options:
-  _input:
-    description: Names of the hosts.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
-    type: dict
-    required: true
   nodes:
     description: The nodes of the cluster.
     type: list
@@ -54,9 +47,8 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import resources
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 
 @pass_context
@@ -68,11 +60,10 @@ def strategy_verdicts(
     daemon_sets: Sequence[Mapping[str, Any]],
 ) -> Dict[str, List[Dict[str, Any]]]:
     every = _strategy_inventory.hosts(context, hosts, hostvars)
-    plan = registry.plan(every, ClusterState(), _inventory.options(context))
     meta = [(item["metadata"], item) for item in daemon_sets]
     found = resources.checks(
         {host.name: host.group for host in every},
-        plan,
+        _strategy_inventory.planned(context, every, registry.plan),
         {str(node["metadata"]["name"]): node for node in nodes},
         {f"{own['namespace']}/{own['name']}": item for own, item in meta},
     )

@@ -11,17 +11,10 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Combines the checks and measurements of the rings with the facts of the hosts.
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars
 options:
-  _input:
-    description: Names of the hosts.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
-    type: dict
-    required: true
   rings:
     description: Results of each ring, with C(checks) and C(bandwidth), either of which may be missing.
     type: list

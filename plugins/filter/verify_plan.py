@@ -16,17 +16,10 @@ description:
     between rails of the same number.
   - Compute it once for all hosts (C(run_once)), not per host. P(zerocopy.rdma.verify_part#filter) returns the part of
     one host.
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars
 options:
-  _input:
-    description: Names of the hosts.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars), or any mapping of host names to variables.
-    type: dict
-    required: true
   forks:
     description: Number of hosts on which Ansible works at once. It decides how long a server waits for its client.
     type: int

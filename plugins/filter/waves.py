@@ -13,17 +13,10 @@ description:
   - Selects the hosts on which the role C(zerocopy.rdma.rdma_drift) found differences, and divides them into waves for
     C(hosts) and C(serial) of a play.
   - The host variable C(rdma_serial_max) limits how many hosts of a group are in one wave.
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
 positional: hostvars, ramp
 options:
-  _input:
-    description: Names of the hosts of the run.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The magic variable C(hostvars).
-    type: dict
-    required: true
   ramp:
     description:
       - Sizes of the first waves, as numbers or as percentages of all hosts to be changed. The last size applies to all

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+
+Plan = TypeVar("Plan")
 
 _PREFIXES = (
     plan_variables.STRATEGY,
@@ -77,3 +80,19 @@ def cluster(
     if match is None:
         raise AnsibleFilterError(f"kubernetes is {kubernetes!r}, it must be a version like v1.36.3")
     return ClusterState(tuple(int(number) for number in match.groups()), published, classes)
+
+
+def planned(
+    context: Mapping[str, Any],
+    found: Sequence[ClaimHost],
+    plan: Callable[[Sequence[ClaimHost], ClusterState, plan_variables.Options], Plan],
+    state: Optional[ClusterState] = None,
+) -> Plan:
+    """What ``plan`` makes of these hosts. ``context`` is Jinja's; without ``state`` nothing is known of the cluster.
+
+    Raises AnsibleFilterError where the CEL library is missing, and for a slice that is none.
+    """
+    try:
+        return plan(found, state or ClusterState(), _inventory.options(context))
+    except (cel.LibraryMissingError, ValueError) as error:
+        raise AnsibleFilterError(str(error)) from error
