@@ -68,31 +68,31 @@ def objects(namespace: str, every: Sequence[SharedDevices]) -> List[Dict[str, An
         {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": one.name, "namespace": namespace, "labels": _labels(one)},
-            "data": {_KEY: one.config},
+            "metadata": {"name": devices.name, "namespace": namespace, "labels": _labels(devices)},
+            "data": {_KEY: devices.config},
         }
-        for one in every
+        for devices in every
     ]
-    return maps + [_daemon_set(namespace, one) for one in every]
+    return maps + [_daemon_set(namespace, devices) for devices in every]
 
 
-def _labels(one: SharedDevices) -> Dict[str, str]:
-    return {"app.kubernetes.io/name": _NAME, LABEL: one.value}
+def _labels(devices: SharedDevices) -> Dict[str, str]:
+    return {"app.kubernetes.io/name": _NAME, LABEL: devices.value}
 
 
 def _volume(name: str, path: str, kind: str) -> Dict[str, Any]:
     return {"name": name, "hostPath": {"path": path, "type": kind}}
 
 
-def _daemon_set(namespace: str, one: SharedDevices) -> Dict[str, Any]:
-    labels = _labels(one)
-    unavailable: Any = int(one.max_unavailable) if one.max_unavailable.isdigit() else one.max_unavailable
+def _daemon_set(namespace: str, devices: SharedDevices) -> Dict[str, Any]:
+    labels = _labels(devices)
+    unavailable: Any = int(devices.max_unavailable) if devices.max_unavailable.isdigit() else devices.max_unavailable
     directories = ("device-plugins", "plugins_registry")
     volumes = [
-        *(_volume(name.replace("_", "-"), f"{one.kubelet_root}/{name}", "Directory") for name in directories),
+        *(_volume(name.replace("_", "-"), f"{devices.kubelet_root}/{name}", "Directory") for name in directories),
         # Where it is missing the kubelet says so. The plugin would offer nothing.
         _volume("infiniband", "/dev/infiniband", "Directory"),
-        {"name": "config", "configMap": {"name": one.name}},
+        {"name": "config", "configMap": {"name": devices.name}},
     ]
     mounts = [
         # The paths inside are fixed in the plugin.
@@ -102,8 +102,8 @@ def _daemon_set(namespace: str, one: SharedDevices) -> Dict[str, Any]:
     ]
     container: Dict[str, Any] = {
         "name": _NAME,
-        "image": one.image,
-        "imagePullPolicy": "Never" if one.imported else "IfNotPresent",
+        "image": devices.image,
+        "imagePullPolicy": "Never" if devices.imported else "IfNotPresent",
         "resources": {"requests": {"cpu": "50m", "memory": "50Mi"}},
         # As upstream runs it. It sets the links that it selects up in the host's network namespace, and makes its
         # socket in a directory of the kubelet, which SELinux keeps from other containers.
@@ -121,20 +121,20 @@ def _daemon_set(namespace: str, one: SharedDevices) -> Dict[str, Any]:
         "automountServiceAccountToken": False,
         "priorityClassName": "system-node-critical",
         "tolerations": [{"operator": "Exists"}],
-        "nodeSelector": {LABEL: one.value},
+        "nodeSelector": {LABEL: devices.value},
         "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [alone]}},
         "containers": [container],
         "volumes": volumes,
     }
-    if one.pull_secrets:
-        pod["imagePullSecrets"] = [{"name": name} for name in one.pull_secrets]
+    if devices.pull_secrets:
+        pod["imagePullSecrets"] = [{"name": name} for name in devices.pull_secrets]
     # The plugin reads its configuration at start only.
-    digest = hashlib.sha256(one.config.encode()).hexdigest()[:12]
+    digest = hashlib.sha256(devices.config.encode()).hexdigest()[:12]
     meta = {"labels": labels, "annotations": {"zerocopy.rdma/config": digest}}
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
-        "metadata": {"name": one.name, "namespace": namespace, "labels": labels},
+        "metadata": {"name": devices.name, "namespace": namespace, "labels": labels},
         "spec": {
             "selector": {"matchLabels": labels},
             "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": unavailable}},

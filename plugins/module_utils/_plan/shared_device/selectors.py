@@ -65,7 +65,7 @@ def _against(hca: Hca, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
         return ""
     reasons = facts.reasons
     for port in hca.ports:
-        kept = [one.text for one in reasons.get((hca.name, port.number), []) if one.code not in PASSING]
+        kept = [reason.text for reason in reasons.get((hca.name, port.number), []) if reason.code not in PASSING]
         if kept:
             return f"{hca.name} would come with its port {port.number}, which no pod may have: {kept[0]}"
     return None
