@@ -149,7 +149,7 @@ class VerifyDocument:
 def _read(kind: Type[_T], at: str, value: Any, names: Optional[Mapping[str, str]] = None) -> _T:
     if not isinstance(value, Mapping):
         raise DocumentError(f"{at} is {value!r}, it must be a map")
-    known = {(names or {}).get(item.name, item.name): item.name for item in fields(kind)}  # type: ignore[arg-type]
+    known = {(names or {}).get(item.name, item.name): item.name for item in fields(kind)}  # type: ignore[arg-type]  # always a dataclass
     strange = sorted(set(map(str, value)) - set(known))
     if strange:
         raise DocumentError(f"{at} has the key {strange[0]!r}, it must have {', '.join(known)}")

@@ -57,11 +57,10 @@ def _optional(client: Client, path: str) -> List[Object]:
 
 def _networks(texts: Iterable[Optional[str]]) -> List[str]:
     """As few networks as hold all of these."""
-    found: List[str] = []
     every = [ipaddress.ip_network(text, strict=False) for text in dict.fromkeys(texts) if text]
-    for version in (4, 6):
-        found += map(str, ipaddress.collapse_addresses([network for network in every if network.version == version]))  # type: ignore[type-var]
-    return found
+    four = ipaddress.collapse_addresses(network for network in every if isinstance(network, ipaddress.IPv4Network))
+    six = ipaddress.collapse_addresses(network for network in every if isinstance(network, ipaddress.IPv6Network))
+    return [str(network) for network in (*four, *six)]
 
 
 def _networks_of(client: Client, api: Api, nodes: Iterable[Object]) -> Dict[str, List[str]]:

@@ -222,7 +222,8 @@ def test_a_claim_that_others_use_is_left_alone() -> None:
             assert path == "/apis/resource.k8s.io/v1/namespaces/serving/resourceclaims/prefill-1"
             return {"status": {"reservedFor": [{"resource": "pods", "name": "prefill-0", "uid": "1"}]}}
 
-    run = probe_run._PodProbeRun(Cluster(), probe.Recipe("image", "true"), "/apis/resource.k8s.io/v1")  # type: ignore[arg-type]
+    client: Any = Cluster()
+    run = probe_run._PodProbeRun(client, probe.Recipe("image", "true"), "/apis/resource.k8s.io/v1")
     run.make(probe.PodProbe("look", "serving", "n1", claim="prefill-1"))
     assert run.live == {}
     assert (run.found["look"].phase, run.found["look"].trouble) == (

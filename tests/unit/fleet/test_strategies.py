@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.none import NoStrategy
 
 Facts = Callable[..., dict[str, Any]]
 TEMPLATES = {"rdma_claims_templates": [{"name": "one-nic", "nics": 1}]}
@@ -132,7 +133,7 @@ def test_dra_leaves_the_netns_mode_to_the_user(facts_of: Facts, mode: str) -> No
 
 
 def test_a_node_that_another_strategy_serves_is_refused(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Other(type(registry.STRATEGIES["none"])):  # type: ignore[misc]
+    class Other(NoStrategy):
         name, label = "other", "example.org/other"
 
     monkeypatch.setitem(registry.STRATEGIES, "other", Other())

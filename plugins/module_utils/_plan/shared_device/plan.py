@@ -183,10 +183,11 @@ def _exclude(host: ClaimHost) -> List[str]:
 def _ports(group: _SharedGroup, result: SharedDevicePlan) -> Dict[str, NodePorts]:
     """What the nodes of a group have to share."""
     nodes: Dict[str, NodePorts] = {}
-    known = [host for host in group.hosts if host.facts is not None]
-    for host in known:
+    for host in group.hosts:
+        if host.facts is None:
+            continue
         try:
-            own = selectors.ports(host.facts, _exclude(host))  # type: ignore[arg-type]
+            own = selectors.ports(host.facts, _exclude(host))
         except PlanError as error:
             result.found.append((host.name, error.problem))
             continue
@@ -200,6 +201,7 @@ def _ports(group: _SharedGroup, result: SharedDevicePlan) -> Dict[str, NodePorts
         else:
             result.warnings.append(f"{host.name}: has no ACTIVE port that pods can share, so it gets no plugin")
     silent = [host.name for host in group.hosts if host.facts is None]
+    known = len(silent) < len(group.hosts)
     if silent and known:
         result.warnings.append(f"{fold(silent)}: there are no facts, so the plugin is left there as it is")
     if not nodes and not result.found:

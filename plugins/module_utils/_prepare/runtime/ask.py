@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from typing import Dict, List, Sequence
 
@@ -45,15 +44,12 @@ class Asker:
 
         :raises HostError: containerd refuses it.
         """
-        directory = tempfile.mkdtemp(prefix="zerocopy-rdma-")
-        try:
+        with tempfile.TemporaryDirectory(prefix="zerocopy-rdma-") as directory:
             names: Dict[str, str] = {}
             # Without a main file containerd has its defaults, as with an empty one.
             view = {main: "version = 2\n", **{source.path: source.text for source in chain.sources}, **texts}
             self._write(directory, main, view, names)
             return self._dump(os.path.join(directory, names[main]), names)
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
 
     def _write(self, directory: str, path: str, view: Dict[str, str], names: Dict[str, str]) -> None:
         if path in names or path not in view:

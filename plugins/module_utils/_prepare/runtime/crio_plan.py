@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from typing import Any, Dict, List, Tuple
 
@@ -155,8 +154,7 @@ def _accepted(
     refusal: str,
 ) -> None:
     """Let CRI-O parse its files with our new ones and without our old ones."""
-    directory = tempfile.mkdtemp(prefix="zerocopy-rdma-")
-    try:
+    with tempfile.TemporaryDirectory(prefix="zerocopy-rdma-") as directory:
         for path in sorted({*dropins, *texts}):
             text = texts.get(path) or files.text(path) or ""
             target = os.path.join(directory, os.path.basename(path))
@@ -166,5 +164,3 @@ def _accepted(
         done = run([binary, *main, "--config-dir", directory, "config"], timeout=60)
         if done.rc != 0:
             raise HostError(f"{refusal}: {done.reason.replace(directory, layout.dropins)}")
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)

@@ -143,7 +143,7 @@ class Started:
         os.sched_setaffinity(0, self.cpus)
         try:
             self.process = subprocess.Popen(  # noqa: S603
-                ["timeout", "--kill-after=5", str(seconds), *arguments(run, json_file)],  # noqa: S607
+                ["timeout", "--kill-after=5", str(seconds), *arguments(run, json_file)],  # noqa: S607  (on PATH, like perftest itself)
                 env=command.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=self._out,
