@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 
 # On a node it says which group's DaemonSet runs there. Host names in the DaemonSet instead would restart every driver
@@ -119,18 +120,17 @@ def _arguments(driver: Driver) -> List[str]:
 
 def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
     labels = {"app.kubernetes.io/name": _NAME, GROUP_LABEL: driver.group}
-    unavailable: Any = int(driver.max_unavailable) if driver.max_unavailable.isdigit() else driver.max_unavailable
     # Where one of them is missing the kubelet says so, instead of making an empty directory and a driver without use.
     has_to_exist = "Directory"
     volumes = [
-        _volume("plugins", f"{driver.kubelet_root}/plugins", "DirectoryOrCreate"),
-        _volume("plugins-registry", f"{driver.kubelet_root}/plugins_registry", has_to_exist),
-        _volume("nri", "/var/run/nri", has_to_exist),
-        _volume("infiniband", "/dev/infiniband", has_to_exist),
-        _volume("bpf", "/sys/fs/bpf", has_to_exist),
+        manifests.volume("plugins", f"{driver.kubelet_root}/plugins", "DirectoryOrCreate"),
+        manifests.volume("plugins-registry", f"{driver.kubelet_root}/plugins_registry", has_to_exist),
+        manifests.volume("nri", "/var/run/nri", has_to_exist),
+        manifests.volume("infiniband", "/dev/infiniband", has_to_exist),
+        manifests.volume("bpf", "/sys/fs/bpf", has_to_exist),
         # The runtime makes it for the first pod.
-        _volume("netns", "/var/run/netns", "DirectoryOrCreate"),
-        _volume("state", "/var/run/dranet", "DirectoryOrCreate"),
+        manifests.volume("netns", "/var/run/netns", "DirectoryOrCreate"),
+        manifests.volume("state", "/var/run/dranet", "DirectoryOrCreate"),
     ]
     propagated = ("netns", "infiniband", "bpf")
     mounts = [
@@ -155,29 +155,7 @@ def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
     if driver.imported:
         # Where it is missing the pod says so at once, instead of waiting for a registry that may be out of reach.
         container["imagePullPolicy"] = "Never"
-    pod: Dict[str, Any] = {
-        "hostNetwork": True,
-        "serviceAccountName": _NAME,
-        # A node under pressure, drained or tainted still has to take NICs back from the pods that leave it.
-        "priorityClassName": "system-node-critical",
-        "tolerations": [{"operator": "Exists"}],
-        "nodeSelector": {GROUP_LABEL: driver.group},
-        "containers": [container],
-        "volumes": volumes,
-    }
-    if driver.pull_secrets:
-        pod["imagePullSecrets"] = [{"name": name} for name in driver.pull_secrets]
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": f"{_NAME}-{driver.group}", "namespace": namespace, "labels": labels},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": unavailable}},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    }
-
-
-def _volume(name: str, path: str, kind: str) -> Dict[str, Any]:
-    return {"name": name, "hostPath": {"path": path, "type": kind}}
+    pod = manifests.node_pod({GROUP_LABEL: driver.group}, container, volumes, driver.pull_secrets)
+    pod["serviceAccountName"] = _NAME
+    metadata = {"name": f"{_NAME}-{driver.group}", "namespace": namespace, "labels": labels}
+    return manifests.daemon_set(metadata, pod, driver.max_unavailable, {})

@@ -17,6 +17,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
+
 # On a node it says which DaemonSet runs there. Host names in the DaemonSet instead would restart every plugin of the
 # group when a node is added.
 LABEL = "zerocopy.rdma/shared-device"
@@ -80,18 +82,13 @@ def _labels(devices: SharedDevices) -> Dict[str, str]:
     return {"app.kubernetes.io/name": _NAME, LABEL: devices.value}
 
 
-def _volume(name: str, path: str, kind: str) -> Dict[str, Any]:
-    return {"name": name, "hostPath": {"path": path, "type": kind}}
-
-
 def _daemon_set(namespace: str, devices: SharedDevices) -> Dict[str, Any]:
     labels = _labels(devices)
-    unavailable: Any = int(devices.max_unavailable) if devices.max_unavailable.isdigit() else devices.max_unavailable
-    directories = ("device-plugins", "plugins_registry")
+    root, directories = devices.kubelet_root, ("device-plugins", "plugins_registry")
     volumes = [
-        *(_volume(name.replace("_", "-"), f"{devices.kubelet_root}/{name}", "Directory") for name in directories),
+        *(manifests.volume(name.replace("_", "-"), f"{root}/{name}", "Directory") for name in directories),
         # Where it is missing the kubelet says so. The plugin would offer nothing.
-        _volume("infiniband", "/dev/infiniband", "Directory"),
+        manifests.volume("infiniband", "/dev/infiniband", "Directory"),
         {"name": "config", "configMap": {"name": devices.name}},
     ]
     mounts = [
@@ -115,29 +112,11 @@ def _daemon_set(namespace: str, devices: SharedDevices) -> Dict[str, Any]:
         "labelSelector": {"matchLabels": {"app.kubernetes.io/name": _NAME}},
         "topologyKey": "kubernetes.io/hostname",
     }
-    pod: Dict[str, Any] = {
-        # Netdevs by name, and their link types, are those of the host.
-        "hostNetwork": True,
-        "automountServiceAccountToken": False,
-        "priorityClassName": "system-node-critical",
-        "tolerations": [{"operator": "Exists"}],
-        "nodeSelector": {LABEL: devices.value},
-        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [alone]}},
-        "containers": [container],
-        "volumes": volumes,
-    }
-    if devices.pull_secrets:
-        pod["imagePullSecrets"] = [{"name": name} for name in devices.pull_secrets]
+    # Netdevs by name, and their link types, are those of the host.
+    pod = manifests.node_pod({LABEL: devices.value}, container, volumes, devices.pull_secrets)
+    pod["automountServiceAccountToken"] = False
+    pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [alone]}}
     # The plugin reads its configuration at start only.
     digest = hashlib.sha256(devices.config.encode()).hexdigest()[:12]
-    meta = {"labels": labels, "annotations": {"zerocopy.rdma/config": digest}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": devices.name, "namespace": namespace, "labels": labels},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": unavailable}},
-            "template": {"metadata": meta, "spec": pod},
-        },
-    }
+    metadata = {"name": devices.name, "namespace": namespace, "labels": labels}
+    return manifests.daemon_set(metadata, pod, devices.max_unavailable, {"zerocopy.rdma/config": digest})
