@@ -121,11 +121,10 @@ def strategy_plan(
 ) -> Dict[str, Any]:
     if name and name not in registry.STRATEGIES:
         raise AnsibleFilterError(f"strategy_plan: name is {name!r}, it must be {' or '.join(registry.STRATEGIES)}")
+    found = _strategy_inventory.hosts(context, hosts, hostvars)
     cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
     plan = partial(registry.plan_of, name) if name else registry.plan
-    return asdict(
-        _strategy_inventory.planned(context, _strategy_inventory.hosts(context, hosts, hostvars), plan, cluster)
-    )
+    return asdict(_strategy_inventory.planned(context, found, plan, cluster))
 
 
 class FilterModule:
