@@ -7,17 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional
 
-from ansible.plugins.action import ActionBase
-
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _archive
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _archive, _node
 
 _MODULE = "zerocopy.rdma.container_image"
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types here
-    _requires_connection = True
-    _supports_check_mode = True
-
+class ActionModule(_node.NodeAction):
     def run(self, tmp: Optional[str] = None, task_vars: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
         result: Dict[str, Any] = super().run(tmp, task_vars)
         archive = self._task.args.get("archive")

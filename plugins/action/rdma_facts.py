@@ -10,17 +10,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _node
 
 _MODULE = "zerocopy.rdma.rdma_facts"
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types here
-    _requires_connection = True
-    _supports_check_mode = True
-
+class ActionModule(_node.NodeAction):
     def run(self, tmp: Optional[str] = None, task_vars: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
         result: Dict[str, Any] = super().run(tmp, task_vars)
         answer = self._execute_module(_MODULE, module_args=dict(self._task.args), task_vars=task_vars)
