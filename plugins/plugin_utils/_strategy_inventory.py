@@ -15,7 +15,6 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeV
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
@@ -90,9 +89,9 @@ def planned(
 ) -> Plan:
     """What ``plan`` makes of these hosts. ``context`` is Jinja's; without ``state`` nothing is known of the cluster.
 
-    Raises AnsibleFilterError where the CEL library is missing, and for a slice that is none.
+    Raises AnsibleFilterError for a slice that is none.
     """
     try:
         return plan(found, state or ClusterState(), _inventory.options(context))
-    except (cel.LibraryMissingError, ValueError) as error:
+    except ValueError as error:
         raise AnsibleFilterError(str(error)) from error

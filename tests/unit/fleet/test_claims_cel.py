@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from typing import Iterator
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel, cel_functions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import Facts, plan, template
 
 DEVICE = SliceDevice(
     "gpu.nvidia.com",
@@ -140,16 +142,29 @@ def test_quantities(text: str, value: int | Fraction | None) -> None:
     assert quantity(text) == value
 
 
-def test_a_missing_library_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(name="without_library")
+def remove_library(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "cel_expr_python", None)
     cel._environment.cache_clear()
     cel._compiled.cache_clear()
-    try:
-        with pytest.raises(cel.LibraryMissingError, match="pip install cel-expr-python"):
-            cel.matches("true", DEVICE)
-    finally:
-        cel._environment.cache_clear()
-        cel._compiled.cache_clear()
+    yield
+    cel._environment.cache_clear()
+    cel._compiled.cache_clear()
+
+
+@pytest.mark.usefixtures("without_library")
+def test_a_missing_library_is_one_problem_of_a_whole_fleet(facts_of: Facts) -> None:
+    facts = {name: facts_of(name) for name in ("h100-01", "h100-02")}
+    found = plan(facts, template(gpus=1, nics=1), template("two", gpus=2, nics=2))
+    (problem,) = found.problems
+    assert problem.count("cel-expr-python") == 2
+    assert problem.endswith(": pip install cel-expr-python")
+    assert found.objects == []
+
+
+@pytest.mark.usefixtures("without_library")
+def test_claims_that_need_no_library_are_planned_without(facts_of: Facts) -> None:
+    assert plan({"h100-01": facts_of("h100-01")}).problems == []
 
 
 class OwnText(str):

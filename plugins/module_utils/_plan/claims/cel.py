@@ -54,7 +54,7 @@ def _environment() -> Any:
         from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
     except ImportError as error:
         text = f"claims are checked with the Python library {LIBRARY}, which is missing where Ansible runs ({error})"
-        raise LibraryMissingError(f"{text}: pip install {LIBRARY}") from error
+        raise LibraryMissingError(f"{text}: pip install {LIBRARY}") from None
     return cel.NewEnv(
         variables={"device": cel.Type.DYN, "whole": cel.Type.DYN},
         extensions=[ext_optional.ExtOptional(), ext_bindings.ExtBindings(), ext_strings.ExtStrings()],

@@ -17,7 +17,7 @@ from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Seq
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import arp, intent, network, single
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import arp, cel, intent, network, single
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects as claims_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import templates as claims_templates
@@ -252,7 +252,7 @@ def plan(
     ``slices`` are ResourceSlices of the cluster; ``kubernetes``, its version, and ``device_classes``, their names, are
     ``None`` where nothing is known of them. ``known`` are the specifications of the variables.
 
-    Raises LibraryMissingError of ``cel``, and ValueError for a slice that is none.
+    A CEL library that is missing is one of the problems, once. Raises ValueError for a slice that is none.
     """
     ordered = sorted(hosts, key=lambda host: natural_key(host.name))
     options = variables.options_of() if known is None else known
@@ -264,7 +264,10 @@ def plan(
         planner = _ClaimPlanner(members, nodes, kubernetes)
         if device_classes is not None:
             planner.gpu_classes(device_classes)
-        result = planner.run()
+        try:
+            result = planner.run()
+        except cel.LibraryMissingError as error:
+            return ClaimPlan(problems=[str(error)])
         found = planner.found
     else:
         result = ClaimPlan()
