@@ -119,7 +119,7 @@ _PALE = """
 """
 
 
-def _documents(output: Path) -> dict[str, Any]:
+def documents(output: Path) -> dict[str, Any]:
     facts = {}
     for name in sorted({name for names in RECORDED.values() for name in names}):
         root = output / "nodes" / name
@@ -180,13 +180,13 @@ def main() -> int:
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     if options.document:
-        documents = {options.document.stem: json.loads(options.document.read_text("utf-8"))}
+        shown = {options.document.stem: json.loads(options.document.read_text("utf-8"))}
     else:
-        documents = _documents(options.output)
+        shown = documents(options.output)
     failed = False
     try:
         with browser() as page:
-            for name, document in documents.items():
+            for name, document in shown.items():
                 report = options.output / f"{name}.html"
                 report.with_suffix(".json").write_text(json.dumps(document, indent=1), "utf-8")
                 report.write_text(html(read(document)), "utf-8")
