@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -61,12 +62,44 @@ def test_without_a_netdev_there_is_no_arp(facts_of: Facts) -> None:
 
 
 def test_addresses_of_the_nics_where_none_are_planned(facts_of: Facts) -> None:
-    facts = facts_of(NODE)
+    facts = copy.deepcopy(facts_of(NODE))
     for number, hca in enumerate(facts["hcas"]):
         for port in hca["ports"]:
             if port["netdev"] and port["netdev"]["name"] != "eno1":
                 port["netdev"]["addresses"] = [f"10.7.0.{number + 1}/24"]
     assert interfaces(plan({NODE: facts}, template(nics=2), **NEWER)) == [{"arpIgnore": 1, "arpAnnounce": 2}]
+
+
+def single(name: str, rail: int, **wanted: Any) -> dict[str, Any]:
+    return {"name": name, "host": NODE, "rail": rail, **wanted}
+
+
+def test_single_claims_have_them_as_well(facts_of: Facts) -> None:
+    facts = {NODE: facts_of(NODE)}
+    two = [single("first", 0, mtu=9000), single("second", 1)]
+    settings = {"arpIgnore": 1, "arpAnnounce": 2}
+    found = plan(facts, rdma_claims_claims=two, **NEWER, **ONE_SUBNET)
+    assert interfaces(found) == [{**settings, "mtu": 9000}, settings]
+    # A pod with the only claim of a host has one NIC.
+    assert interfaces(plan(facts, rdma_claims_claims=two[:1], **NEWER, **ONE_SUBNET)) == [{"mtu": 9000}]
+    apart = {"rdma_links_rail_subnets": [f"10.4.{rail}.0/24" for rail in range(8)], "rdma_links_host_number": 1}
+    assert interfaces(plan(facts, rdma_claims_claims=two, **NEWER, **apart)) == [{"mtu": 9000}]
+
+
+def test_addresses_of_single_claims_in_one_subnet(facts_of: Facts) -> None:
+    two = [single("first", 0, address="10.9.0.1/24"), single("second", 1, address="10.9.0.2/24")]
+    found = interfaces(plan({NODE: facts_of(NODE)}, rdma_claims_claims=two, **NEWER))
+    assert [one["arpIgnore"] for one in found] == [1, 1]
+    apart = [two[0], single("second", 1, address="10.10.0.2/24")]
+    assert "arpIgnore" not in str(interfaces(plan({NODE: facts_of(NODE)}, rdma_claims_claims=apart, **NEWER)))
+
+
+def test_single_claims_that_the_released_driver_cannot_keep_apart_are_one_warning(facts_of: Facts) -> None:
+    two = [single("first", 0), single("second", 1)]
+    found = plan({NODE: facts_of(NODE)}, rdma_claims_claims=two, **ONE_SUBNET)
+    assert interfaces(found) == []
+    (warning,) = [one for one in found.warnings if "share a subnet" in one]
+    assert warning.startswith(f"first, second: rails of {NODE} share a subnet, and DRANET 1.4.0 cannot set arp_ignore")
 
 
 def test_a_parameter_that_nobody_knows_is_a_warning(facts_of: Facts) -> None:

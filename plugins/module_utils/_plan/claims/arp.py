@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan, ports
@@ -37,6 +37,11 @@ def share_subnet(host: str, values: Mapping[str, Any], facts: Optional[Facts]) -
         ]
         planned = dict(enumerate(address for address in current if not address.is_link_local))
     return bool(addresses.shared(planned))
+
+
+def same_subnet(texts: Sequence[str]) -> bool:
+    """Whether two of these addresses, each with its prefix length, have the same network."""
+    return bool(addresses.shared({place: ipaddress.ip_interface(text) for place, text in enumerate(texts)}))
 
 
 def with_settings(parameters: Mapping[str, Any]) -> Dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, variables
@@ -51,6 +51,9 @@ class ClaimPlan:
     text: str = ""
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
+
+
+Nics = Tuple[ClaimNode, Sequence[model.SliceDevice]]
 
 
 def _same(template: Template, wanted: ClaimIntent, other: Template, other_wanted: ClaimIntent) -> bool:
@@ -129,7 +132,11 @@ class _ClaimPlanner:
         if not kinds:
             text = f"({template.name}) cannot be checked, nothing is known of any of its nodes: run rdma_discover first"
             return claims_templates.Planned(problems=[Problem(template.at, text)])
-        template, warnings = self._with_arp(template, wanted, names, kinds)
+        warnings: List[str] = []
+        if template.nics is None or template.nics > 1:
+            sharing, nics = self._sharing(names), [(node, node.nics) for node in kinds]
+            settled, warnings = self._with_arp(template.name, template, wanted, sharing, nics)
+            template = replace(template, parameters=settled)
         own_names = set(names)
         others = [name for name in self.nodes if name not in own_names]
         own = claims_templates.plan(template, wanted, kinds, hosts, *_kinds(others, self.nodes)[:2])
@@ -138,29 +145,35 @@ class _ClaimPlanner:
             own.warnings.append(f"{template.name}: not looked at, there are no facts: {fold(silent)}")
         return own
 
-    def _sharing(self, names: Sequence[str]) -> List[str]:
-        """Hosts of which two rails have the same network."""
-        members = [self.members[name] for name in names]
+    def _sharing(self, names: Sequence[str], texts: Sequence[str] = ()) -> List[str]:
+        """Hosts of which two rails have the same network; ``texts`` are addresses that pods get instead."""
         return [
             member.host.name
-            for member in members
-            if arp.share_subnet(member.host.name, member.values, member.host.facts)
+            for member in (self.members[name] for name in names)
+            if arp.same_subnet(texts) or arp.share_subnet(member.host.name, member.values, member.host.facts)
         ]
 
     def _with_arp(
-        self, template: Template, wanted: ClaimIntent, names: Sequence[str], kinds: Sequence[ClaimNode]
-    ) -> Tuple[Template, List[str]]:
-        """A template whose pods keep apart NICs of one subnet, or a warning where DRANET cannot do that."""
-        sharing = self._sharing(names) if template.nics is None or template.nics > 1 else []
+        self,
+        names: str,
+        claim: Union[Template, Claim],
+        wanted: ClaimIntent,
+        sharing: Sequence[str],
+        nics: Sequence[Nics],
+    ) -> Tuple[Dict[str, Any], List[str]]:
+        """DRANET's parameters for pods that keep apart NICs of one subnet, or a warning where it has none for that.
+
+        ``nics`` are those that a pod may get, ``sharing`` the hosts on which some of them have the same network.
+        """
         if not sharing:
-            return template, []
+            return claim.parameters, []
         if not versions.arp_in_claims(wanted.dranet):
             what = f"DRANET {'.'.join(map(str, wanted.dranet))} cannot set arp_ignore and arp_announce in a pod"
             ways = "give each rail a subnet of its own (rdma_links_rail_subnets), or let pods set these sysctls"
-            return template, [f"{template.name}: rails of {fold(sharing)} share a subnet, and {what}: {ways}"]
-        settled = replace(template, parameters=arp.with_settings(template.parameters))
-        bare = any(list(network.of_nics(template.at, {"interface": arp.SETTINGS}, node, node.nics)) for node in kinds)
-        return (template if bare else settled), []
+            return claim.parameters, [f"{names}: rails of {fold(sharing)} share a subnet, and {what}: {ways}"]
+        asked = {"interface": arp.SETTINGS}
+        bare = any(list(network.of_nics(claim.at, asked, node, devices)) for node, devices in nics)
+        return (claim.parameters if bare else arp.with_settings(claim.parameters)), []
 
     def _host_of(self, claim: Claim, names: Sequence[str]) -> str:
         """The host whose NIC a claim is for. Raises PlanError."""
@@ -201,12 +214,26 @@ class _ClaimPlanner:
                 continue
             own = single.problems(claimed, member.wanted, self.nodes[name])
             self.found += [(name, problem) for problem in own]
-            self.plan.objects += single.objects(claimed, member.wanted)
             what = f"{claimed.device.pci} of {name}" + (f", {', '.join(claim.addresses)}" if claim.addresses else "")
             self.lines.append(f"{claim.name}: the NIC at {what}")
             bound.append(claimed)
         self._addresses(bound)
         self.plan.warnings += single.warnings(bound)
+        for name in dict.fromkeys(claimed.host for claimed in bound):
+            self._claims_of(name, [claimed for claimed in bound if claimed.host == name])
+
+    def _claims_of(self, host: str, bound: Sequence[single.Bound]) -> None:
+        """The objects of the claims of one host: a pod may have several of them."""
+        wanted, names = self.members[host].wanted, ", ".join(claimed.claim.name for claimed in bound)
+        own = {claimed.device.name: claimed.claim.addresses for claimed in bound}
+        sharing = self._sharing([host], [text for texts in own.values() for text in texts]) if len(own) > 1 else []
+        warned: Dict[str, None] = {}
+        for claimed in bound:
+            nics = [(self.nodes[host], [claimed.device])]
+            parameters, warnings = self._with_arp(names, claimed.claim, wanted, sharing, nics)
+            self.plan.objects += single.objects(claimed, wanted, parameters)
+            warned.update(dict.fromkeys(warnings))
+        self.plan.warnings += warned
 
     def _addresses(self, bound: Sequence[single.Bound]) -> None:
         planned = {}

@@ -110,14 +110,14 @@ def problems(bound: Bound, wanted: ClaimIntent, node: ClaimNode) -> List[Problem
     return found or list(network.of_host(bound.claim, bound.current, bound.planned, wanted.dranet))
 
 
-def objects(bound: Bound, wanted: ClaimIntent) -> List[Dict[str, Any]]:
-    """The ResourceClaim in each namespace."""
+def objects(bound: Bound, wanted: ClaimIntent, parameters: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """The ResourceClaim in each namespace, with these parameters of DRANET."""
     expressions = [selectors.nic_address([str(bound.device.pci)])]
     mac = bound.device.attributes.get(model.MAC)
     if mac is not None:
         # The same address on another host is another NIC.
         expressions.append(selectors.nic_mac(str(mac)))
-    spec = claims_objects.claim_spec(_LAYOUT, wanted, [], [expressions], bound.claim.parameters)
+    spec = claims_objects.claim_spec(_LAYOUT, wanted, [], [expressions], parameters)
     return claims_objects.claims(bound.claim.name, wanted.namespaces, spec)
 
 
