@@ -43,10 +43,12 @@ options:
   runtime:
     description: Options of M(zerocopy.rdma.container_runtime).
     type: dict
-  image:
+  images:
     description:
-      - Options of M(zerocopy.rdma.container_image). The archive is read on the controller and not sent to the node.
-    type: dict
+      - Options of M(zerocopy.rdma.container_image) for each image. Archives are read on the controller and not sent to
+        the node.
+    type: list
+    elements: dict
 seealso:
   - module: zerocopy.rdma.kernel_modules
   - module: zerocopy.rdma.nm_links
@@ -80,8 +82,8 @@ differs:
   type: bool
 concerns:
   description:
-    - Result of each requested concern (C(packages), C(kernel), C(links), C(runtime), C(image)). It contains everything
-      that the concern's module returns in check mode, and at least the following keys.
+    - Result of each requested concern (C(packages), C(kernel), C(links), C(runtime), C(images)). It contains
+      everything that the concern's module returns in check mode, and at least the following keys.
   returned: success
   type: dict
   contains:
@@ -148,7 +150,6 @@ _SPECS: Mapping[str, Mapping[str, Any]] = {
     "kernel": kernel_options.SPEC,
     "links": links_options.SPEC,
     "runtime": runtime_options.ARGUMENTS,
-    "image": image_options.ARGUMENTS,
 }
 
 
@@ -157,6 +158,7 @@ def main() -> None:
         argument_spec={
             "packages": {"type": "list", "elements": "str"},
             **{concern: {"type": "dict"} for concern in _SPECS},
+            "images": {"type": "list", "elements": "dict"},
         },
         supports_check_mode=True,
     )
@@ -166,6 +168,9 @@ def main() -> None:
     packages = module.params["packages"]
     if packages is not None:
         wanted["packages"] = lambda: {"name": packages}
+    images = module.params["images"]
+    if images is not None:
+        wanted["images"] = lambda: {"images": [read(image_options.ARGUMENTS, options) for options in images]}
     answer(module, lambda: drift.compare(wanted, module._diff))
 
 

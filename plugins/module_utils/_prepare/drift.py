@@ -44,11 +44,13 @@ def _runtime(options: Options) -> Dict[str, Any]:
     return converge(request(dict(options), True), Files(options["root"])).result()
 
 
-def _image(options: Options) -> Dict[str, Any]:
+def _images(options: Options) -> Dict[str, Any]:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import image_options, images
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 
-    return images.converge(image_options.request(options, True), Files())
+    found = [images.converge(image_options.request(own, True), Files()) for own in options["images"]]
+    changes = [change for one in found for change in one["changes"]]
+    return {"changed": bool(changes), "changes": changes}
 
 
 CONCERNS: Dict[str, Callable[[Options], Dict[str, Any]]] = {
@@ -56,7 +58,7 @@ CONCERNS: Dict[str, Callable[[Options], Dict[str, Any]]] = {
     "kernel": _kernel,
     "links": _links,
     "runtime": _runtime,
-    "image": _image,
+    "images": _images,
 }
 _ALWAYS: Dict[str, Any] = {
     "changed": False,

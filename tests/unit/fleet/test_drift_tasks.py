@@ -36,11 +36,16 @@ def test_options_are_those_of_the_role(concern: str, role: str, name: str, modul
     assert compared["vars"][f"__{concern}"] == expected
 
 
-def test_the_image_is_that_of_the_strategy() -> None:
-    (task,) = tasks("rdma_driver", "images")
+@pytest.mark.parametrize("role", ["rdma_driver", "rdma_shared_device"])
+def test_the_images_are_those_of_the_strategy(role: str) -> None:
+    (task,) = tasks(role, "images")
     (compared,) = [one for one in tasks("rdma_drift", "compare") if "zerocopy.rdma.node_drift" in one]
     made = task["zerocopy.rdma.container_image"]
     assert compared["vars"]["__strategy"] == task["vars"]["__strategy"]
-    assert (made["name"], made["archive"]) == ("{{ __image.name }}", "{{ __image.archive }}")
+    assert "__strategy.images | selectattr('archive')" in task["loop"]
+    assert compared["vars"]["__archived"] == "{{ __strategy.images | selectattr('archive') }}"
+    assert (made["name"], made["archive"]) == ("{{ item.name }}", "{{ item.archive }}")
     runtime = made["runtime"].replace(" | default('auto')", "")
-    assert f"combine({{'runtime': {runtime[3:-3]}}})" in compared["vars"]["__image"]
+    assert f"map('combine', {{'runtime': {runtime[3:-3]}}})" in compared["vars"]["__images"]
+    assert ".images | default(" in task["vars"]["__compared"]
+    assert compared["zerocopy.rdma.node_drift"]["images"].startswith("{{ __images ")

@@ -12,8 +12,9 @@ from typing import Any, Callable, Dict, Mapping
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.waves import waves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import drift
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import drift, images
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.image_options import ImageRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import NOTES
 from ansible_collections.zerocopy.rdma.plugins.modules import (
@@ -108,6 +109,23 @@ def test_an_error_hides_nothing_else(run_module: Run, root: str, monkeypatch: py
     assert answer["runtime"]["error"] == "unexpected KeyError: 'unit'"
     assert "in broken" in answer["runtime"]["exception"]
     assert answer["links"]["changed"] is True
+
+
+def test_all_images_are_compared(run_module: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = {"kind": "image", "name": "example/cni:v1", "before": None, "after": "sha256:2"}
+
+    def converge(request: ImageRequest, _files: Files) -> Dict[str, Any]:
+        assert request.check
+        return {"changed": True, "changes": [missing]} if request.name == missing["name"] else {"changes": []}
+
+    monkeypatch.setattr(images, "converge", converge)
+    wanted = [{"name": name, "ids": {"amd64": "sha256:2"}} for name in ("example/plugin:v1", "example/cni:v1")]
+    found = run_module(node_drift, images=wanted)
+    answer = found["concerns"]["images"]
+    assert (found["differs"], answer["changed"], answer["changes"]) == (True, True, [missing])
+    assert run_module(node_drift, images=wanted[:1])["differs"] is False
+    broken = run_module(node_drift, images=[*wanted, {"name": "example/x:v1", "sum": 1}])["concerns"]["images"]
+    assert "sum" in broken["error"]
 
 
 def test_only_what_is_asked_for(run_module: Run, root: str) -> None:

@@ -240,9 +240,9 @@ DRIFTS: list[tuple[str, dict[str, Any], str, str, str]] = [
         "the node has neither dpkg nor rpm",
     ),
     (
-        "image",
+        "images",
         {"changes": [{"kind": "image", "name": "example/dranet:v1.4.0", "before": None, "after": "sha256:1"}]},
-        "host.image",
+        "host.images",
         "fail",
         "example/dranet:v1.4.0 is missing on this node",
     ),

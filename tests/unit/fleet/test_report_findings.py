@@ -53,9 +53,9 @@ def test_what_follows_from_a_finding_is_below_it_on_the_same_host_only() -> None
 
 
 def test_the_first_cause_has_all_that_follows() -> None:
-    found = picture(document(check("pod.runs"), check("cluster.slices"), check("cluster.driver"), check("host.image")))
+    found = picture(document(check("pod.runs"), check("cluster.slices"), check("cluster.driver"), check("host.images")))
     assert below(found.findings) == {
-        "host.image": [("cluster.driver", ["n1"]), ("cluster.slices", ["n1"]), ("pod.runs", ["n1"])]
+        "host.images": [("cluster.driver", ["n1"]), ("cluster.slices", ["n1"]), ("pod.runs", ["n1"])]
     }
 
 

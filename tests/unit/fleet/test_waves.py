@@ -51,7 +51,7 @@ def test_only_nodes_that_differ() -> None:
     }
     hostvars["h100-1"]["rdma_drift_result"] = result(kernel=False, links=False, runtime=False)
     hostvars["h100-2"]["rdma_drift_result"] = result(kernel=False, links=True)
-    hostvars["h100-3"]["rdma_drift_result"] = result(image=True)
+    hostvars["h100-3"]["rdma_drift_result"] = result(images=True)
     hostvars["h100-4"]["rdma_drift_result"] = result(packages=True)
     assert waves(list(hostvars), hostvars, ["100%"]) == [["h100-2", "h100-4"]]
     hostvars["h100-4"]["rdma_serial_max"] = 1

@@ -141,20 +141,20 @@ def _packages(node: HostEvidence, result: Map) -> Iterator[Check]:
         yield node.check("packages", "warn", "", text, "Install them.", "kernel", packages=names)
 
 
-def _image(node: HostEvidence, result: Map) -> Iterator[Check]:
+def _images(node: HostEvidence, result: Map) -> Iterator[Check]:
     for change in result["changes"]:
         text = f"{change['name']} is {'another image' if change['before'] else 'missing'} on this node"
-        yield node.check("image", "fail", change["name"], text, "", "driver")
+        yield node.check("images", "fail", change["name"], text, "", "driver")
 
 
-_CONCERNS = {"kernel": _kernel, "links": _links, "runtime": _runtime, "packages": _packages, "image": _image}
+_CONCERNS = {"kernel": _kernel, "links": _links, "runtime": _runtime, "packages": _packages, "images": _images}
 # Compared only where they are configured.
-_OPTIONAL = ("packages", "image")
+_OPTIONAL = ("packages", "images")
 _SETTLED = {
     "kernel": "kernel modules and their options are as configured, now and at boot",
     "links": "links are as configured, now and at boot",
     "packages": "all packages are installed",
-    "image": "the driver's image is as configured",
+    "images": "images from archives are as configured",
 }
 
 
@@ -179,7 +179,7 @@ def of_node(node: HostEvidence) -> List[Check]:
                 found.append(node.check(concern, "impossible", "", "it was not compared with what is configured"))
         elif result.get("error"):
             text = f"what is configured cannot be applied: {' '.join(str(result['error']).split())}"
-            mend = {"packages": "kernel", "image": "driver"}.get(concern, concern)
+            mend = {"packages": "kernel", "images": "driver"}.get(concern, concern)
             found.append(node.check(concern, "fail", "", text, "Put that right first.", mend))
         else:
             checks = list(checks_of(node, result))

@@ -34,7 +34,7 @@ CONSEQUENCES: Mapping[str, Tuple[str, ...]] = {
     "host.memlock": ("pod.memlock", "pod.bandwidth"),
     "host.netns_mode": ("cluster.driver", "pod.nodes", "pod.netdev"),
     "host.runtime": ("cluster.driver", "pod.runs", "pod.allocation", "pod.netdev", "pod.memlock"),
-    "host.image": ("cluster.driver",),
+    "host.images": ("cluster.driver",),
     "cluster.driver": ("cluster.slices", "pod.runs", "pod.allocation", "pod.netdev"),
     "cluster.slices": ("pod.runs", "pod.allocation", "pod.path"),
     "cluster.resources": ("pod.runs", "pod.nodes"),

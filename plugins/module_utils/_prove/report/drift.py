@@ -28,7 +28,7 @@ CONCERNS: Mapping[str, Tuple[str, ...]] = {
     "kernel": ("packages",),
     "links": ("packages", "kernel"),
     "runtime": ("packages",),
-    "image": ("packages", "runtime"),
+    "images": ("packages", "runtime"),
 }
 _PREPARED = ("packages", "kernel", "links", "runtime")
 # What a change is called where its module's word is not the field's.

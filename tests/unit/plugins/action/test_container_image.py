@@ -15,7 +15,7 @@ from ansible.playbook.task import Task
 from ansible.plugins.connection.local import Connection
 from ansible.template import Templar
 
-from ansible_collections.zerocopy.rdma.plugins.action import container_image
+from ansible_collections.zerocopy.rdma.plugins.action import container_image, node_drift
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import image_archive
 
 NAME = "registry.k8s.io/networking/dranet:v1.4.0"
@@ -81,3 +81,23 @@ def test_an_archive_that_cannot_be(tmp_path: Path) -> None:
         assert refused["failed"] is True
         assert said in refused["msg"]
         image_archive.oci(archive, "localhost/other:1")
+
+
+class RecordedDrift(node_drift.ActionModule):
+    def _execute_module(self, module_name: str, module_args: Dict[str, Any], task_vars: Any = None) -> Dict[str, Any]:
+        assert module_name == "zerocopy.rdma.node_drift"
+        return {"asked": module_args}
+
+
+def test_drift_compares_every_image_with_its_archive(tmp_path: Path) -> None:
+    names = ("localhost/plugin:1", "localhost/cni:1")
+    identities = [image_archive.oci(tmp_path / f"{place}.tar", name) for place, name in enumerate(names)]
+    wanted = [{"name": name, "archive": str(tmp_path / f"{place}.tar")} for place, name in enumerate(names)]
+    plain = action({"images": wanted})
+    task = (plain._task, plain._connection, plain._play_context, plain._loader, plain._templar, None)
+    asked = RecordedDrift(*task).run(task_vars={})["asked"]
+    assert [one["ids"] for one in asked["images"]] == [{"amd64": identity} for identity in identities]
+    wanted[1]["archive"] = wanted[0]["archive"]
+    refused = RecordedDrift(*task).run(task_vars={})
+    assert refused["failed"] is True
+    assert refused["msg"].endswith(f"which holds {names[0]}, not {names[1]}")
