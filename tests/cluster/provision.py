@@ -27,6 +27,20 @@ Results = Dict[str, Object]
 Templates = Mapping[str, List[Object]]
 Groups = Mapping[str, Mapping[str, Any]]
 NO_GROUPS: Mapping[str, Any] = MappingProxyType({})
+# The example inventory with claims in this group as well, so that a group of two equal nodes with GPUs has them.
+_CLAIMING: Groups = {
+    "v100": {
+        "rdma_strategy": "dra",
+        "rdma_claims_templates": [
+            {"name": "v100-2gpu-1nic", "gpus": 2, "nics": 1},
+            {"name": "v100-1nic", "nics": 1},
+        ],
+    }
+}
+
+
+def _claiming(groups: Groups) -> Groups:
+    return {group: {**_CLAIMING.get(group, {}), **groups.get(group, {})} for group in {**_CLAIMING, **groups}}
 
 
 class Playbook:
@@ -53,13 +67,19 @@ class Playbook:
         ``templates`` are those of groups that differ, ``groups`` other variables of theirs.
         """
         layer = {**groups, **{group: {"rdma_claims_templates": wanted} for group, wanted in templates.items()}}
-        done = self._run(options, layer, variables)
+        done = self._run(options, _claiming(layer), variables)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return _results(done.stdout)
+
+    def example(self, *options: str, name: str = "provision.yml", **variables: Any) -> Results:
+        """The same of the example inventory as it stands."""
+        done = self._run(options, NO_GROUPS, variables, name)
         assert done.returncode == 0, done.stdout + done.stderr
         return _results(done.stdout)
 
     def refused(self, groups: Groups = NO_GROUPS, **variables: Any) -> str:
         """What the playbook says when it fails."""
-        done = self._run((), groups, variables)
+        done = self._run((), _claiming(groups), variables)
         assert done.returncode != 0, done.stdout
         (said,) = [result["msg"] for result in _results(done.stdout).values() if result.get("failed")]
         return str(said)
@@ -67,7 +87,7 @@ class Playbook:
     def verified(self, *options: str, groups: Groups = NO_GROUPS, **variables: Any) -> Tuple[str, Object]:
         """What verify.yml says at its end, where it fails, and its report."""
         report = self._scratch / "report"
-        done = self._run(options, groups, {"rdma_verify_directory": str(report), **variables}, "verify.yml")
+        done = self._run(options, _claiming(groups), {"rdma_verify_directory": str(report), **variables}, "verify.yml")
         assert done.returncode in (0, 2), done.stdout + done.stderr
         last = list(_results(done.stdout).values())[-1]
         document: Object = json.loads((report / "verify.json").read_text())

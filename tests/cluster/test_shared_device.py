@@ -89,6 +89,18 @@ def test_a_group_shares_its_devices_and_leaves(cluster_set: ClusterSet, playbook
     assert "daemonset.apps/dranet-v100" in there(cluster_set)
 
 
+def test_the_strategies_of_the_example_inventory(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    playbook.example(**own)
+    assert {name for name in there(cluster_set) if "secret" not in name} == {
+        "configmap/rdma-shared-v100",
+        "daemonset.apps/rdma-shared-v100",
+        *(f"daemonset.apps/dranet-{name}" for name in ("a100", "h100", "lab")),
+    }
+    again = playbook.example(**own)
+    assert not [task for task, result in again.items() if result.get("changed")]
+
+
 def test_verify_looks_at_plugins_and_resources(cluster_set: ClusterSet, playbook: Playbook) -> None:
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     playbook(groups=group("shared_device"), **own)
