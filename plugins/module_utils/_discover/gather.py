@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
     interfaces,
     nvswitch,
     port_netdev,
+    routes,
     selection,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu as discover_gpu
@@ -119,7 +120,7 @@ def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str
     nldev = _netlink(tree.live, sources)
     netdevs = _interfaces(tree, sources)
     hcas = infiniband.hcas(tree, "counters" in options.subsets)
-    port_netdev.attach(tree, hcas, nldev, netdevs)
+    port_netdev.attach(tree, hcas, nldev, netdevs, routes.read(tree))
     classes = discover_pci.classes(tree)
     functions = discover_pci.functions(tree, classes, {"02", "03", *(code[:2] for code in options.gpu_classes)})
     nics = [pci for pci in functions if pci.class_id[:2] == "02"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci, routes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev as discover_netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.nldev import Nldev
@@ -100,7 +100,13 @@ def address_hints(hcas: List[Hca]) -> Dict[str, str]:
     return hints
 
 
-def attach(tree: Tree, hcas: List[Hca], nldev: Optional[Nldev], interfaces: Optional[Mapping[str, Interface]]) -> None:
+def attach(
+    tree: Tree,
+    hcas: List[Hca],
+    nldev: Optional[Nldev],
+    interfaces: Optional[Mapping[str, Interface]],
+    routing: Optional[routes.Routing] = None,
+) -> None:
     """Fill in every port's netdev and RoCE v2 GID index, and the place of software devices in PCIe."""
     addresses: Mapping[str, Sequence[str]]
     if interfaces is None:
@@ -116,6 +122,9 @@ def attach(tree: Tree, hcas: List[Hca], nldev: Optional[Nldev], interfaces: Opti
                 port.netdev = discover_netdev.describe(tree, found[0], found[1], addresses)
                 known = (interfaces or {}).get(port.netdev.name)
                 port.netdev.max_mtu = known.max_mtu if known else None
+                if known and routing:
+                    own = routes.of_netdev(routing, known.index, known.addresses)
+                    port.netdev.routes, port.netdev.rules = own
             port.roce_v2_gid_index = infiniband.roce_v2_gid_index(port)
         if hca.software:
             _place_software(tree, hca)

@@ -89,12 +89,30 @@ class Gid:
 
 
 @dataclass
+class NetdevRoute:
+    """A route without gateway: network, number of its table (254 is main), and the source address that it sets."""
+
+    to: str
+    table: int
+    source: Optional[str] = None
+
+
+@dataclass
+class NetdevRule:
+    """What ``source`` (with prefix length) sends is routed by this table."""
+
+    source: str
+    table: int
+
+
+@dataclass
 class Netdev:
     """The network device of a port.
 
     ``present`` is false when the port names a netdev that the host's network namespace does not hold; ``bond`` whether
     it is itself a bond, ``master`` the bond, bridge or VRF it is enslaved to.
-    ``source`` says what named it: ``netlink``, ``gid``, ``parent``, ``mac`` or ``device``.
+    ``source`` says what named it: ``netlink``, ``gid``, ``parent``, ``mac`` or ``device``. ``routes`` and ``rules`` are
+    ``None`` where the kernel was not asked.
     """
 
     name: str
@@ -108,6 +126,8 @@ class Netdev:
     master: Optional[str] = None
     bond: bool = False
     addresses: List[str] = field(default_factory=list)
+    routes: Optional[List[NetdevRoute]] = None
+    rules: Optional[List[NetdevRule]] = None
 
 
 @dataclass

@@ -134,6 +134,8 @@ _RIGHT: Dict[Tuple[type, str], Parse] = {
     (model.PciFunction, "address"): _ADDRESS,
     (model.Port, "number"): _count,
     (model.GpuAffinity, "address"): _ADDRESS,
+    (model.NetdevRoute, "to"): _interface,
+    (model.NetdevRule, "source"): _interface,
     (Facts, "signature"): _like(_SIGNATURE, "hexadecimal digits"),
 }
 _RIGHT_EACH: Dict[Tuple[type, str], Parse] = {

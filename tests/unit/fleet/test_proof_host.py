@@ -55,6 +55,52 @@ def test_a_port_that_is_wrong_is_named(facts_of: Facts, port: dict[str, Any], id
     assert found_check.remedy or found_check.mend
 
 
+MAIN = {"to": "10.0.0.0/24", "table": 254}
+
+
+@pytest.mark.parametrize(
+    ("routes", "verdict"), [(None, None), ([], "fail"), ([{**MAIN, "to": "10.0.0.0/25"}], "fail"), ([MAIN], "pass")]
+)
+def test_routes_of_planned_addresses(facts_of: Facts, routes: Any, verdict: str | None) -> None:
+    facts = changed(facts_of("lab-01"), netdev_routes=routes, netdev_rules=routes and [])
+    found = [check for check in host_facts.of_node(node(facts, **LAB)) if check.id == "host.routes"]
+    assert [check.verdict for check in found] == ([verdict] if verdict else [])
+    if verdict == "fail":
+        assert found[0].text.endswith("lacks the route to 10.0.0.0/24")
+        assert (found[0].subject, found[0].mend) == ("mlx5_0/1", "links")
+
+
+def test_rails_in_one_subnet_have_tables_and_rules(facts_of: Facts) -> None:
+    values: dict[str, Any] = {"rdma_links_subnet": "10.4.0.0/16", "rdma_links_rails": 8, "rdma_links_host_number": 1}
+    facts = copy.deepcopy(facts_of("case-h100-roce"))
+    rails = node(facts, **values).rails
+    planned = node(facts, **values).addresses()
+    for rail, name in rails.items():
+        hca, _slash, number = name.partition("/")
+        (port,) = [
+            port
+            for own in facts["hcas"]
+            for port in own["ports"]
+            if (own["name"], port["number"]) == (hca, int(number))
+        ]
+        network, ip = str(planned[rail].network), str(planned[rail].ip)
+        port["netdev"].update(
+            addresses=[str(planned[rail])],
+            routes=[{"to": network, "table": table, "source": ip} for table in (100 + rail, 254)],
+            rules=[{"source": f"{ip}/32", "table": 100 + rail}],
+        )
+        if rail == 2:
+            port["netdev"]["rules"] = []
+        if rail == 3:
+            port["netdev"]["routes"] = port["netdev"]["routes"][1:]
+    wrong = {
+        check.subject: check.text for check in host_facts.of_node(node(facts, **values)) if check.id == "host.routes"
+    }
+    assert wrong.keys() == {rails[2], rails[3]}
+    assert wrong[rails[2]].endswith(f"lacks the rule from {planned[2].ip} to table 102")
+    assert wrong[rails[3]].endswith(f"lacks the route to {planned[3].network} in table 103")
+
+
 @pytest.mark.parametrize(
     ("name", "id_", "verdict", "said"),
     [

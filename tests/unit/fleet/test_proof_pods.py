@@ -176,6 +176,20 @@ def test_a_nic_that_does_not_come_back(
     assert "came back without" in failed(judged(pods[:1], after={"n1": poor}))["pod.return"]
 
 
+def test_routes_and_rules_that_do_not_come_back(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any]
+) -> None:
+    before, after = copy.deepcopy(facts_of(KIND)), copy.deepcopy(facts_of(KIND))
+    routes, rules = [{"to": "10.4.0.0/16", "table": 100}], [{"source": "10.4.0.1/32", "table": 100}]
+    for facts, own in ((before, (routes, rules)), (after, ([], []))):
+        for netdev in (port["netdev"] for hca in facts["hcas"] for port in hca["ports"] if port["netdev"]):
+            netdev["routes"], netdev["rules"] = own
+    text = failed(judged(pods[:1], before={"n1": before}, after={"n1": after}))["pod.return"]
+    assert "came back without route to 10.4.0.0/16 (table 100) and rule from 10.4.0.1/32 (table 100)" in text
+    # Where the kernel did not answer, nothing is known.
+    assert "pod.return" not in failed(judged(pods[:1], before={"n1": before}, after={"n1": facts_of(KIND)}))
+
+
 def test_waves_never_put_two_pods_that_ask_on_a_node(facts_of: Callable[..., Any]) -> None:
     found = plan(facts_of, [PAIRED, {"name": "h100-1nic", "nics": 1}])
     planned = [asking(wave) for wave in waves(found)]

@@ -208,6 +208,11 @@ def problems(host: str, values: Mapping[str, Any], facts: Optional[Facts] = None
     return found
 
 
+def rail_tables(planned: Mapping[int, Interface]) -> Dict[int, int]:
+    """The routing table of each rail that shares its network with another."""
+    return {rail: _FIRST_TABLE + rail for rail in links_addresses.shared(planned)}
+
+
 def plan(host: str, values: Mapping[str, Any], facts: Facts) -> LinkPlan:
     """The links of one host. Raises PlanError with the first of its problems."""
     found = problems(host, values, facts)
@@ -218,13 +223,13 @@ def plan(host: str, values: Mapping[str, Any], facts: Facts) -> LinkPlan:
     if asked(values) is None:
         return result
     planned, rails, wanted = _planned(host, values, every, facts)
-    tables = links_addresses.shared(planned)
+    tables = rail_tables(planned)
     for rail, port in rails.items():
         if not port.configurable or not (rail in planned or values.get(MTU)):
             continue
         link = _link(rail, port, planned.get(rail), values)
         if rail in tables:
-            link["rail_table"] = _FIRST_TABLE + rail
+            link["rail_table"] = tables[rail]
         result.links.append(link)
     result.warnings = list(_warnings(rails, wanted, limits.pkeys(values)))
     return result

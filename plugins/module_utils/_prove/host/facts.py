@@ -14,8 +14,10 @@ from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 EXPECT = "rdma_discover_expect_"
@@ -135,6 +137,43 @@ def _address(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator
         yield node.check("address", "impossible", "", text, "Load ib_ipoib if they should have addresses.", ports=bare)
 
 
+def _lacking(netdev: Netdev, wanted: Interface, table: Optional[int]) -> List[str]:
+    """The routes and rules that go with an address and are not there."""
+    lacking = []
+    network, full = str(wanted.network), wanted.network.prefixlen == wanted.network.max_prefixlen
+    # A VRF has a table of its own for them.
+    if not full and not netdev.master and not any(route.to == network for route in netdev.routes or []):
+        lacking.append(f"the route to {network}")
+    if table is not None:
+        if not any((route.to, route.table) == (network, table) for route in netdev.routes or []):
+            lacking.append(f"the route to {network} in table {table}")
+        rule = (f"{wanted.ip}/{wanted.network.max_prefixlen}", table)
+        if rule not in [(own.source, own.table) for own in netdev.rules or []]:
+            lacking.append(f"the rule from {wanted.ip} to table {table}")
+    return lacking
+
+
+def _routed(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[Tuple[str, Netdev, List[str]]]:
+    """Name, netdev and what is lacking, of ports with their planned address whose routes are known."""
+    try:
+        planned = node.addresses()
+    except PlanError:
+        return
+    tables = plan.rail_tables(planned)
+    numbers = {name: rail for rail, name in node.rails.items()}
+    for name, netdev, wanted in _addressed(node, rails):
+        if netdev and netdev.routes is not None and wanted in netdev.addresses:
+            rail = numbers[name]
+            yield name, netdev, _lacking(netdev, planned[rail], tables.get(rail))
+
+
+def _routes(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
+    for name, netdev, lacking in _routed(node, rails):
+        if lacking:
+            text = f"{name} ({netdev.name}) lacks {' and '.join(lacking)}"
+            yield node.check("routes", "fail", name, text, "", "links", lacking=lacking)
+
+
 def _gids(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
     for _hca, port, name in node.ports():
         if port.link_layer != "Ethernet":
@@ -177,6 +216,7 @@ def _passed(node: HostEvidence, seen: Sequence[str], rails: Mapping[str, Optiona
     rates = sorted({port.rate_gbps for hca, port, _name in ports if port.rate_gbps and not hca.software})
     infiniband = [port for _hca, port, _name in ports if port.link_layer == "InfiniBand"]
     addressed = [name for name, netdev, _wanted in _addressed(node, rails) if netdev]
+    routed = [name for name, _netdev, _lacking in _routed(node, rails)]
     gpus = len(node.known.gpus)
     mtu = node.values.get("rdma_links_mtu")
     with_mtu = [name for _hca, port, name in ports if name in rails and port.netdev and port.netdev.mtu == mtu]
@@ -191,6 +231,7 @@ def _passed(node: HostEvidence, seen: Sequence[str], rails: Mapping[str, Optiona
         "pcie_link": "the PCIe links carry what the ports do" if rates else "",
         "mtu": f"MTU {mtu} on {joined(with_mtu)}" if mtu is not None and with_mtu else "",
         "address": f"the planned address on {joined(addressed)}" if addressed else "",
+        "routes": f"the routes of the planned addresses on {joined(routed)}" if routed else "",
         "modules": "the kernel modules for this hardware are loaded",
     }
     for what, text in right.items():
@@ -209,7 +250,8 @@ def of_node(node: HostEvidence) -> List[Check]:
     rails = _wanted(node)
     found = [*_of_intent(node)]
     found += _of_warnings(node, [(check.id, check.subject) for check in found])
-    found += [*_modules(node), *_netns_mode(node), *_mtu(node, rails), *_address(node, rails), *_gids(node, rails)]
+    found += [*_modules(node), *_netns_mode(node), *_mtu(node, rails), *_address(node, rails)]
+    found += [*_routes(node, rails), *_gids(node, rails)]
     away = [f"{hca}/{port}" for hca, port in node.known.in_pod]
     if away:
         text = f"in a pod at the moment: {joined(away)}"

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
@@ -25,6 +25,14 @@ _NO_CNI = "See the pod's events, and the log of the CNI on the node."
 def _global(addresses: Sequence[str]) -> List[str]:
     """Without link-local ones, which are the kernel's own."""
     return [address for address in addresses if not address.startswith("fe80:")]
+
+
+Entry = TypeVar("Entry")
+
+
+def _gone(before: Optional[List[Entry]], now: Optional[List[Entry]]) -> List[Entry]:
+    """What there was and is no more; nothing where one of both is not known."""
+    return [] if before is None or now is None else [entry for entry in before if entry not in now]
 
 
 class NetdevJudge(PodJudge):
@@ -114,8 +122,10 @@ class NetdevJudge(PodJudge):
             yield self.check("return", "fail", text, "See whether the pod's network namespace is still there.")
             return
         lost = sorted(set(before.addresses) - set(now.addresses))
-        if lost or now.mtu != before.mtu:
-            what = [f"address {', '.join(lost)}"] if lost else []
+        what = [f"address {', '.join(lost)}"] if lost else []
+        what += [f"route to {route.to} (table {route.table})" for route in _gone(before.routes, now.routes)]
+        what += [f"rule from {rule.source} (table {rule.table})" for rule in _gone(before.rules, now.rules)]
+        if what or now.mtu != before.mtu:
             what += [f"MTU {before.mtu} (now {now.mtu})"] if now.mtu != before.mtu else []
             text = f"the netdev of {name} came back without {' and '.join(what)}"
             remedy = "Let NetworkManager own the NIC: set rdma_links_subnet or rdma_links_mtu."

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Connected routes of netdevs, and the policy rules by source address, from rtnetlink of the running kernel.
+
+Sources: include/uapi/linux/rtnetlink.h, fib_rules.h.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import struct
+from dataclasses import dataclass, field
+from typing import Dict, Iterable, List, Optional, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import NetdevRoute, NetdevRule
+
+_NETLINK_ROUTE = 0
+_RTM_GETROUTE, _RTM_GETRULE = 26, 34
+# rtmsg and fib_rule_hdr: family, lengths of destination and source, and where table, type and action are.
+_ROUTE, _RULE = struct.Struct("=16xBBBxBxxBI"), struct.Struct("=16xBBBxBxxBI")
+_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC, _RTA_TABLE, _RTA_VIA = 1, 4, 5, 7, 15, 18
+_FRA_DST, _FRA_SRC, _FRA_TABLE = 1, 2, 15
+_RTN_UNICAST, _RTM_F_CLONED = 1, 0x200
+_FR_ACT_TO_TBL, _FIB_RULE_INVERT = 1, 0x2
+_LENGTHS: Dict[int, int] = {socket.AF_INET: 4, socket.AF_INET6: 16}
+# A netdev has one for each of its networks and tables.
+_AT_MOST = 64
+
+
+@dataclass
+class Routing:
+    """``routes`` are by index of their netdev."""
+
+    routes: Dict[int, List[NetdevRoute]] = field(default_factory=dict)
+    rules: List[NetdevRule] = field(default_factory=list)
+
+
+def _network(family: int, value: Optional[bytes], length: int) -> str:
+    return f"{socket.inet_ntop(family, value or bytes(_LENGTHS[family]))}/{length}"
+
+
+def interpret_route(raw: bytes) -> Optional[Tuple[int, NetdevRoute]]:
+    """Index of the netdev and route of one answer to RTM_GETROUTE; ``None`` for one through a gateway, or not unicast.
+
+    Those through gateways may be many thousands, of the network of pods.
+    """
+    family, length, _source, table, kind, flags = _ROUTE.unpack_from(raw)
+    if family not in _LENGTHS or kind != _RTN_UNICAST or flags & _RTM_F_CLONED:
+        return None
+    found = netlink.attributes(raw, 12)
+    index = netlink.number(found.get(_RTA_OIF))
+    if index is None or _RTA_GATEWAY in found or _RTA_VIA in found:
+        return None
+    source = found.get(_RTA_PREFSRC)
+    return index, NetdevRoute(
+        to=_network(family, found.get(_RTA_DST), length),
+        table=netlink.number(found.get(_RTA_TABLE)) or table,
+        source=socket.inet_ntop(family, source) if source else None,
+    )
+
+
+def interpret_rule(raw: bytes) -> Optional[NetdevRule]:
+    """The rule of one answer to RTM_GETRULE, if it sends all that a source sends to a table."""
+    family, _length, length, table, action, flags = _RULE.unpack_from(raw)
+    found = netlink.attributes(raw, 12)
+    if family not in _LENGTHS or action != _FR_ACT_TO_TBL or flags & _FIB_RULE_INVERT or not length:
+        return None
+    if _FRA_DST in found:
+        return None
+    return NetdevRule(
+        source=_network(family, found.get(_FRA_SRC), length), table=netlink.number(found.get(_FRA_TABLE)) or table
+    )
+
+
+def interpret(routes: Iterable[bytes], rules: Iterable[bytes]) -> Routing:
+    """From the answers to RTM_GETROUTE and RTM_GETRULE dumps."""
+    found = Routing(rules=[rule for rule in map(interpret_rule, rules) if rule])
+    for told in map(interpret_route, routes):
+        if told:
+            found.routes.setdefault(told[0], []).append(told[1])
+    return found
+
+
+def of_netdev(routing: Routing, index: int, addresses: Iterable[str]) -> Tuple[List[NetdevRoute], List[NetdevRule]]:
+    """The routes of a netdev, and the rules for what its addresses send, in an order of their own."""
+    own = {str(ipaddress.ip_interface(text).ip) for text in addresses}
+    routes = sorted(routing.routes.get(index, []), key=lambda route: (route.table, route.to, route.source or ""))
+    rules = [rule for rule in routing.rules if rule.source.rpartition("/")[0] in own]
+    return routes[:_AT_MOST], sorted(rules, key=lambda rule: (rule.source, rule.table))[:_AT_MOST]
+
+
+def read(tree: Tree) -> Optional[Routing]:
+    """Routes and rules of the running kernel; ``None`` for recorded nodes, and where it does not answer."""
+    if not tree.live:
+        return None
+    try:
+        with netlink.open_socket(_NETLINK_ROUTE) as sock:
+            routes = netlink.ask(sock, netlink.request(_RTM_GETROUTE, netlink.NLM_F_DUMP, bytes(12)))
+            return interpret(routes, netlink.ask(sock, netlink.request(_RTM_GETRULE, netlink.NLM_F_DUMP, bytes(12))))
+    except OSError:
+        return None
