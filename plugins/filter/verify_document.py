@@ -74,7 +74,6 @@ _value:
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
@@ -85,7 +84,7 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import earlier as report_earlier
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run
 
 _COLLECTION = Path(__file__).resolve().parents[2]
 
@@ -109,26 +108,6 @@ def _host(own: Mapping[str, Any]) -> document.DocumentHost:
     # A host whose facts cannot be used has none; the host ring tells why.
     facts, _malformed = _inventory.facts_of(own)
     return document.DocumentHost(variables.group_of(own), variables.sent(own) if facts else {})
-
-
-def _source(path: str) -> str:
-    """A source of the inventory as the user may have given it: Ansible makes all paths absolute."""
-    here = os.getcwd()
-    return os.path.relpath(path, here) if path.startswith(f"{here}/") else path
-
-
-def _run(context: Mapping[str, Any], hosts: Mapping[str, document.DocumentHost]) -> document.VerifyRun:
-    planned: Dict[str, List[str]] = {}
-    for name, host in hosts.items():
-        planned.setdefault(host.group, []).append(name)
-    groups = context.get("groups") or {}
-    return document.VerifyRun(
-        inventory=[_source(str(source)) for source in context.get("ansible_inventory_sources") or []],
-        limit=context.get("ansible_limit") or None,
-        hosts=context.get("rdma_hosts") or None,
-        tags=sorted(set(context.get("ansible_run_tags") or []) - {"all"}),
-        groups=[group for group, names in planned.items() if set(groups.get(group) or []) == set(names)],
-    )
 
 
 def _earlier(path: str) -> Optional[document.VerifyDocument]:
@@ -156,7 +135,7 @@ def verify_document(
             known,
             [document.check(check) for ring in found for check in ring.get("checks") or []],
             [document.measurement(entry) for ring in found for entry in ring.get("bandwidth") or []],
-            _run(context, known),
+            _run.of(context, {name: host.group for name, host in known.items()}),
         )
     except document.DocumentError as error:
         raise AnsibleFilterError(f"verify_document: {error}") from error

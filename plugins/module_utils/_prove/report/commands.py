@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Sequence
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyDocument, VerifyRun
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.mend import WAYS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 PLAYBOOK = "zerocopy.rdma.site"
+
+Map = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -42,18 +44,23 @@ def _limit(hosts: Iterable[str], document: VerifyDocument) -> List[str]:
     return ["--limit", ",".join([*names, *sorted(wanted, key=natural_key)])]
 
 
-def command(mend: str, hosts: Sequence[str], document: VerifyDocument) -> MendCommand:
-    """The command that mends this on these hosts, with the inventory of the run of the document."""
-    way, run = WAYS[mend], document.run
+def line(playbook: str, run: VerifyRun, options: Sequence[str] = (), variables: Optional[Map] = None) -> str:
+    """The line for the shell that runs a playbook with the inventory and the hosts of this run."""
     words = ["ansible-playbook"]
     for source in run.inventory:
         words += ["-i", source]
-    words += [PLAYBOOK, "--tags", way.tags]
-    words += [] if way.whole else _limit(hosts, document)
-    variables = {"rdma_hosts": run.hosts, **way.variables} if run.hosts else way.variables
-    for name, value in variables.items():
+    words += [playbook, *options]
+    every = {"rdma_hosts": run.hosts, **(variables or {})} if run.hosts else variables or {}
+    for name, value in every.items():
         words += ["-e", f"{name}={value}" if " " not in value else f'{{"{name}": "{value}"}}']
-    return MendCommand(mend, " ".join(map(shlex.quote, words)), [] if way.whole else list(hosts))
+    return " ".join(map(shlex.quote, words))
+
+
+def command(mend: str, hosts: Sequence[str], document: VerifyDocument) -> MendCommand:
+    """The command that mends this on these hosts, with the inventory of the run of the document."""
+    way = WAYS[mend]
+    options = ["--tags", way.tags, *([] if way.whole else _limit(hosts, document))]
+    return MendCommand(mend, line(PLAYBOOK, document.run, options, way.variables), [] if way.whole else list(hosts))
 
 
 def commands(document: VerifyDocument) -> List[MendCommand]:

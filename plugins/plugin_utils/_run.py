@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""How Ansible was called, from its magic variables, for commands to copy."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, Mapping
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyRun
+
+
+def _source(path: str) -> str:
+    """A source of the inventory as the user may have given it: Ansible makes all paths absolute."""
+    here = os.getcwd()
+    return os.path.relpath(path, here) if path.startswith(f"{here}/") else path
+
+
+def of(context: Mapping[str, Any], hosts: Mapping[str, str]) -> VerifyRun:
+    """The run that ``context``, which is Jinja's, is of; ``hosts`` has the group of each of its hosts."""
+    planned: Dict[str, List[str]] = {}
+    for name, group in hosts.items():
+        planned.setdefault(group, []).append(name)
+    groups = context.get("groups") or {}
+    return VerifyRun(
+        inventory=[_source(str(source)) for source in context.get("ansible_inventory_sources") or []],
+        limit=context.get("ansible_limit") or None,
+        hosts=context.get("rdma_hosts") or None,
+        tags=sorted(set(context.get("ansible_run_tags") or []) - {"all"}),
+        groups=[group for group, names in planned.items() if set(groups.get(group) or []) == set(names)],
+    )

@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What site says at its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import ROLES
+
+UNCHANGED: dict[str, Any] = {"changed": False, "unfinished": False, "error": None}
+CONTEXT = {"ansible_inventory_sources": ["/srv/inventory"], "groups": {}}
+
+
+def drift(**changed: bool) -> dict[str, Any]:
+    return {"concerns": {name: {**UNCHANGED, "changed": value} for name, value in changed.items()}}
+
+
+def fleet(**results: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for name, result in results.items():
+        found[name.replace("_", "-")] = {"group_names": [name.partition("_")[0]]}
+        if result is not None:
+            found[name.replace("_", "-")]["rdma_drift_result"] = result
+    return found
+
+
+HOSTVARS = fleet(
+    h100_01=drift(kernel=False, links=False),
+    h100_02=drift(links=True),
+    h100_03=drift(links=True),
+    # An image is imported by the strategy; prepare leaves such a node alone.
+    a100_01=drift(images=True),
+    a100_02=None,
+)
+APPLIED = {"objects": [{"action": action} for action in ("created", "unchanged", "unchanged", "kept")]}
+
+
+def said(hostvars: dict[str, Any], failed: tuple[str, ...] = (), **context: Any) -> list[str]:
+    active = [name for name in hostvars if name not in failed]
+    return site_summary({**CONTEXT, **context}, list(hostvars), hostvars, active)
+
+
+def test_nodes_of_each_group_and_the_next_command() -> None:
+    assert said(HOSTVARS, ("a100-02",)) == [
+        "h100: 2 changed (h100-[02-03]), 1 unchanged",
+        "a100: 1 failed (a100-02), 1 unchanged",
+        "next: ansible-playbook -i /srv/inventory zerocopy.rdma.verify",
+    ]
+
+
+def test_a_limited_run_is_verified_with_its_limit() -> None:
+    lines = said(HOSTVARS, ansible_limit="h100:!h100-01", rdma_hosts="h100")
+    assert lines[-1] == (
+        "next: ansible-playbook -i /srv/inventory zerocopy.rdma.verify --limit 'h100:!h100-01' -e rdma_hosts=h100"
+    )
+
+
+def test_check_mode_says_what_would_be() -> None:
+    hostvars = {**HOSTVARS, "h100-01": {**HOSTVARS["h100-01"], "rdma_claims_result": APPLIED}}
+    assert said(hostvars, ("a100-02",), ansible_check_mode=True) == [
+        "h100: 2 would be changed (h100-[02-03]), 1 unchanged",
+        "a100: 1 failed (a100-02), 1 unchanged",
+        "objects of the cluster, if applied: 1 created, 1 kept, 2 unchanged",
+    ]
+
+
+@pytest.mark.parametrize("role", ["rdma_driver", "rdma_claims", "rdma_shared_device"])
+def test_objects_of_every_strategy(role: str) -> None:
+    hostvars = {"h100-01": {"group_names": ["h100"], f"{role}_result": APPLIED}}
+    # Of a run that did not compare nodes, only the objects are told.
+    assert said(hostvars)[0] == "objects of the cluster: 1 created, 1 kept, 2 unchanged"
+    # It was skipped, with rdma_cluster=none.
+    hostvars["h100-01"][f"{role}_result"] = {"skipped": True, "changed": False}
+    assert said(hostvars) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "name"), [("rdma_driver", "deploy"), ("rdma_claims", "apply"), ("rdma_shared_device", "deploy")]
+)
+def test_roles_leave_what_is_read(role: str, name: str) -> None:
+    tasks = yaml.safe_load(Path(ROLES, role, "tasks", f"{name}.yml").read_text("utf-8"))
+    assert f"{role}_result" in [task.get("register") for task in tasks]
+
+
+def test_nothing_to_say_is_silent() -> None:
+    assert said(fleet(h100_01=None)) == []
