@@ -69,8 +69,9 @@ def _matters(name: str) -> bool:
     return name == "ansible_host" or plan_variables.ours(name)
 
 
-def _of_links(name: str) -> bool:
-    return name.startswith("rdma_links_")
+def _of_networks(name: str) -> bool:
+    """Whether links or pods of a strategy may have a network because of it."""
+    return name.startswith("rdma_links_") or name.endswith("_networks") or name == plan_variables.STRATEGY
 
 
 def _host(
@@ -98,7 +99,7 @@ def prepare_problems(
 ) -> List[str]:
     play, options = _inventory.of_play(context, hostvars), _inventory.options(context)
     if networks is not None:
-        own = {name: _inventory.of_host(hostvars[name], play, _of_links)[0] for name in hosts}
+        own = {name: _inventory.of_host(hostvars[name], play, _of_networks)[0] for name in hosts}
         planned = [prepare.PrepareHost(name, variables=values) for name, values in own.items()]
         return prepare.problems_of_networks(planned, networks, options)
     chosen = dict.fromkeys(hosts, play)

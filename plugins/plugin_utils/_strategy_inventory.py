@@ -29,6 +29,7 @@ _PREFIXES = (
     "rdma_links_",
     "rdma_discover_expect_",
     "rdma_kernel_netns_mode",
+    "rdma_host_device_",
     "rdma_shared_device_",
 )
 

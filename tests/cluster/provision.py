@@ -104,6 +104,7 @@ class Playbook:
         every = {
             "rdma_cluster": "kubernetes",
             "rdma_driver_wait": False,
+            "rdma_host_device_wait": False,
             "rdma_shared_device_wait": False,
             "rdma_discover_root": f"{self._nodes}/{{{{ inventory_hostname }}}}",
             **variables,
@@ -160,7 +161,7 @@ def make_set_of_inventory(
     yield found
     # No kubelet ends them.
     found.kubectl("delete", "pods", "-n", namespace, "--all", "--force")
-    for part in ("shared-device", "claims", "driver"):
+    for part in ("host-device", "shared-device", "claims", "driver"):
         gone = found(name=f"zerocopy-rdma-{part}", namespace="kube-system", state="absent")
         assert {one["action"] for one in gone["objects"]} <= {"pruned"}
     found.kubectl("delete", "nodes", *HOSTS)

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import (
     fleet_wide,
     playbook_values,
+    pod_networks,
     prepare_values,
     queries,
 )
@@ -33,6 +34,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages, wrong
 
 Found = Iterator[Tuple[str, Problem]]
+
+# Parts of the names of variables that others are compared with.
+_SEEN = ("_links_", "_expect_", "_device_networks")
 
 
 @dataclass
@@ -53,12 +57,13 @@ class PrepareHost:
 
 @dataclass
 class _Checked:
-    """A host with its variables in their types and, where they allow it, its addresses by rail."""
+    """A host with its variables in their types and, where they allow it (not ``blind``), its addresses by rail."""
 
     host: PrepareHost
     values: Dict[str, Any]
     problems: List[Problem]
     planned: Dict[int, Interface] = field(default_factory=dict)
+    blind: bool = False
 
 
 def _own_networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
@@ -79,6 +84,11 @@ def _overlapping(values: Mapping[str, Any], taken: Network, whose: str) -> Itera
     for name, own in _own_networks(values):
         if own.version == taken.version and own.overlaps(taken):
             yield wrong(name, str(own), f"which overlaps {whose} {taken}: RDMA links need a network of their own")
+    # What is wrong with them by themselves is told elsewhere.
+    with contextlib.suppress(PlanError):
+        for name, own in registry.networks(values):
+            if own.version == taken.version and own.overlaps(taken):
+                yield wrong(name, str(own), f"which overlaps {whose} {taken}: pods need a network of their own")
 
 
 def _reserved(values: Mapping[str, Any]) -> Iterator[Problem]:
@@ -100,7 +110,7 @@ def _check(host: PrepareHost, known: plan_variables.Options) -> _Checked:
     values, problems = plan_variables.converted(host.variables, known)
     problems = host.broken + problems + plan_variables.unknown(host.variables, known)
     # A value that is not there for the checks below would make them tell of a second mistake where there is one.
-    blind = any("_links_" in problem.variable or "_expect_" in problem.variable for problem in problems)
+    blind = any(part in problem.variable for problem in problems for part in _SEEN)
     checked = _Checked(host, values, problems)
     if host.chosen:
         problems += playbook_values.of_playbooks(values)
@@ -108,6 +118,7 @@ def _check(host: PrepareHost, known: plan_variables.Options) -> _Checked:
         problems += prepare_values.of_runtime(values)
         problems += queries.problems(values)
     if blind:
+        checked.blind = True
         return checked
     if host.chosen:
         problems += _reserved(values)
@@ -226,10 +237,28 @@ def _netns_modes(every: Sequence[_Checked]) -> Found:
                 yield checked.host.name, Problem(variable, f"is not set and the node's mode is {fewest}, {right}")
 
 
+def _pods(every: Sequence[_Checked]) -> Found:
+    """Networks of pods that are wrong, or not free in the fleet."""
+    return pod_networks.problems(
+        [
+            pod_networks.AddressedHost(
+                name=checked.host.name,
+                group=checked.host.group,
+                values=checked.values,
+                at=str(checked.host.variables.get("ansible_host") or checked.host.name),
+                chosen=checked.host.chosen,
+                links=list(dict.fromkeys(address.network for address in checked.planned.values())),
+            )
+            for checked in every
+            if not checked.blind
+        ]
+    )
+
+
 def problems_of_networks(
     hosts: Sequence[PrepareHost], networks: Mapping[str, Sequence[str]], known: Optional[plan_variables.Options] = None
 ) -> List[str]:
-    """One line for each network of RDMA links that overlaps one of the cluster.
+    """One line for each network of RDMA links or pods that overlaps one of the cluster.
 
     ``networks`` are those of the cluster, by what they are for (``pods``, ``services``). What is wrong with the hosts'
     variables by themselves is for ``problems``.
@@ -244,7 +273,7 @@ def problems(hosts: Sequence[PrepareHost], known: Optional[plan_variables.Option
     options = plan_variables.options_of() if known is None else known
     every = [_check(host, options) for host in hosts]
     found = [(entry.host.name, problem) for entry in every if entry.host.chosen for problem in entry.problems]
-    for check in (_duplicates, _overlaps, _management, _netns_modes):
+    for check in (_duplicates, _overlaps, _management, _pods, _netns_modes):
         found += check(every)
     found += registry.of_values(
         [(entry.host.name, entry.host.group, entry.values) for entry in every if entry.host.chosen]

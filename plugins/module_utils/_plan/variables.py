@@ -38,6 +38,7 @@ RESULTS: Options = {
     "rdma_drift_result": {"type": "raw"},
     "rdma_driver_plan": {"type": "raw"},
     "rdma_driver_result": {"type": "raw"},
+    "rdma_host_device_result": {"type": "raw"},
     "rdma_kernel_result": {"type": "raw"},
     "rdma_links_result": {"type": "raw"},
     "rdma_preflight_facts": {"type": "bool"},

@@ -178,7 +178,11 @@ def test_objects_of_a_recorded_group(facts_of: Facts) -> None:
     assert ask["hosts"] == {host: ["mlx5_0", "mlx5_1"] for host in hosts}
     assert not ask["moves"]
     shown = found["shows"]["v100-02"]
-    assert shown == {"drivers": (), "resources": {"rdma/rdma_v100": 63}, "daemon_set": "kube-system/rdma-shared-v100"}
+    assert shown == {
+        "drivers": (),
+        "resources": {"rdma/rdma_v100": 63},
+        "daemon_sets": ("kube-system/rdma-shared-v100",),
+    }
 
 
 def test_the_plugin_restarts_with_its_configuration_and_only_then(facts_of: Facts) -> None:
@@ -202,11 +206,11 @@ def test_an_imported_image_is_never_pulled(facts_of: Facts) -> None:
     assert image == {"name": "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3", "archive": "/images/plugin.tar"}
 
 
-@pytest.mark.parametrize("value", ["host_device", "sriov", "inject", "shared", "None"])
+@pytest.mark.parametrize("value", ["sriov", "inject", "shared", "None"])
 def test_only_what_works_is_offered(facts_of: Facts, value: str) -> None:
     hosts = recorded(facts_of, "v100-01", rdma_strategy=value)
     (line,) = prepare_problems({}, list(hosts), hosts)
-    assert line == f"v100-01: rdma_strategy is {value!r}, it must be dra or shared_device or none"
+    assert line == f"v100-01: rdma_strategy is {value!r}, it must be dra or shared_device or host_device or none"
 
 
 def test_a_netns_mode_that_the_plugin_ends_in_is_refused(facts_of: Facts) -> None:

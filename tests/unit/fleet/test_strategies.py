@@ -50,7 +50,8 @@ def objects(found: dict[str, Any], kind: str) -> list[str]:
 def test_all_answers_are_there_for_every_strategy(facts_of: Facts) -> None:
     for name, one in registry.STRATEGIES.items():
         assert one.name == name
-        found = plan(hostvars(facts_of, v100={"rdma_strategy": name}), name)
+        given = {"rdma_strategy": name, "rdma_host_device_networks": ["10.90.0.0/24"]}
+        found = plan(hostvars(facts_of, v100=given), name)
         assert {host for host, labels in found["labels"].items() if any(labels.values())} == (
             {"v100-01", "v100-02"} if one.label else set()
         )
@@ -95,6 +96,7 @@ def test_a_group_that_leaves_takes_its_objects_along(facts_of: Facts) -> None:
         ("zerocopy-rdma-driver", "kube-system"),
         ("zerocopy-rdma-claims", "kube-system"),
         ("zerocopy-rdma-shared-device", "kube-system"),
+        ("zerocopy-rdma-host-device", "kube-system"),
     ]
 
 

@@ -14,6 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_values import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import Dra
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.host_device import HostDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.none import NoStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.shared_device import SharedDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
@@ -22,11 +23,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
     StrategyPlan,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages, wrong
 
 # The first is the default. Objects are applied in this order.
-STRATEGIES: Dict[str, Strategy] = {strategy.name: strategy for strategy in (Dra(), SharedDevice(), NoStrategy())}
+STRATEGIES: Dict[str, Strategy] = {
+    strategy.name: strategy for strategy in (Dra(), SharedDevice(), HostDevice(), NoStrategy())
+}
 
 Found = Iterator[Tuple[str, Problem]]
 
@@ -47,6 +51,12 @@ def netns_mode(values: Mapping[str, Any]) -> Optional[str]:
     strategy = STRATEGIES.get(strategy_of(values))
     only = strategy.netns_modes[0] if strategy and len(strategy.netns_modes) == 1 else None
     return values.get(NETNS_MODE) or only
+
+
+def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
+    """Networks of pods on a host with these variables, each with the variable it is from. Raises PlanError."""
+    strategy = STRATEGIES.get(strategy_of(values))
+    return strategy.networks(values) if strategy else []
 
 
 def of_values(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:

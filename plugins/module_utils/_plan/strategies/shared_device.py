@@ -62,7 +62,7 @@ class SharedDevice(Strategy):
         }
         for devices, part in found.configurations:
             resources = {f"{devices.prefix}/{devices.resource}": devices.most}
-            shown = NodeStatus(resources=resources, daemon_set=f"{found.namespace}/{devices.name}")
+            shown = NodeStatus(resources=resources, daemon_sets=(f"{found.namespace}/{devices.name}",))
             result.shows.update(dict.fromkeys(part, shown))
         return result
 

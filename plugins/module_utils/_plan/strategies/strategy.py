@@ -18,6 +18,7 @@ from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tup
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 
 Object = Dict[str, Any]
 
@@ -76,12 +77,12 @@ class NodeStatus:
     """What a node shows when the strategy works on it.
 
     ``drivers`` are DRA drivers that publish ResourceSlices for it, ``resources`` are extended resources with the number
-    that capacity and allocatable shall both have. ``daemon_set`` (namespace/name) has a pod on it.
+    that capacity and allocatable shall both have. ``daemon_sets`` (namespace/name) have a pod on it.
     """
 
     drivers: Sequence[str] = ()
     resources: Mapping[str, int] = field(default_factory=dict)
-    daemon_set: str = ""
+    daemon_sets: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -160,3 +161,10 @@ class Strategy(ABC):
 
         A device plugin that goes leaves its resources in the status of nodes; by these names they are found again.
         """
+
+    def networks(self, values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
+        """Networks that pods get addresses from, each with the variable that it is from. Raises PlanError.
+
+        ``values`` are a host's variables in their types. Preflight compares them with all other networks.
+        """
+        return []

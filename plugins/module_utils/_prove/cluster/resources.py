@@ -21,8 +21,8 @@ _COUNTS = {"desired": "desiredNumberScheduled", "updated": "updatedNumberSchedul
 
 
 def _daemon_sets(shows: Mapping[str, NodeStatus], there: Mapping[str, Plain]) -> Iterator[Check]:
-    for name in dict.fromkeys(shown.daemon_set for shown in shows.values() if shown.daemon_set):
-        nodes = sum(shown.daemon_set == name for shown in shows.values())
+    for name in dict.fromkeys(name for shown in shows.values() for name in shown.daemon_sets):
+        nodes = sum(name in shown.daemon_sets for shown in shows.values())
         yield _daemon_set(name, nodes, there.get(name))
 
 

@@ -9,10 +9,12 @@
 A ResourceClaim or template is needed by whatever names it: pods, and everything that makes pods. What that is besides
 Kubernetes' own workloads nobody knows (LeaderWorkerSet, JobSet, RayCluster ...), so all custom resources of the
 namespace are searched for the name. It costs a list of each kind, and only when a claim or template has left the set.
+A NetworkAttachmentDefinition is needed by the pods that name it, in whatever namespace: CNI reads it when they end.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api, Resource
@@ -35,6 +37,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 
 _POD = GroupKind("", "Pod")
 _DEVICE_CLASS = GroupKind("resource.k8s.io", "DeviceClass")
+_NETWORK = GroupKind("k8s.cni.cncf.io", "NetworkAttachmentDefinition")
+_NETWORKS = "k8s.v1.cni.cncf.io/networks"
 # Of Kubernetes' own groups, those that have pod templates; scheduling.k8s.io has pod groups with claims (KEP-5729).
 _GROUPS = ("apps", "batch", "scheduling.k8s.io")
 _CORE_KINDS = ("Pod", "PodTemplate", "ReplicationController")
@@ -47,6 +51,25 @@ class SetMember(NamedTuple):
     key: ObjectKey
     resource: Resource
     live: Object
+
+
+def networks_of(pod: Object) -> Iterator[Tuple[str, str]]:
+    """Namespace and name of the networks that a pod asks for, as Multus reads its annotation.
+
+    It is JSON, or names with commas between them, each with a namespace before and an interface after it or without.
+    """
+    meta = metadata(pod)
+    text, own = str((meta.get("annotations") or {}).get(_NETWORKS) or "").strip(), str(meta.get("namespace", ""))
+    try:
+        entries = json.loads(text)
+    except ValueError:
+        entries = [part.strip() for part in text.split(",")]
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            yield str(entry.get("namespace") or own), str(entry.get("name"))
+        elif entry:
+            namespace, _slash, name = str(entry).partition("@")[0].rpartition("/")
+            yield namespace or own, name
 
 
 class Usage:
@@ -64,6 +87,7 @@ class Usage:
         self._named: Dict[str, Dict[Tuple[str, str], str]] = {}
         self._unseen: Dict[str, str] = {}
         self._classes: Optional[Dict[str, str]] = None
+        self._networks: Optional[Dict[Tuple[str, str], str]] = None
 
     def reason(self, member: SetMember) -> str:
         """Why the object has to stay, ``""`` if nothing needs it. Raises ApiError, ClusterError."""
@@ -80,6 +104,10 @@ class Usage:
             if self._classes is None:
                 self._classes = self._search_classes()
             return self._classes.get(key.name, "")
+        if key.group_kind == _NETWORK:
+            if self._networks is None:
+                self._networks = self._search_networks()
+            return self._networks.get((key.namespace, key.name), "")
         if key.group_kind == ("", "Namespace"):
             # It was there before the set, or somebody has made it theirs: what else is in it is not ours to delete.
             entries = metadata(member.live).get("managedFields") or []
@@ -143,6 +171,15 @@ class Usage:
                 if key not in self._going:
                     for _field, name in values_of(item.get("spec"), ("deviceClassName",)):
                         found.setdefault(name, f"asked for by {key}")
+        return found
+
+    def _search_networks(self) -> Dict[Tuple[str, str], str]:
+        """The networks that pods ask for, with one of those."""
+        found: Dict[Tuple[str, str], str] = {}
+        for pod in self._list(self._api.find(_POD), query=_UNFINISHED):
+            user = f"asked for by Pod {metadata(pod)['namespace']}/{metadata(pod)['name']}"
+            for network in networks_of(pod):
+                found.setdefault(network, user)
         return found
 
     def _keys(self, resource: Optional[Resource]) -> List[ObjectKey]:

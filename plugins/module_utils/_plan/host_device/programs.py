@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The programs of this strategy: the device plugin, Multus and whereabouts, with the variables that each image has."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import cni
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.cni import CniProgram
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, checked, wrong
+
+PREFIX = "rdma_host_device_"
+CONFIGURATIONS, PROGRAMS = PREFIX + "cni_config", PREFIX + "cni_bin"
+PULL_SECRETS, UNAVAILABLE = PREFIX + "pull_secrets", PREFIX + "max_unavailable"
+
+
+def _variables(program: str) -> ImageVariables:
+    own = PREFIX + program
+    return ImageVariables(own + "image", own + "version", own + "digest", own + "archive")
+
+
+PLUGIN, MULTUS, WHEREABOUTS = _variables(""), _variables("multus_"), _variables("whereabouts_")
+# Those that a site may have already, with the variable that says whether it is to be deployed.
+_OF_CNI: Tuple[Tuple[str, ImageVariables, Callable[[str, CniProgram], List[Dict[str, Any]]], str], ...] = (
+    (PREFIX + "multus_deploy", MULTUS, cni.multus, cni.MULTUS),
+    (PREFIX + "whereabouts_deploy", WHEREABOUTS, cni.whereabouts, cni.WHEREABOUTS),
+)
+
+
+def images(values: Mapping[str, Any]) -> List[ImageVariables]:
+    """The images that a node needs."""
+    return [PLUGIN, *(image for deploy, image, _objects, _name in _OF_CNI if values[deploy])]
+
+
+def daemon_sets(values: Mapping[str, Any]) -> List[str]:
+    """The DaemonSets that run beside the plugin."""
+    return [name for deploy, _image, _objects, name in _OF_CNI if values[deploy]]
+
+
+def imported(image: ImageVariables, values: Mapping[str, Any]) -> bool:
+    """Whether the image is on the nodes and nowhere else."""
+    return bool(values[image.archive])
+
+
+def reference(image: ImageVariables, values: Mapping[str, Any], known: plan_variables.Options) -> str:
+    """The image as pods name it. Raises PlanError."""
+    if values[image.version].endswith("-thick"):
+        right = "which has the daemon of Multus: it must be a version like 4.2.2, of the thin one"
+        raise PlanError(wrong(image.version, values[image.version], right))
+    return image_reference.reference(image, values, known)
+
+
+def objects(namespace: str, values: Mapping[str, Any], known: plan_variables.Options) -> List[Dict[str, Any]]:
+    """What puts NICs into pods, as far as it is to be deployed. Raises PlanError."""
+    configurations = checked(CONFIGURATIONS, values[CONFIGURATIONS], directory.below_root)
+    binaries = checked(PROGRAMS, values[PROGRAMS], directory.below_root)
+    found: List[Dict[str, Any]] = []
+    for deploy, image, make, _name in _OF_CNI:
+        if values[deploy]:
+            own = CniProgram(
+                image=reference(image, values, known),
+                configurations=configurations,
+                programs=binaries,
+                imported=imported(image, values),
+                pull_secrets=tuple(values[PULL_SECRETS]),
+                max_unavailable=values[UNAVAILABLE],
+            )
+            found += make(namespace, own)
+    return found

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The strategy ``host_device``: a pod gets whole NICs of its node, by sriov-network-device-plugin, Multus and CNI.
+
+The netdev is moved into the pod, the RDMA device is not: CNI's host-device moves netdevs only. In netns mode ``shared``
+the pod uses the RDMA device all the same, by its device nodes; in ``exclusive`` nobody but the host could.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks, objects, plan, programs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
+    ClusterState,
+    NodeStatus,
+    ObjectSet,
+    PodRequest,
+    Strategy,
+    StrategyImage,
+    StrategyPlan,
+    node_objects,
+    of_fleet,
+    served,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
+
+NAME = "host_device"
+
+
+def _ask(network: PodNetwork, hcas: Mapping[str, Sequence[str]], namespace: str) -> PodRequest:
+    # Which RDMA device it is differs from node to node: in the pod, /sys/class/net/net1/device/infiniband has it.
+    return PodRequest(
+        network.resource,
+        hcas,
+        limits={network.resource: 1},
+        number=1,
+        annotations={objects.ANNOTATION: f"{namespace}/{network.name}"},
+        # A site's own Multus may allow a pod the networks of its own namespace only.
+        namespace=namespace,
+        moves=True,
+        networks=(str(network.network),),
+    )
+
+
+class HostDevice(Strategy):
+    name = NAME
+    roles = ("rdma_host_device",)
+    label = objects.LABEL
+    netns_modes = ("shared",)
+    slices = False
+
+    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+        own = served(NAME, hosts)
+        found = plan.plan(own, known)
+        names = {host.name for host in own}
+        result = StrategyPlan(
+            labels={**{host.name: {objects.LABEL: None} for host in hosts if host.name not in names}, **found.labels},
+            warnings=found.warnings,
+            problems=messages(found.found),
+            wait=found.wait,
+            nodes=node_objects(found.labels),
+        )
+        if result.problems:
+            return result
+        values = of_fleet(own, known)
+        result.sets = [ObjectSet(str(values[plan.SET]), str(values[plan.PARENT_NAMESPACE]), found.objects)]
+        for group, of_rail in found.networks.items():
+            place = found.namespaces[group][0]
+            result.asks[group] = [_ask(network, hcas, place) for network, hcas in zip(of_rail, found.hcas[group])]
+        for devices, counts in found.configurations:
+            daemon_sets = tuple(f"{found.namespace}/{name}" for name in (devices.name, *found.beside))
+            for host, resources in counts.items():
+                result.shows[host] = NodeStatus(resources=resources, daemon_sets=daemon_sets)
+        return result
+
+    def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
+        return [
+            StrategyImage(image_reference.tagged(image, values), str(values[image.archive]))
+            for image in programs.images(values)
+        ]
+
+    def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+        return networks.resources(hosts, known)
+
+    def networks(self, values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
+        return networks.networks(values)
