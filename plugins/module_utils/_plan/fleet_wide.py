@@ -31,6 +31,7 @@ _NAMESPACES = (
     "rdma_verify_namespace",
     *(namespace for _name, namespace in _SETS),
 )
+_PULL_SECRETS = "_pull_secrets"
 _GPU_DEPLOY = "rdma_driver_gpu_deploy"
 NAMES = (
     *(name for both in _SETS for name in both),
@@ -89,7 +90,7 @@ Hosts = Sequence[Tuple[str, Mapping[str, Any]]]
 
 
 def problems(hosts: Hosts, defaults: Mapping[str, Any]) -> Iterator[Tuple[str, Problem]]:
-    """What differs between hosts that must not, and sets of objects that would be one.
+    """What differs between hosts that must not, names that cannot be, and sets of objects that would be one.
 
     ``hosts`` have their variables in their types; ``defaults`` are for those that a host does not set.
     """
@@ -100,6 +101,10 @@ def problems(hosts: Hosts, defaults: Mapping[str, Any]) -> Iterator[Tuple[str, P
             yield from _different(name, hosts, defaults.get(name))
     for name in sorted(given.intersection(_NAMESPACES)):
         yield from _no_namespace(name, hosts)
+    for name in sorted(given.intersection(name for name, _namespace in _SETS)):
+        yield from _no_secret(name, hosts)
+    for name in sorted(name for name in given if name.endswith(_PULL_SECRETS)):
+        yield from _no_secret(name, hosts)
     if given.intersection(name for both in _SETS for name in both):
         yield from _one_set(hosts, defaults)
 
@@ -119,6 +124,16 @@ def _no_namespace(name: str, hosts: Hosts) -> Iterator[Tuple[str, Problem]]:
     for host, values in hosts:
         if name in values and not values_names.is_label(values[name]):
             yield host, wrong(name, values[name], "it must be the name of a namespace, like kube-system")
+
+
+def _no_secret(name: str, hosts: Hosts) -> Iterator[Tuple[str, Problem]]:
+    right = "it must be the name of a Secret, of lower-case letters, digits, - and ."
+    for host, values in hosts:
+        value = values.get(name, [])
+        entries = [(name, value)] if isinstance(value, str) else [(f"{name}[{i}]", one) for i, one in enumerate(value)]
+        for at, one in entries:
+            if not values_names.is_subdomain(one):
+                yield host, wrong(at, one, right)
 
 
 def _one_set(hosts: Hosts, defaults: Mapping[str, Any]) -> Iterator[Tuple[str, Problem]]:

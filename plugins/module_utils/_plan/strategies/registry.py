@@ -63,7 +63,8 @@ def of_values(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:
     """What is wrong with the choice of a strategy; hosts have a name, a group and variables in their types."""
     groups: Dict[str, Dict[str, List[str]]] = {}
     for host, group, values in hosts:
-        name = strategy_of(values)
+        # An empty one is no choice, and no default either.
+        name = values[STRATEGY] if values.get(STRATEGY) == "" else strategy_of(values)
         strategy = STRATEGIES.get(name)
         if strategy is None:
             yield host, wrong(STRATEGY, name, f"it must be {' or '.join(STRATEGIES)}")
@@ -78,6 +79,25 @@ def of_values(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:
             text = "; ".join(f"{name} on {fold(several)}" for name, several in names.items())
             for host in (host for several in names.values() for host in several):
                 yield host, Problem(STRATEGY, f"is {text}: it must be the same on all hosts of group {group}")
+    yield from _same_resources([ClaimHost(host, group, values) for host, group, values in hosts])
+
+
+def _same_resources(hosts: Sequence[ClaimHost]) -> Found:
+    """Resources that two groups would have: a pod that requests one could come to a node of either."""
+    known = plan_variables.options_of()
+    groups: Dict[str, List[ClaimHost]] = {}
+    for host in hosts:
+        groups.setdefault(host.group, []).append(host)
+    owners: Dict[str, str] = {}
+    for group, members in groups.items():
+        name = strategy_of(members[0].variables)
+        for resource in STRATEGIES[name].resources(members, known) if name in STRATEGIES else ():
+            other = owners.setdefault(resource, group)
+            if other != group:
+                why = "a pod that requests it could get a node of either, so the names must differ"
+                text = f"is {name} with the resource {resource}, which group {other} has as well: {why}"
+                for host in members:
+                    yield host.name, Problem(STRATEGY, text)
 
 
 def changes(hosts: Sequence[ClaimHost], labels: Mapping[str, Mapping[str, str]]) -> List[str]:
