@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
+from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 
 # Only of use to a call that changes something.
 CHANGING = {"links": {"rollback_seconds", "confirm"}}
+IMPORTING = ["rdma_driver", "rdma_shared_device", "rdma_host_device"]
 
 
 def tasks(role: str, name: str) -> list[dict[str, Any]]:
@@ -36,7 +38,7 @@ def test_options_are_those_of_the_role(concern: str, role: str, name: str, modul
     assert compared["vars"][f"__{concern}"] == expected
 
 
-@pytest.mark.parametrize("role", ["rdma_driver", "rdma_shared_device"])
+@pytest.mark.parametrize("role", IMPORTING)
 def test_the_images_are_those_of_the_strategy(role: str) -> None:
     (task,) = tasks(role, "images")
     (compared,) = [one for one in tasks("rdma_drift", "compare") if "zerocopy.rdma.node_drift" in one]
@@ -49,3 +51,21 @@ def test_the_images_are_those_of_the_strategy(role: str) -> None:
     assert f"map('combine', {{'runtime': {runtime[3:-3]}}})" in compared["vars"]["__images"]
     assert ".images | default(" in task["vars"]["__compared"]
     assert compared["zerocopy.rdma.node_drift"]["images"].startswith("{{ __images ")
+
+
+@pytest.mark.parametrize("role", IMPORTING)
+@pytest.mark.parametrize(
+    ("answer", "imported"),
+    [
+        ({"changed": True, "error": None}, True),
+        ({"changed": False, "error": None}, False),
+        ({"changed": False, "error": "ctr is not there"}, True),
+        # Drift was not compared.
+        ({"changed": True}, True),
+    ],
+)
+def test_images_are_imported_where_one_is_missing(role: str, answer: dict[str, Any], imported: bool) -> None:
+    (task,) = tasks(role, "images")
+    condition = next(text for text in task["when"] if "__compared" in text)
+    # A condition that is no boolean is an error since ansible-core 2.19.
+    assert NativeEnvironment(autoescape=False).compile_expression(condition)(__compared=answer) is imported
