@@ -21,6 +21,10 @@ options:
     description: Labels of each node of the cluster, as M(zerocopy.rdma.cluster_info) returns them.
     type: dict
     default: {}
+  held:
+    description: Pods that hold devices, by DRA driver and node, as M(zerocopy.rdma.cluster_info) returns them.
+    type: dict
+    default: {}
 """
 
 EXAMPLES = r"""
@@ -67,13 +71,14 @@ def strategies(
     hosts: List[str],
     hostvars: Mapping[str, Mapping[str, Any]],
     nodes: Optional[Mapping[str, Mapping[str, str]]] = None,
+    held: Optional[registry.Held] = None,
 ) -> Dict[str, Any]:
     found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
     return {
         "names": {host.group: plan_variables.strategy_of(host.variables) for host in found},
         "resources": {name: one.resources(found, known) for name, one in registry.STRATEGIES.items()},
         "slices": any(strategy.slices for strategy in registry.used(found)),
-        "problems": registry.changes(found, nodes or {}),
+        "problems": registry.changes(found, nodes or {}) + registry.losing(found, nodes or {}, held or {}, known),
     }
 
 

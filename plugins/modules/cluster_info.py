@@ -9,8 +9,9 @@ module: cluster_info
 short_description: Ask an API server what a plan for RDMA has to know of its cluster
 version_added: 0.1.0
 description:
-  - Returns the version, the networks and the labels of the nodes of a cluster.
-  - Lists the nodes once.
+  - Returns the version, the networks and the labels of the nodes of a cluster, and which pods hold
+    devices of DRA drivers.
+  - Lists the nodes and the ResourceClaims once.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -65,6 +66,11 @@ networks:
   returned: success
   type: dict
   sample: {pods: [10.42.0.0/22], services: [10.43.0.0/16]}
+held:
+  description: Pods (namespace/name) that hold devices of ResourceClaims, by DRA driver and node.
+  returned: success
+  type: dict
+  sample: {dra.net: {h100-01: [training/worker-0]}}
 nodes:
   description: Labels of each node, by the node's name.
   returned: success

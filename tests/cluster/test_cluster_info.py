@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Callable, Dict
 
 from ansible_collections.zerocopy.rdma.plugins.modules import cluster_info
@@ -27,3 +28,24 @@ def test_networks_and_nodes(cluster_set: ClusterSet, run_module: Callable[..., A
     assert found["api_version"] == "resource.k8s.io/v1"
     assert found["nodes"]["ranges-1"]["zerocopy.rdma/group"] == "group-1"
     assert found["changed"] is False
+
+
+def test_pods_that_hold_devices(cluster_set: ClusterSet, run_module: Callable[..., Any], control_plane: Any) -> None:
+    request = {"name": "nic", "exactly": {"deviceClassName": "held"}}
+    claim: Dict[str, Any] = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "held", "namespace": "default"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    cluster_set.kubectl("create", "-f", "-", stdin=claim)
+    device = {"request": "nic", "driver": "dra.net", "pool": "ranges-1", "device": "eth1"}
+    user = {"resource": "pods", "name": "worker-0", "uid": "00000000-0000-4000-8000-000000000000"}
+    status = {"allocation": {"devices": {"results": [device]}}, "reservedFor": [user]}
+    patch = ("--subresource=status", "--type=merge", "--patch", json.dumps({"status": status}))
+    cluster_set.kubectl("patch", "resourceclaim", "held", "--namespace=default", *patch)
+    found = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig))
+    free = ("--subresource=status", "--type=merge", "--patch", json.dumps({"status": None}))
+    cluster_set.kubectl("patch", "resourceclaim", "held", "--namespace=default", *free)
+    cluster_set.kubectl("delete", "resourceclaim", "held", "--namespace=default")
+    assert found["held"]["dra.net"]["ranges-1"] == ["default/worker-0"]

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 
 # Their kubelets lose the registration of DRA drivers (kubernetes#133920).
 _BROKEN = re.compile(r"v?1\.34\.[01](?![0-9]).*")
+_CLAIM = GroupKind("resource.k8s.io", "ResourceClaim")
 
 
 def refuse_broken(release: Mapping[str, Any]) -> None:
@@ -73,6 +74,23 @@ def _networks_of(client: Client, api: Api, nodes: Iterable[Object]) -> Dict[str,
     }
 
 
+def _held(client: Client, api: Api) -> Dict[str, Dict[str, List[str]]]:
+    """By DRA driver and node the pods that hold devices; a driver's pool is named after its node.
+
+    (``kubeletplugin`` of k8s.io/dynamic-resource-allocation, for devices of a node.)
+    """
+    kind = api.find(_CLAIM)
+    found: Dict[str, Dict[str, List[str]]] = {}
+    for claim in _optional(client, kind.path()) if kind else []:
+        status, namespace = claim.get("status") or {}, metadata(claim)["namespace"]
+        pods = [f"{namespace}/{user['name']}" for user in status.get("reservedFor") or [] if user["resource"] == "pods"]
+        results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or []
+        for driver, node in dict.fromkeys((result["driver"], result["pool"]) for result in results):
+            known = found.setdefault(driver, {}).setdefault(node, [])
+            known += [pod for pod in pods if pod not in known]
+    return {driver: {node: sorted(pods) for node, pods in nodes.items() if pods} for driver, nodes in found.items()}
+
+
 def info(client: Client, dra: bool) -> Dict[str, Any]:
     """The result of the module ``cluster_info``.
 
@@ -87,6 +105,7 @@ def info(client: Client, dra: bool) -> Dict[str, Any]:
         "changed": False,
         "kubernetes": str(release["gitVersion"]),
         "networks": _networks_of(client, api, nodes),
+        "held": _held(client, api),
         "nodes": {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes},
     }
     if dra:

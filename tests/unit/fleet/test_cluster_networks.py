@@ -124,3 +124,37 @@ def test_only_what_networks_add_is_told_a_second_time() -> None:
     (problem,) = prepare_problems({}, list(hostvars), hostvars, networks={"pods": [], "services": ["10.43.0.0/16"]})
     assert problem.startswith("h100-01: rdma_links_subnet is '10.43.0.0/24'")
     assert prepare_problems({}, list(hostvars), hostvars, networks={}) == []
+
+
+_CLAIMS = {
+    "resource": "resourceclaims",
+    "responseKind": {"kind": "ResourceClaim"},
+    "scope": "Namespaced",
+    "verbs": ["list"],
+}
+
+
+def claim(node_name: str, *users: Dict[str, str], driver: str = "dra.net") -> Dict[str, Any]:
+    results = [{"driver": driver, "pool": node_name, "device": f"eth{number}"} for number in range(2)]
+    status = {"allocation": {"devices": {"results": results}}, "reservedFor": list(users)}
+    return {"metadata": {"name": "nics", "namespace": "train"}, "status": status}
+
+
+def test_pods_that_hold_devices() -> None:
+    served: Dict[str, Any] = {"resource.k8s.io": {"version": "v1", "resources": [_CLAIMS]}}
+    client: Any = Answers([node("n1")], **served)
+    pods = [{"resource": "pods", "name": name} for name in ("b", "a")]
+    client._answers["/apis/resource.k8s.io/v1/resourceclaims"] = {
+        "items": [
+            claim("n1", *pods),
+            claim("n1", pods[0]),
+            claim("n2", {"resource": "podgroups", "name": "g"}),
+            claim("n1", pods[0], driver="gpu.nvidia.com"),
+            {"metadata": {"name": "waits", "namespace": "train"}},
+        ]
+    }
+    held = {"dra.net": {"n1": ["train/a", "train/b"]}, "gpu.nvidia.com": {"n1": ["train/b"]}}
+    assert cluster.info(client, False)["held"] == held
+    # Who may not list claims goes on without.
+    assert cluster.info(Answers([node("n1")], **served), False)["held"] == {}  # type: ignore[arg-type]
+    assert info([node("n1")])["held"] == {}

@@ -134,6 +134,42 @@ def test_dra_leaves_the_netns_mode_to_the_user(facts_of: Facts, mode: str) -> No
     assert strategy({}, hostvars(facts_of, v100=own)["v100-01"])["netns_mode"] == mode
 
 
+HELD = {"dra.net": {"v100-01": ["train/a", "train/b"], "h100-01": [f"train/{number}" for number in range(6)]}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"rdma_strategy": "none"}, "v100-01: rdma_strategy is 'none', but pods hold devices of dra.net on this node"),
+        # Preflight of a switch to another strategy tells of both.
+        ({"rdma_strategy": "shared_device"}, "v100-01: rdma_strategy is 'shared_device', but pods hold devices of"),
+        ({"rdma_driver_enabled": "no"}, "v100-01: rdma_driver_enabled is 'no', but pods hold devices of dra.net on"),
+        ({"rdma_driver_enabled": "yes"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_driver_stays_while_pods_hold_its_devices(facts_of: Facts, variables: dict[str, Any], said: str) -> None:
+    hosts = hostvars(facts_of, v100=variables, h100={})
+    served = {host: {GROUP: host.partition("-")[0]} for host in hosts}
+    found = [line for line in strategies({}, list(hosts), hosts, served, HELD)["problems"] if "hold" in line]
+    assert [line.startswith(said) for line in found] == ([True] if said else [])
+    assert all(line.endswith("(train/a, train/b): delete them first") for line in found)
+    # Nobody holds any, or it is another inventory's driver that they hold.
+    for labels, held in (
+        (served, {"dra.net": {"v100-01": []}}),
+        (served, {"gpu.nvidia.com": HELD["dra.net"]}),
+        ({}, HELD),
+    ):
+        problems = strategies({}, list(hosts), hosts, labels, held)["problems"]
+        assert [line for line in problems if "hold" in line] == []
+
+
+def test_many_pods_are_not_all_named(facts_of: Facts) -> None:
+    hosts = hostvars(facts_of, h100={"rdma_strategy": "none"})
+    (line,) = strategies({}, list(hosts), hosts, {"h100-01": {GROUP: "h100"}}, HELD)["problems"]
+    assert "(train/0, train/1, train/2, train/3 and 2 more)" in line
+
+
 def test_a_node_that_another_strategy_serves_is_refused(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
     class Other(NoStrategy):
         name, label = "other", "example.org/other"

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
     NodeStatus,
@@ -84,6 +85,7 @@ class Dra(Strategy):
     # DRANET works in both; in mode shared a pod sees the HCAs of others in sysfs.
     netns_modes: Tuple[str, ...] = ()
     slices = True
+    driver, switch = model.DRANET, _ENABLED
 
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
         of_driver, of_claims = driver(hosts, known), claims(hosts, cluster, known)

@@ -33,6 +33,9 @@ STRATEGIES: Dict[str, Strategy] = {
 }
 
 Found = Iterator[Tuple[str, Problem]]
+# Pods (namespace/name) by DRA driver and node.
+Held = Mapping[str, Mapping[str, Sequence[str]]]
+_SHOWN = 4
 
 
 def roles() -> List[str]:
@@ -134,6 +137,33 @@ def plan_of(
         if leaves:
             found.leaves[host.name] = leaves
     return found
+
+
+def _cause(strategy: Strategy, values: Mapping[str, Any], known: plan_variables.Options) -> str:
+    """The variable by which a host does not have a strategy, empty where it has it."""
+    if strategy_of(values) != strategy.name:
+        return STRATEGY
+    own = {name: value for name, value in values.items() if name == strategy.switch}
+    return strategy.switch if plan_variables.converted(own, known)[0].get(strategy.switch) is False else ""
+
+
+def losing(
+    hosts: Sequence[ClaimHost],
+    labels: Mapping[str, Mapping[str, str]],
+    held: Held,
+    known: plan_variables.Options,
+) -> List[str]:
+    """Hosts that would lose a DRA driver while pods hold devices of it: it has to be there when these pods end."""
+    found: List[Tuple[str, Problem]] = []
+    for host in hosts:
+        for strategy in STRATEGIES.values():
+            pods = held.get(strategy.driver, {}).get(host.name) if strategy.driver else None
+            cause = _cause(strategy, host.variables, known)
+            if pods and cause and labels.get(host.name, {}).get(strategy.label):
+                shown = ", ".join(pods[:_SHOWN]) + (f" and {len(pods) - _SHOWN} more" if len(pods) > _SHOWN else "")
+                right = f"but pods hold devices of {strategy.driver} on this node ({shown}): delete them first"
+                found.append((host.name, wrong(cause, host.variables.get(cause), right)))
+    return messages(found)
 
 
 def plan(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:

@@ -138,9 +138,12 @@ class Strategy(ABC):
 
     ``label`` is the label of nodes that have it at the moment, empty where it leaves nothing there. ``netns_modes`` are
     the RDMA netns modes in which it works; empty means that none is of concern. ``slices`` says whether it needs
-    ``resource.k8s.io``.
+    ``resource.k8s.io``. ``driver`` is the DRA driver that has to stay as long as pods hold devices of it, and
+    ``switch`` the variable that switches it off.
     """
 
+    driver: str = ""
+    switch: str = ""
     name: str
     roles: Tuple[str, ...]
     label: str
