@@ -94,6 +94,8 @@ def test_what_nobody_has_read_is_no_mistake() -> None:
         ({"type": "IPVLAN", "dhcp": True}, "has no DHCP"),
         ({"type": "IPVLAN", "addressing": "DHCP"}, "has no DHCP"),
         ({"acceptRA": 3}, "it must be one of 0, 1, 2"),
+        ({"arpAnnounce": 3}, "it must be one of 0, 1, 2"),
+        ({"arpIgnore": 4}, "it must be one of 0, 1, 2, 3, 8"),
         ({"addrGenMode": "eui64"}, "it must be a whole number"),
     ],
 )

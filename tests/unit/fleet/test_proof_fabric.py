@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,19 @@ def test_one_host_of_a_group_reads_the_fabric_and_only_when_asked(facts_of: Fact
     assert (ports["v100-02"], ports["lab-01"]) == ([], [])
     quiet = host_plan.plan([node(facts_of("v100-01"), "v100-01", "v100")])
     assert quiet["v100-01"].fabric_ports == []
+
+
+def test_a_host_that_cannot_ask_leaves_it_to_the_next(facts_of: Facts) -> None:
+    blind = copy.deepcopy(facts_of("v100-01"))
+    for hca in blind["hcas"]:
+        for port in hca["ports"]:
+            port["umad"]["present"] = False
+    nodes = [
+        node(facts, name, "v100", rdma_verify_fabric=True) for name, facts in (("a", blind), ("b", facts_of("v100-02")))
+    ]
+    plans = host_plan.plan(nodes)
+    assert plans["a"].fabric_ports == []
+    assert plans["b"].fabric_ports != []
 
 
 def test_links_below_what_they_could_be(facts_of: Facts) -> None:

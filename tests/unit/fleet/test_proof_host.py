@@ -155,6 +155,13 @@ def test_what_only_the_fleet_shows(facts_of: Facts) -> None:
     assert {check.host for check in twice} == {"lab-01", "lab-02"}
     assert twice[0].text == "mlx5_0 (ens1np0) has 10.0.0.1, and so has lab-02"
     assert [check.host for check in found if check.id == "host.firmware"] == ["lab-02"]
+    # A card that does not say what it is, or has, is not odd.
+    for name in ("firmware", "board_id"):
+        silent = copy.deepcopy(facts_of("lab-01"))
+        silent["hcas"][0].update({"board_id": "MT_1", name: None})
+        others = [node(silent, "lab-04"), node(silent, "lab-05"), node(other, "lab-02")]
+        others[1].known.hcas[0].firmware = None if name == "firmware" else "2.0"
+        assert [check for check in fleet.of_fleet(others) if check.id == "host.firmware"] == []
 
 
 def test_an_address_is_the_same_however_it_is_spelled(facts_of: Facts) -> None:
@@ -180,6 +187,9 @@ def test_drivers_that_differ_within_a_group(facts_of: Facts) -> None:
     assert odd.text == (
         "mlx5_core is 24.07-0.6.1, most of group h100 have 24.10-0.7.0 (24.07-0.6.1: n3; 24.10-0.7.0: n[1-2])"
     )
+    nodes[3].known.gpus.clear()
+    (alone,) = [check for check in fleet.of_fleet(nodes[3:]) if check.id == "host.drivers"]
+    assert "GPUDirect" not in alone.text
     shown = {check.host: check.text for check in checks if check.verdict == "pass"}
     assert shown["n1"] == "kernel 6.8.0-45-generic, nvidia 560.35.03, mlx5_core 24.10-0.7.0, GPUDirect DMA-BUF"
 

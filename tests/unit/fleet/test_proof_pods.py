@@ -139,6 +139,22 @@ def test_a_measurement_that_was_not_pinned(pods: list[dict[str, Any]], judged: C
     assert first["text"].endswith(f", not pinned to the NUMA node of {first['from']['hca']}")
 
 
+def test_on_one_numa_node_there_is_nothing_to_pin_to(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any]
+) -> None:
+    pods[1]["result"]["output"] = pods[1]["result"]["output"].replace("\n #bytes", "\nnot pinned\n #bytes")
+    small = copy.deepcopy(facts_of(KIND))
+    small["system"]["numa_nodes"] = small["system"]["numa_nodes"][:1]
+    assert "not pinned" not in pairs(judged(pods, before={"n1": small, "n2": small}))[0]["text"]
+
+
+def test_a_measurement_that_lacked_locked_memory(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
+    output = pods[1]["result"]["output"]
+    pods[1]["result"]["output"] = output.replace(" BW average[Gb/sec]", " Couldn't allocate MR")
+    (check, *_more) = [one for one in judged(pods)["checks"] if one["id"] == "pod.bandwidth"]
+    assert (check["verdict"], check["mend"]) == ("fail", "runtime")
+
+
 def test_a_pod_that_never_ran_is_the_users_when_others_hold_the_nics(
     pods: list[dict[str, Any]], judged: Callable[..., Any]
 ) -> None:

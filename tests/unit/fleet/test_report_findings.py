@@ -123,6 +123,11 @@ def verified(tmp_path: Path, *checks: Check, earlier: str | None) -> dict[str, A
     return verify_document({}, list(HOSTS), hostvars, [plain(document(*checks))], "2026-11-21", str(path))
 
 
+def test_a_report_of_another_form_is_not_compared(tmp_path: Path) -> None:
+    other = {**plain(document(check("host.mtu"))), "version": 99}
+    assert verified(tmp_path, check("host.mtu"), earlier=json.dumps(other))["earlier"] is None
+
+
 def test_what_is_new_since_the_last_run_is_told(tmp_path: Path) -> None:
     before = document(check("host.mtu"), check("host.acs"), check("host.gid", verdict="pass"))
     now = [check("host.mtu", verdict="warn"), check("host.gid"), check("host.acs", verdict="pass")]

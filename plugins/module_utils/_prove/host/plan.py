@@ -73,13 +73,13 @@ def _interfaces(port: Port) -> List[Interface]:
 
 
 def _of_gid(port: Port) -> Optional[Address]:
-    """The address in the GID that RoCE v2 would use; ``None`` where it is not known or link-local."""
+    """The address in the GID that RoCE v2 would use; ``None`` where it is not known."""
     text = next((gid.gid for gid in port.gids if gid.index == port.roce_v2_gid_index), None)
     try:
         gid = ipaddress.IPv6Address(text or "")
     except ValueError:
         return None
-    return None if gid.is_link_local else gid.ipv4_mapped or gid
+    return gid.ipv4_mapped or gid
 
 
 def _pair(port: Port, other: Port) -> Optional[Tuple[str, str]]:

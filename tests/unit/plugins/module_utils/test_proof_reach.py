@@ -15,11 +15,21 @@ from typing import Any, Dict, List
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import arp, ping
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.ping import PathProbe, PingResult
 
 TEXTS = Path(__file__).resolve().parents[2] / "fixtures" / "ping"
 PROBE = PathProbe("rail0", "10.7.0.1", "10.7.0.2", 9000)
+
+
+def test_a_ping_that_cannot_be_started_says_nothing_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_arguments: Any, **_options: Any) -> Any:
+        raise HostError("ping: no answer within 60 s")
+
+    monkeypatch.setattr(command, "run", run)
+    assert ping.ping(PROBE, 56) == PingResult(complaint="ping: no answer within 60 s", usable=False)
 
 
 def said(name: str, status: int) -> PingResult:
