@@ -32,7 +32,8 @@ options:
     type: str
     choices:
       links: The links. Empty if the variables request none.
-      unmanaged: VFs that NetworkManager must not manage, with C(rdma_links_unmanage_vfs).
+      unmanaged: VFs that NetworkManager must not manage, with C(rdma_links_unmanage_vfs). Those of C(rdma_links_vfs)
+        are part of the links.
       warnings: Links that cannot be planned, and why.
     default: links
 """

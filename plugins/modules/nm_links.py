@@ -141,6 +141,18 @@ options:
           - Also sets C(arp_ignore=1), C(arp_announce=2) and C(rp_filter=2) on the netdev, so that each port answers
             for its own address only, and persistently in C(/etc/sysctl.d/90-zerocopy-rdma-links.conf).
         type: int
+      vfs:
+        description:
+          - Number of SR-IOV virtual functions (VFs) of this port, Ethernet only. Left as it is when not given or V(0).
+          - The VFs are for pods, so NetworkManager leaves them alone as in O(unmanaged). They get the MTU of the link,
+            also when they come back from a pod.
+          - NetworkManager makes them at boot, from C(sriov-num-vfs) of the device in
+            C(/etc/NetworkManager/conf.d/90-zerocopy-rdma-vfs.conf). A C([sriov]) section of the profile would remove
+            all of them, also those in pods, whenever the profile goes down, so none is written. VFs are no part of the
+            checkpoint.
+          - Refused where the firmware allows fewer; and any change of the number while a VF is in a pod or has
+            another user, since all VFs of a port go when their number changes.
+        type: int
   unmanaged:
     description:
       - Ports that NetworkManager must not manage, such as VFs for pods. A udev rule is written for them. With a PCI
@@ -200,6 +212,10 @@ EXAMPLES = r"""
         pkeys:
           - {pkey: "0x8001", addresses: [10.31.0.11/16]}
 
+- name: Eight VFs for pods, on a port without an address
+  zerocopy.rdma.nm_links:
+    links: [{name: rail0, hca: mlx5_0, mtu: 9000, vfs: 8}]
+
 - name: Leave two VFs unmanaged, for pods
   zerocopy.rdma.nm_links:
     unmanaged: [{pci: "0000:1a:00.2"}, {pci: "0000:1a:00.3"}]
@@ -217,10 +233,12 @@ changes:
   elements: dict
   contains:
     kind:
-      description: V(file), V(sysctl), V(connection), V(mtu) or V(device) (whether NetworkManager manages it).
+      description:
+        - V(file), V(sysctl), V(connection), V(mtu), V(vfs) (number of VFs) or V(device) (whether NetworkManager manages
+          it).
       type: str
     name:
-      description: Path, sysctl, connection or netdev.
+      description: Path, sysctl, connection or netdev; for V(vfs) the PCI address of the port.
       type: str
     before:
       description: State before the change.

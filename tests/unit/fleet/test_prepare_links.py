@@ -209,6 +209,15 @@ def test_vfs_are_left_to_their_pods(facts_of: Facts) -> None:
     assert rails(rail) == {"0": "mlx5_0/1"}
 
 
+def test_each_link_gets_its_vfs(facts_of: Facts) -> None:
+    found = plan(facts_of("case-vf"), vfs=2, ports=[{"hca": "mlx5_0"}])
+    link = {"name": "rdma-rail0", "hca": "mlx5_0", "port": 1, "type": "ethernet", "vfs": 2}
+    assert found == links_plan.LinkPlan(links=[link])
+    assert [request.parse([link])[0].vfs for link in found.links] == [2]
+    none = plan(facts_of("case-vf"), vfs=0, mtu=9000, ports=[{"hca": "mlx5_0"}])
+    assert ["vfs" in link for link in none.links] == [False]
+
+
 def test_a_vf_with_the_default_route_stays_managed(facts_of: Facts) -> None:
     facts = changed(facts_of("case-vf"), "mlx5_1", ["vf", "default_route"])
     assert plan(facts, unmanage_vfs=True).unmanaged == [{"pci": "0000:5e:00.2"}]

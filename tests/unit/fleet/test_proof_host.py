@@ -141,6 +141,26 @@ def test_netns_mode(facts_of: Facts) -> None:
     assert "host.netns_mode" not in worst(host_facts.of_node(node(facts_of("case-vf"))))
 
 
+@pytest.mark.parametrize(
+    ("wanted", "mtu", "said"),
+    [
+        (2, 9000, None),
+        (8, 9000, ("mlx5_0/1", "mlx5_0/1 has 2 VFs, rdma_links_vfs is 8")),
+        (2, 1500, ("mlx5_1/1", "mlx5_1/1 (ens1f0v0), a VF of mlx5_0/1, has MTU 1500, rdma_links_mtu is 9000")),
+    ],
+)
+def test_vfs_of_a_rail(facts_of: Facts, wanted: int, mtu: int, said: tuple[str, str] | None) -> None:
+    facts = copy.deepcopy(facts_of("case-vf"))
+    facts["usable"], facts["excluded"] = [{"hca": "mlx5_0", "port": 1}], []
+    facts["hcas"][0]["ports"][0]["netdev"].update(mtu=9000)
+    facts["hcas"][1]["ports"][0]["netdev"].update(mtu=mtu, name="ens1f0v0", present=True)
+    facts["hcas"][2]["ports"][0]["netdev"].update(present=False, mtu=1280)
+    values: dict[str, Any] = {"rdma_links_vfs": wanted, "rdma_links_mtu": 9000, "rdma_links_ports": [{"hca": "mlx5_0"}]}
+    checks = host_facts.of_node(node(facts, **values))
+    assert worst(checks).get("host.vfs") == said
+    assert [check.verdict for check in checks if check.id == "host.vfs"] == ["pass" if said is None else "fail"]
+
+
 def test_a_host_without_facts_is_told_and_nothing_else() -> None:
     assert [(check.id, check.verdict) for check in host_facts.of_node(node(None))] == [("host.facts", "fail")]
 

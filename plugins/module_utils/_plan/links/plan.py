@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import SOFTWARE_DEVICE, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import limits
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import limits, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MODE, MTU, VLAN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports import (
     PORTS,
@@ -33,7 +33,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 LAYER = "rdma_discover_expect_link_layer"
 UNMANAGE_VFS = "rdma_links_unmanage_vfs"
 # Any of these makes the role plan links. In the order in which a message names them.
-_ASKING = (links_addresses.SUBNET, links_addresses.RAIL_SUBNETS, links_addresses.ADDRESSES, MTU)
+_ASKING = (links_addresses.SUBNET, links_addresses.RAIL_SUBNETS, links_addresses.ADDRESSES, MTU, vfs.VFS)
 
 # Room for all rails below the kernel's own routing tables (253 to 255).
 _FIRST_TABLE = 100
@@ -62,6 +62,7 @@ def addresses(host: str, values: Mapping[str, Any]) -> Dict[int, Interface]:
 
 def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
     yield from limits.of_values(values)
+    yield from vfs.of_values(values)
     try:
         addresses(host, values)
     except PlanError as error:
@@ -157,6 +158,8 @@ def _link(rail: int, port: Candidate, address: Optional[Interface], values: Mapp
     mtu = {} if values.get(MTU) is None else {"mtu": values[MTU]}
     own = [] if address is None else [str(address)]
     link.update(mtu)
+    if values.get(vfs.VFS):
+        link["vfs"] = values[vfs.VFS]
     if values.get(MODE) is not None:
         link["transport_mode"] = values[MODE]
     keys = limits.pkeys(values)
@@ -202,6 +205,7 @@ def problems(host: str, values: Mapping[str, Any], facts: Optional[Facts] = None
         try:
             planned, rails, _wanted = _planned(host, values, every, facts)
             found += _of_ports(values, rails)
+            found += vfs.of_ports(values, rails, facts)
             found += _of_other_networks(planned, every, values)
         except PlanError as error:
             found.append(error.problem)
@@ -225,7 +229,7 @@ def plan(host: str, values: Mapping[str, Any], facts: Facts) -> LinkPlan:
     planned, rails, wanted = _planned(host, values, every, facts)
     tables = rail_tables(planned)
     for rail, port in rails.items():
-        if not port.configurable or not (rail in planned or values.get(MTU)):
+        if not port.configurable or not (rail in planned or values.get(MTU) or values.get(vfs.VFS)):
             continue
         link = _link(rail, port, planned.get(rail), values)
         if rail in tables:

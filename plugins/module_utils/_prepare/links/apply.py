@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live, live_vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NetworkManager, NmDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import adopt_rolled_back
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
@@ -137,6 +137,10 @@ class LinkTransaction:
                 active = device.active if device.active and device.active.uuid not in ours else None
                 note = {"uuid": active.uuid, "id": active.id} if active else None
                 notes.setdefault("prior", {}).setdefault(device.name, note)
+        for name, before, _after in plan.vf_mtus:
+            notes.setdefault("mtu", {}).setdefault(name, before)
+        for change in plan.vfs:
+            notes.setdefault("vfs", {}).setdefault(change.pci, change.before)
         for profile, _device in plan.up:
             interface = self._node.interfaces.get(profile.netdev or "")
             if interface and profile.parent is None and profile.mtu not in (None, interface.mtu):
@@ -174,11 +178,22 @@ class LinkTransaction:
         if plan.up:
             tree = self._node.tree
             live.Activation(self._manager, lambda: interfaces(tree), plan.up).run()
+        # Not before: a profile of others that has just gone down may have taken VFs with it.
+        self._make_vfs([(entry.pci, entry.after) for entry in plan.vfs] + [(pf.pci, pf.number) for pf in plan.pfs])
         live.hand(self._run, self._manager, plan.handed)
+        for name, _before, after in plan.vf_mtus:
+            live.write_mtu(name, after)
         if plan.mtus:
             self._give_back([(name, after) for name, _before, after in plan.mtus])
         if plan.again:
             plan.warnings += live.restore(self._manager, plan.again)
+
+    def _make_vfs(self, numbers: Sequence[Tuple[str, int]]) -> None:
+        live_vfs.make(
+            self._run, self._node.tree, numbers, {entry.pci: entry.mtu for entry in self._plan.pfs if entry.mtu}
+        )
+        if keyfile.VFS_PATH in self._plan.pending:
+            self._manager.reload()
 
     def _give_back(self, mtus: Sequence[Tuple[str, int]]) -> None:
         """Not before NetworkManager has put back what it remembers."""
@@ -217,6 +232,9 @@ class LinkTransaction:
             for sysctl in reversed(plan.sysctls):
                 attempt(live.write_sysctl, sysctl.key, sysctl.before)
             attempt(self._load)
+            attempt(self._make_vfs, [(entry.pci, entry.before) for entry in plan.vfs])
+            for name, mtu, _after in plan.vf_mtus:
+                attempt(live.write_mtu, name, mtu)
             attempt(live.hand, self._run, self._manager, [(name, not managed) for name, managed in plan.handed])
             parents = [self._node.interfaces.get(profile.netdev or "") for profile, _d in plan.up if not profile.parent]
             attempt(self._give_back, [(entry.name, entry.mtu) for entry in parents if entry and entry.mtu])
@@ -235,6 +253,8 @@ class LinkTransaction:
         _set(notes, "links", plan.remembered)
         _set(notes, "unmanaged", plan.unmanaged)
         _set(notes, "sysctl", {key: value for key, value in notes.get("sysctl", {}).items() if key in plan.wanted})
+        pfs = {entry.pci for entry in plan.pfs}
+        _set(notes, "vfs", {pci: number for pci, number in notes.get("vfs", {}).items() if pci in pfs})
         for key in ("prior", "mtu"):
             _set(notes, key, {name: entry for name, entry in notes.get(key, {}).items() if name not in plan.left})
         notes.pop("pending", None)

@@ -156,6 +156,10 @@ class NetworkManager:
         if failed:
             raise HostError("NetworkManager refuses {}".format(", ".join(failed)))
 
+    def reload(self) -> None:
+        """Read NetworkManager.conf and its conf.d again."""
+        self._busctl(_ROOT, _SERVICE, "Reload", "u", "1")
+
     def connection(self, uuid: str) -> str:
         """D-Bus path of the profile. :raises HostError: NetworkManager has none with this uuid."""
         method = ("GetConnectionByUuid", "s", uuid)

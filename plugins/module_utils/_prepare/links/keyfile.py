@@ -11,13 +11,14 @@ from __future__ import annotations
 import ipaddress
 import uuid
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Child, Link, Route, Selector
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
 
 DIRECTORY = "/etc/NetworkManager/system-connections"
 SYSCTL_PATH = "/etc/sysctl.d/90-zerocopy-rdma-links.conf"
+VFS_PATH = "/etc/NetworkManager/conf.d/90-zerocopy-rdma-vfs.conf"
 UDEV_PATH = "/etc/udev/rules.d/90-zerocopy-rdma-unmanaged.rules"
 
 _HEADER = "# Written by zerocopy.rdma (nm_links). Changes are overwritten.\n"
@@ -227,8 +228,22 @@ def sysctl_text(values: Dict[str, str]) -> Optional[str]:
     return _HEADER + "".join(f"{key} = {value}\n" for key, value in sorted(values.items()))
 
 
-def udev_text(selectors: Sequence[Selector]) -> Optional[str]:
-    """Rules that make NetworkManager leave ports alone.
+def vfs_text(numbers: Sequence[Tuple[str, str, int]]) -> Optional[str]:
+    """What makes NetworkManager give each PF its VFs at boot, whether its profile is up or not.
+
+    ``numbers`` are a name, the PF's permanent MAC address and how many VFs. See NetworkManager.conf(5).
+    """
+    if not numbers:
+        return None
+    sections = [
+        f"\n[device-zerocopy-rdma-{name}]\nmatch-device=mac:{mac.upper()}\nsriov-num-vfs={number}\n"
+        for name, mac, number in sorted(numbers)
+    ]
+    return _HEADER + "".join(sections)
+
+
+def udev_text(selectors: Sequence[Selector], mtus: Mapping[str, int]) -> Optional[str]:
+    """Rules that make NetworkManager leave ports alone; ``mtus`` of VFs by PCI address, also after a stay in a pod.
 
     Not NetworkManager's own ``unmanaged-devices``: that matches names and MAC addresses, and a VF gets a new random
     MAC address each time it is made.
@@ -242,4 +257,6 @@ def udev_text(selectors: Sequence[Selector]) -> Optional[str]:
         guid = entry.kind == "mac" and len(entry.value) > _GUID
         match = keys["guid" if guid else entry.kind].format(entry.value[-_GUID:] if guid else entry.value)
         lines.append(f'ACTION!="remove", SUBSYSTEM=="net", {match}, ENV{{NM_UNMANAGED}}="1"\n')
+        if entry.value in mtus:
+            lines.append(f'ACTION=="add", SUBSYSTEM=="net", {match}, ATTR{{mtu}}="{mtus[entry.value]}"\n')
     return _HEADER + "".join(lines)

@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shap
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile
 
-_LINK = record({"selector": text, "kind": maybe(text), "mac": text, "netdev": maybe(text)}, {})
+_LINK = record({"selector": text, "kind": maybe(text), "mac": text, "netdev": maybe(text)}, {"pci": text})
 _CHECKPOINT = record(
     {"path": maybe(text), "devices": listed(text), "seconds": number}, {"profiles": by_name(listed(text))}
 )
@@ -32,6 +32,7 @@ NOTES = {
     "sysctl": by_name(text),
     "prior": by_name(maybe(record({"uuid": text, "id": text}, {}))),
     "mtu": by_name(number),
+    "vfs": by_name(number),
     "pending": by_name(maybe(text)),
     "checkpoint": _CHECKPOINT,
 }

@@ -45,6 +45,7 @@ _LINK = {
         }
     ),
     "rail_table": {"type": "int"},
+    "vfs": {"type": "int"},
 }
 
 

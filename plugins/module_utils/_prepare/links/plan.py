@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, keyfile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, keyfile, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import targets as links_targets
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import adopt_rolled_back
@@ -40,6 +40,8 @@ def _files(
     unmanaged: Sequence[Selector],
 ) -> Dict[str, str]:
     adopt_rolled_back(node.ledger)
+    mtus = {address: entry.mtu for entry in plan.pfs if entry.mtu for address in entry.addresses}
+    numbers = [(entry.link, entry.mac, entry.number) for entry in plan.pfs if entry.mac]
     owned = _owned(node)
     wanted = []
     for profile in profiles:
@@ -50,7 +52,8 @@ def _files(
         wanted.append(File(profile.path, profile.text, 0o600))
     for path, text in (
         (keyfile.SYSCTL_PATH, keyfile.sysctl_text(sysctls)),
-        (keyfile.UDEV_PATH, keyfile.udev_text(unmanaged)),
+        (keyfile.VFS_PATH, keyfile.vfs_text(numbers)),
+        (keyfile.UDEV_PATH, keyfile.udev_text(unmanaged, mtus)),
     ):
         if text is not None:
             wanted.append(File(path, text))
@@ -131,6 +134,8 @@ def _connections(plan: LinkChanges, node: LinkState, groups: Sequence[List[Profi
                 device = node.snapshot().devices.get(profile.netdev or "") if node.snapshot else None
                 if interface and profile.parent is None:
                     _check_manager(node, profile, device)
+                    if device and device.active and device.active.uuid != profile.uuid:
+                        vfs.check_takeover(node, f"links: {profile.id}", interface.name, device.active.id)
                 plan.up.append((profile, device))
                 plan.pending[profile.path] = profile.uuid
 
@@ -182,17 +187,28 @@ def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], tar
             if problem:
                 raise HostError(f"unmanaged: {selector} cannot be taken from NetworkManager: {problem}")
             wanted[name] = False
+    # They go, and the new ones are what the rules say.
+    anew = {name for change in plan.vfs for name in vfs.netdevs(node.tree, change.pci)}
     for name, managed in sorted(wanted.items()):
+        if name in anew:
+            continue
         record = node.tree.text(f"run/udev/data/n{node.interfaces[name].index}") or ""
         if ("E:NM_UNMANAGED=1" in record.splitlines()) == managed:
             plan.handed.append((name, managed))
     return [name for name, managed in wanted.items() if not managed]
 
 
-def _remembered(links: Sequence[Link], targets: Sequence[Target]) -> Dict[str, Any]:
+def _remembered(plan: LinkChanges, links: Sequence[Link], targets: Sequence[Target]) -> Dict[str, Any]:
     """What finds a port again while it is in a pod."""
+    functions = {entry.link: {"pci": entry.pci} for entry in plan.pfs}
     return {
-        link.name: {"selector": str(link.selector), "kind": target.kind, "mac": target.mac, "netdev": target.netdev}
+        link.name: {
+            "selector": str(link.selector),
+            "kind": target.kind,
+            "mac": target.mac,
+            "netdev": target.netdev,
+            **functions.get(link.name, {}),
+        }
         for link, target in zip(links, targets)
         if target.mac
     }
@@ -228,14 +244,20 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
     for link, group in zip(links, groups):
         for profile in group:
             sysctls.update(keyfile.sysctls(profile, link.rail_table))
+    plan.pfs = vfs.wanted(node.tree, links, targets, node.ledger.notes.get("links", {}))
+    unmanaged = vfs.selectors(plan.pfs, unmanaged)
     owned = _files(plan, node, profiles, sysctls, unmanaged)
     plan.edited = _edited(plan, node, owned, profiles)
     if node.snapshot:
+        plan.vfs = vfs.changes(node, plan.pfs)
+        plan.vf_mtus = vfs.mtus(node, plan.pfs, plan.vfs)
+        if any(entry.path == keyfile.VFS_PATH and entry.before != entry.after for entry in plan.files):
+            plan.pending[keyfile.VFS_PATH] = None
         handed = _hand(plan, node, unmanaged, targets)
         plan.sysctls, plan.wanted = _live_sysctls(node, sysctls), sysctls
         _connections(plan, node, [group for group in groups if group])
         _leave(plan, node, owned, profiles, handed)
-    plan.remembered = {**plan.edited, **_remembered(links, targets)}
+    plan.remembered = {**plan.edited, **_remembered(plan, links, targets)}
     plan.unmanaged = {selector.value: selector.kind for selector in unmanaged}
     plan.links = [
         _report(link, target, group, bool(node.snapshot)) for link, target, group in zip(links, targets, groups)

@@ -69,6 +69,7 @@ class Link:
     children: Tuple[Child, ...] = ()
     routes: Tuple[Route, ...] = ()
     rail_table: Optional[int] = None
+    vfs: Optional[int] = None
 
     @property
     def networks(self) -> List[Tuple[str, str]]:
@@ -175,6 +176,10 @@ def check_kind(link: Link, kind: str) -> None:
             raise _fail(where, f"transport_mode is for InfiniBand, but {link.selector} is Ethernet")
         if any(child.kind == "pkey" for child in link.children):
             raise _fail(where, f"pkeys are for InfiniBand, but {link.selector} is Ethernet; use vlans there")
+    elif link.vfs:
+        raise _fail(
+            where, f"vfs are made on Ethernet only, but {link.selector} is InfiniBand: its VFs need GUIDs as well"
+        )
     elif any(child.kind == "vlan" for child in link.children):
         raise _fail(where, f"vlans are for Ethernet, but {link.selector} is InfiniBand; use pkeys there")
     for place, value in [("mtu", link.mtu)] + [(f"{c.kind}s: {c.suffix}: mtu", c.mtu) for c in link.children]:
@@ -203,7 +208,10 @@ def _link(entry: Mapping[str, Any]) -> Link:
         ),
         routes=tuple(_route(where, route) for route in entry.get("routes") or ()),
         rail_table=_table(f"{where}: rail_table", entry.get("rail_table")),
+        vfs=entry.get("vfs"),
     )
+    if link.vfs is not None and link.vfs < 0:
+        raise _fail(where, f"vfs: {link.vfs} is not a number of VFs")
     if link.type != "auto":
         check_kind(link, link.type)
     return link

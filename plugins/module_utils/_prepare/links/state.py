@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.guard import Session
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import VFS_PATH, Profile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
 
 if TYPE_CHECKING:
@@ -52,6 +52,31 @@ class Sysctl:
         return Change("sysctl", self.key, self.before, self.after)
 
 
+@dataclass(frozen=True)
+class PfVfs:
+    """VFs that a link asks for: the PF's PCI address and permanent MAC address, how many, and where they are."""
+
+    link: str
+    pci: str
+    mac: Optional[str]
+    number: int
+    mtu: Optional[int]
+    addresses: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class VfChange:
+    """Another number of VFs of the PF ``pci``."""
+
+    pci: str
+    before: int
+    after: int
+
+    @property
+    def change(self) -> Change:
+        return Change("vfs", self.pci, self.before, self.after)
+
+
 def interfaces(tree: Tree) -> Dict[str, Interface]:
     """All netdevs of the node by name. Raises HostError."""
     try:
@@ -73,9 +98,10 @@ class LinkChanges:
     ``pending`` are path and uuid of the profiles that NetworkManager has to read or to forget, ``children`` those that
     need another one, ``wanted`` all sysctls. ``up`` are profiles to activate, ``down`` those that lose their file while
     active. ``mtus`` is what netdevs get back afterwards (netdev, now, before us), ``again`` what was active on them and
-    is to be so again (device, uuid, id). ``handed`` are netdevs and whether NetworkManager shall manage them; ``left``
-    netdevs that are nothing of ours any more; ``edited`` notes of dropped links whose profile somebody edited, so
-    that it stays.
+    is to be so again (device, uuid, id). ``pfs`` are the VFs of all links, ``vfs`` PFs that need another number,
+    ``vf_mtus`` VFs that stay and need another MTU (netdev, now, then). ``handed`` are netdevs and whether
+    NetworkManager shall manage them; ``left`` netdevs that are nothing of ours any more; ``edited`` notes of dropped
+    links whose profile somebody edited, so that it stays.
     """
 
     files: List[FileChange] = field(default_factory=list)
@@ -88,6 +114,9 @@ class LinkChanges:
     down: List[Tuple[str, Optional[NmDevice]]] = field(default_factory=list)
     mtus: List[Tuple[str, int, int]] = field(default_factory=list)
     again: List[Tuple[NmDevice, str, str]] = field(default_factory=list)
+    pfs: List[PfVfs] = field(default_factory=list)
+    vfs: List[VfChange] = field(default_factory=list)
+    vf_mtus: List[Tuple[str, int, int]] = field(default_factory=list)
     handed: List[Tuple[str, bool]] = field(default_factory=list)
     left: List[str] = field(default_factory=list)
     remembered: Dict[str, Any] = field(default_factory=dict)
@@ -102,7 +131,8 @@ class LinkChanges:
         Parents first: it makes a VLAN's device when it reads the profile, if it knows the parent by then.
         """
         parents, children = (
-            [path for path in sorted(self.pending) if (path in self.children) == is_child] for is_child in (False, True)
+            [path for path in sorted(self.pending) if path != VFS_PATH and (path in self.children) == is_child]
+            for is_child in (False, True)
         )
         return [paths for paths in (parents, children) if paths]
 
@@ -115,7 +145,8 @@ class LinkChanges:
         found += [
             Change("connection", entry.id, _describe(device), "connected as configured") for entry, device in self.up
         ]
-        found += [Change("mtu", name, before, after) for name, before, after in self.mtus]
+        found += [entry.change for entry in self.vfs]
+        found += [Change("mtu", name, before, after) for name, before, after in [*self.vf_mtus, *self.mtus]]
         found += [
             Change("connection", name, "disconnected", f"connected on {dev.name}") for dev, _u, name in self.again
         ]

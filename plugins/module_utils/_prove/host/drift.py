@@ -26,6 +26,7 @@ _KINDS = {
     "sysctl": "sysctl",
     "connection": "links",
     "mtu": "mtu",
+    "vfs": "vfs",
     "device": "links",
     "sandbox_record": "sandbox_records",
 }

@@ -15,7 +15,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnin
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
@@ -230,6 +232,7 @@ def _passed(node: HostEvidence, seen: Sequence[str], rails: Mapping[str, Optiona
         "devices": f"{many} with uverbs and umad devices" if ports else "",
         "pcie_link": "the PCIe links carry what the ports do" if rates else "",
         "mtu": f"MTU {mtu} on {joined(with_mtu)}" if mtu is not None and with_mtu else "",
+        "vfs": f"{node.values[VFS]} VFs on each rail" if node.values.get(VFS) and ports else "",
         "address": f"the planned address on {joined(addressed)}" if addressed else "",
         "routes": f"the routes of the planned addresses on {joined(routed)}" if routed else "",
         "modules": "the kernel modules for this hardware are loaded",
@@ -251,7 +254,7 @@ def of_node(node: HostEvidence) -> List[Check]:
     found = [*_of_intent(node)]
     found += _of_warnings(node, [(check.id, check.subject) for check in found])
     found += [*_modules(node), *_netns_mode(node), *_mtu(node, rails), *_address(node, rails)]
-    found += [*_routes(node, rails), *_gids(node, rails)]
+    found += [*_routes(node, rails), *_gids(node, rails), *vfs.of_node(node, rails)]
     away = [f"{hca}/{port}" for hca, port in node.known.in_pod]
     if away:
         text = f"in a pod at the moment: {joined(away)}"

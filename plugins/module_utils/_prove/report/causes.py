@@ -21,7 +21,7 @@ CONSEQUENCES: Mapping[str, Tuple[str, ...]] = {
     "host.modules": ("host.devices", "host.gid", "pod.nodes"),
     "host.subnet_manager": ("host.port_state", "host.reachable", "host.bandwidth", "pod.port"),
     "host.port_state": ("host.ports", "host.reachable", "host.bandwidth", "host.gid", "cluster.slices", "pod.port"),
-    "host.links": ("host.address", "host.mtu", "host.routes"),
+    "host.links": ("host.address", "host.mtu", "host.routes", "host.vfs"),
     "host.address": ("host.gid", "host.reachable", "pod.netdev"),
     "host.routes": ("host.reachable",),
     "host.duplicate_address": ("host.reachable",),

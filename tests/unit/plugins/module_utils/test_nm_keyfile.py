@@ -150,7 +150,7 @@ def test_sysctls_of_a_rail() -> None:
     ],
 )
 def test_udev_rules(selector: Dict[str, str], match: str) -> None:
-    text = keyfile.udev_text(request.parse_unmanaged([selector])) or ""
+    text = keyfile.udev_text(request.parse_unmanaged([selector]), {}) or ""
     assert text.splitlines()[1] == f'ACTION!="remove", SUBSYSTEM=="net", {match}, ENV{{NM_UNMANAGED}}="1"'
 
 

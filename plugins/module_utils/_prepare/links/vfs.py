@@ -1,0 +1,185 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Virtual functions of links (SR-IOV): how many, where they will be, and whether somebody uses them. Reads only.
+
+NetworkManager makes them at boot, by ``sriov-num-vfs`` of the device (NetworkManager.conf(5)), not by ``[sriov]`` of
+the profile: that removes all VFs, also those in pods, whenever the profile goes down, fails or is rolled back
+(src/core/devices/nm-device.c; ``preserve-on-down``, which prevents it, exists since 1.54 only).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkState, PfVfs, VfChange
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.sriov import more_vfs
+
+_ADDRESS_FORM = "{}:{:02x}:{:02x}.{}"
+
+
+def _above(tree: Tree, path: str) -> Optional[str]:
+    """Address of the PCI function that the class device ``path`` belongs to."""
+    parts = (tree.resolve(path) or "").split("/")
+    found = parts[-3] if len(parts) > 2 else ""
+    return found if values_pci.is_address(found) else None
+
+
+def function_of(tree: Tree, link: Link, target: Target, remembered: Mapping[str, Any]) -> Optional[str]:
+    """PCI address of the link's port, also while its netdev is in a pod; ``None`` where it has none, or none known."""
+    if target.interface:
+        return _above(tree, f"{netdev.CLASS}/{target.interface.name}")
+    if link.selector.kind == "pci":
+        return link.selector.value
+    found = _above(tree, f"sys/class/infiniband/{link.selector.value}") if link.selector.kind == "hca" else None
+    return found or remembered.get("pci")
+
+
+def addresses(tree: Tree, pf: str, number: int) -> List[str]:
+    """PCI addresses that the first ``number`` VFs of a PF have, or will have.
+
+    A VF's routing id lies First VF Offset plus a multiple of VF Stride after that of its PF (PCI Express Base
+    Specification, 9.2.1.2). Raises HostError where the kernel does not tell them.
+    """
+    directory = f"{pci.DEVICES}/{pf}"
+    offset, stride = (tree.number(f"{directory}/sriov_{name}") for name in ("offset", "stride"))
+    domain, bus, rest = pf.rsplit(":", 2)
+    device, function = rest.split(".")
+    own = int(bus, 16) << 8 | int(device, 16) << 3 | int(function)
+    found = []
+    for index in range(number):
+        there = tree.target_name(f"{directory}/virtfn{index}")
+        if there is None and (not offset or (stride is None or (not stride and number > 1))):
+            raise HostError(f"vfs: the kernel does not tell where the VFs of {pf} will be (sriov_offset, sriov_stride)")
+        at = own + (offset or 0) + index * (stride or 0)
+        found.append(there or _ADDRESS_FORM.format(domain, at >> 8 & 0xFF, at >> 3 & 0x1F, at & 7))
+    return found
+
+
+def wanted(tree: Tree, links: Sequence[Link], targets: Sequence[Target], notes: Mapping[str, Any]) -> List[PfVfs]:
+    """The VFs that links ask for.
+
+    :raises HostError: a port cannot have VFs, or not that many; says which command raises the limit.
+    """
+    found = []
+    for link, target in zip(links, targets):
+        if not link.vfs:
+            continue
+        where = f"links: {link.name}: vfs is {link.vfs}"
+        pf = function_of(tree, link, target, notes.get(link.name, {}))
+        if pf is None:
+            if target.interface is None:
+                # In a pod, and never seen.
+                continue
+            raise HostError(f"{where}, but {target.netdev} is not a PCI function of its own, so it cannot have VFs")
+        directory = f"{pci.DEVICES}/{pf}"
+        if tree.exists(f"{directory}/physfn"):
+            raise HostError(f"{where}, but {pf} is a VF itself")
+        total = tree.number(f"{directory}/sriov_totalvfs") or 0
+        if link.vfs > total:
+            driver = tree.target_name(f"{directory}/driver")
+            raise HostError(f"{where}, but {pf} can have {total} at most; {more_vfs(pf, driver, link.vfs)}")
+        found.append(PfVfs(link.name, pf, target.mac, link.vfs, link.mtu, tuple(addresses(tree, pf, link.vfs))))
+    return found
+
+
+def selectors(pfs: Sequence[PfVfs], unmanaged: Sequence[Selector]) -> List[Selector]:
+    """What NetworkManager is to leave alone, with the VFs."""
+    known = {str(entry) for entry in unmanaged}
+    every = [Selector("pci", address) for pf in pfs for address in pf.addresses]
+    return [*unmanaged, *(entry for entry in every if str(entry) not in known)]
+
+
+def _existing(tree: Tree, pf: str) -> List[str]:
+    directory = f"{pci.DEVICES}/{pf}"
+    links = [name for name in tree.names(directory) if name.startswith("virtfn")]
+    return [address for address in (tree.target_name(f"{directory}/{name}") for name in links) if address]
+
+
+def netdevs(tree: Tree, pf: str) -> List[str]:
+    """Netdevs of a PF's VFs that are on the host."""
+    every = [f"{pci.DEVICES}/{address}" for address in _existing(tree, pf)]
+    return [name for directory in every for name in netdev.pci_netdevs(tree, directory)]
+
+
+def _is_link_local(address: str) -> bool:
+    return ipaddress.ip_interface(address).is_link_local
+
+
+def in_use(node: LinkState, pf: str) -> Optional[str]:
+    """Which VF of the PF somebody uses, in words; ``None`` where nobody does."""
+    for address in sorted(_existing(node.tree, pf)):
+        directory = f"{pci.DEVICES}/{address}"
+        driver = node.tree.target_name(f"{directory}/driver")
+        names = [name for name in netdev.pci_netdevs(node.tree, directory) if name in node.interfaces]
+        if driver and not names:
+            return f"VF {address} is in a pod, or {driver} has given it to somebody else"
+        for name in names:
+            problem = guard.problem(node.tree, name, node.routes, node.session, physical=True)
+            if problem:
+                return f"VF {address} is used: {problem}"
+            given = [entry for entry in node.interfaces[name].addresses if not _is_link_local(entry)]
+            if given:
+                return f"VF {address} is used: {name} has {', '.join(given)}"
+    return None
+
+
+def changes(node: LinkState, pfs: Sequence[PfVfs]) -> List[VfChange]:
+    """PFs that need another number of VFs. A PF that no link names any more gets back the number it had.
+
+    :raises HostError: somebody uses a VF that would go: another number needs all of them removed first.
+    """
+    targets: Dict[str, Tuple[str, int]] = {
+        pf: ("vfs", number) for pf, number in node.ledger.notes.get("vfs", {}).items()
+    }
+    targets.update((entry.pci, (f"links: {entry.link}: vfs", entry.number)) for entry in pfs)
+    found = []
+    for pf, (where, after) in sorted(targets.items()):
+        before = node.tree.number(f"{pci.DEVICES}/{pf}/sriov_numvfs")
+        if before is None or before == after:
+            continue
+        user = in_use(node, pf)
+        if user:
+            raise HostError(
+                f"{where}: {pf} has {before} VFs and would get {after}, for which all of them have to go, but {user}; "
+                "end what uses them first"
+            )
+        found.append(VfChange(pf, before, after))
+    return found
+
+
+def mtus(node: LinkState, pfs: Sequence[PfVfs], changing: Sequence[VfChange]) -> List[Tuple[str, int, int]]:
+    """Netdev, MTU and right MTU of VFs on the host that have another one; those that are made anew get it by udev."""
+    anew = {change.pci for change in changing}
+    found = []
+    for entry in pfs:
+        for name in netdevs(node.tree, entry.pci) if entry.mtu and entry.pci not in anew else []:
+            interface = node.interfaces.get(name)
+            if interface and interface.mtu not in (None, entry.mtu):
+                found.append((name, interface.mtu or 0, entry.mtu or 0))
+    return found
+
+
+def check_takeover(node: LinkState, where: str, name: str, active: str) -> None:
+    """Whether another profile of the port may go down.
+
+    :raises HostError: somebody uses a VF, and with ``[sriov]`` in that profile NetworkManager would remove all.
+    """
+    pf = _above(node.tree, f"{netdev.CLASS}/{name}")
+    user = in_use(node, pf) if pf else None
+    if user:
+        raise HostError(
+            f"{where}: connection {active!r} would go down on {name}, and may take its VFs with it, but {user}; "
+            "end what uses them first"
+        )
