@@ -101,7 +101,7 @@ def test_ports_that_nobody_cables_stand_in_no_claim_s_way(facts_of: Facts) -> No
 
 
 def test_a_selector_that_needs_a_link_is_not_tried_without_one(facts_of: Facts) -> None:
-    facts = facts_of("v100-01")
+    facts = copy.deepcopy(facts_of("v100-01"))
     for hca in facts["hcas"]:
         hca["ports"][0]["netdev"]["addresses"] = [f"10.0.0.{hca['ports'][0]['number']}/24"]
     # No scheduler gets to it where the expressions before it are false.
