@@ -11,7 +11,9 @@ import random
 from typing import Any, Callable, Dict, List, Optional, Set
 
 import pytest
+import yaml
 
+from ansible_collections.zerocopy.rdma.plugins.filter.manifests import manifests
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
@@ -270,6 +272,17 @@ def test_objects_of_a_recorded_group(facts_of: Facts) -> None:
     assert set(shown["daemon_sets"]) == {
         f"kube-system/{name}" for name in ("rdma-nics-v100", "rdma-multus", "rdma-whereabouts")
     }
+
+
+def test_manifests_are_the_objects(facts_of: Facts) -> None:
+    """Without an API server they are written to a file, definitions before what they define."""
+    (one,) = right(recorded(facts_of, "v100-01", "v100-02", group="v100", **RAILS))["sets"]
+    written = list(yaml.safe_load_all(manifests(one["objects"])))
+    assert sorted(map(json.dumps, written)) == sorted(map(json.dumps, one["objects"]))
+    kinds = [item["kind"] for item in written]
+    assert kinds.index("NetworkAttachmentDefinition") > max(
+        place for place, kind in enumerate(kinds) if kind == "CustomResourceDefinition"
+    )
 
 
 def test_every_mount_has_its_volume(facts_of: Facts) -> None:
