@@ -4,13 +4,46 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The shape of what drivers and plugins run as: a privileged pod with one container on each node with a label."""
+"""What the objects of drivers and plugins have in common: a namespace, labels of nodes, and a pod on each of them."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
 
 Manifest = Dict[str, Any]
+
+
+def _is_member(namespace: str) -> bool:
+    """Whether a namespace is one of the objects; those of Kubernetes itself are not."""
+    return not namespace.startswith("kube-")
+
+
+def namespaces(namespace: str) -> List[Manifest]:
+    """The namespace of privileged pods, if it is one of the objects."""
+    if not _is_member(namespace):
+        return []
+    # Clusters with Pod Security admission allow them by this label only.
+    labels = {"pod-security.kubernetes.io/enforce": "privileged"}
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}]
+
+
+def misplaced(parent: str, namespace: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    """A problem if the namespace of a set's parent is one of the objects of the set, by the names of both variables."""
+    name = values[namespace]
+    if _is_member(name) and values[parent] == name:
+        right = f"the same as {namespace}, which is part of the set: choose another one, such as kube-system"
+        yield wrong(parent, name, right)
+
+
+def nodes(labels: Mapping[str, Mapping[str, Optional[str]]]) -> List[Manifest]:
+    """Nodes with their labels; a node that has to lose one is left out."""
+    return [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": host, "labels": dict(own)}}
+        for host, own in labels.items()
+        if all(own.values())
+    ]
 
 
 def volume(name: str, path: str, kind: str) -> Manifest:

@@ -46,23 +46,9 @@ class Driver:
     max_unavailable: str = "1"
 
 
-def is_member(namespace: str) -> bool:
-    """Whether the driver's namespace is one of its objects; those of Kubernetes itself are not."""
-    return not namespace.startswith("kube-")
-
-
-def namespaces(namespace: str) -> List[Dict[str, Any]]:
-    """The namespace of privileged pods, if it is one of the objects."""
-    if not is_member(namespace):
-        return []
-    # Clusters with Pod Security admission allow them by this label only.
-    labels = {"pod-security.kubernetes.io/enforce": "privileged"}
-    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}]
-
-
 def objects(namespace: str, drivers: Sequence[Driver]) -> List[Dict[str, Any]]:
     """Everything in ``namespace`` and in the cluster that these drivers need, Kubernetes' own namespaces excepted."""
-    found = namespaces(namespace)
+    found = manifests.namespaces(namespace)
     account = {"name": _NAME, "namespace": namespace}
     rbac = "rbac.authorization.k8s.io"
     found += [

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
@@ -200,9 +200,7 @@ def plan(
     if every:
         first_host, first_values = every[0]
         result.namespace = first_values[NAMESPACE]
-        if drivers_objects.is_member(result.namespace) and first_values[PARENT_NAMESPACE] == result.namespace:
-            right = f"the same as {NAMESPACE}, which is part of the set: choose another one, such as kube-system"
-            found.append((first_host, wrong(PARENT_NAMESPACE, result.namespace, right)))
+        found += [(first_host, problem) for problem in manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, first_values)]
     result.wait = any(waits)
     drivers = []
     every_facts = {host: (facts or {}).get(host) for host, _group, _variables in hosts}
@@ -219,9 +217,5 @@ def plan(
     result.unprepared = messages(_without_nri([host for several in members.values() for host in several], every_facts))
     if not found and drivers:
         result.objects = drivers_objects.objects(result.namespace, drivers)
-        result.nodes = [
-            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": host, "labels": labels}}
-            for host, labels in result.labels.items()
-            if all(labels.values())
-        ]
+        result.nodes = manifests.nodes(result.labels)
     return result

@@ -14,10 +14,9 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, selectors
@@ -232,9 +231,8 @@ def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> SharedDev
     if not result.found and groups:
         first = groups[0]
         result.namespace = first.values[NAMESPACE]
-        if drivers_objects.is_member(result.namespace) and first.values[PARENT_NAMESPACE] == result.namespace:
-            right = f"the same as {NAMESPACE}, which is part of the set: choose another one, such as kube-system"
-            result.found.append((first.hosts[0].name, wrong(PARENT_NAMESPACE, result.namespace, right)))
+        misplaced = manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, first.values)
+        result.found += [(first.hosts[0].name, problem) for problem in misplaced]
     for group in groups if not result.found else ():
         result.wait = result.wait or any(host.variables[WAIT] for host in group.hosts)
         try:
@@ -252,5 +250,5 @@ def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> SharedDev
                 result.labels[host.name] = {objects.LABEL: of_host.get(host.name)}
     if not result.found and groups:
         every = [own for own, _part in result.configurations]
-        result.objects = [*drivers_objects.namespaces(result.namespace), *objects.objects(result.namespace, every)]
+        result.objects = [*manifests.namespaces(result.namespace), *objects.objects(result.namespace, every)]
     return result

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, plan
@@ -25,7 +25,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
     Strategy,
     StrategyImage,
     StrategyPlan,
-    node_objects,
     of_fleet,
     served,
 )
@@ -51,7 +50,7 @@ class SharedDevice(Strategy):
             warnings=found.warnings,
             problems=messages(found.found),
             wait=found.wait,
-            nodes=node_objects(found.labels),
+            nodes=manifests.nodes(found.labels),
         )
         if result.problems:
             return result

@@ -124,15 +124,6 @@ def of_fleet(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[
     return {**defaults, **(hosts[0].variables if hosts else {})}
 
 
-def node_objects(labels: Mapping[str, Mapping[str, Optional[str]]]) -> List[Object]:
-    """Nodes with their labels, those without left out."""
-    return [
-        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": host, "labels": dict(own)}}
-        for host, own in labels.items()
-        if all(own.values())
-    ]
-
-
 class Strategy(ABC):
     """One strategy; ``roles`` apply it, in this order, and remove it in the opposite one.
 
