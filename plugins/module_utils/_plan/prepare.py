@@ -268,6 +268,12 @@ def problems_of_networks(
     return messages([(name, problem) for name, own in values for problem in _of_cluster(own, networks)])
 
 
+def _sound(checked: _Checked) -> Dict[str, Any]:
+    """The values of a host without those of which something is told already."""
+    told = {problem.variable.partition("[")[0] for problem in checked.problems}
+    return {name: value for name, value in checked.values.items() if name not in told}
+
+
 def problems(hosts: Sequence[PrepareHost], known: Optional[plan_variables.Options] = None) -> List[str]:
     """One line for each thing that is wrong: the hosts, the variable, its value and what would be right."""
     options = plan_variables.options_of() if known is None else known
@@ -279,7 +285,7 @@ def problems(hosts: Sequence[PrepareHost], known: Optional[plan_variables.Option
         [(entry.host.name, entry.host.group, entry.values) for entry in every if entry.host.chosen]
     )
     defaults = {name: option.get("default") for name, option in options.items()}
-    found += fleet_wide.problems([(entry.host.name, entry.values) for entry in every if entry.host.chosen], defaults)
+    found += fleet_wide.problems([(entry.host.name, _sound(entry)) for entry in every if entry.host.chosen], defaults)
     # What the facts add is of use only once the variables are right by themselves.
     told = {name for name, _problem in found}
     for entry in every:

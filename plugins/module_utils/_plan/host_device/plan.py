@@ -12,10 +12,9 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks, nics, objects, programs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.nics import NodeNics
@@ -249,9 +248,8 @@ def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> HostDevic
         return result
     values = groups[0].values
     result.namespace, result.beside = values[NAMESPACE], programs.daemon_sets(values)
-    if drivers_objects.is_member(result.namespace) and values[PARENT_NAMESPACE] == result.namespace:
-        right = f"the same as {NAMESPACE}, which is part of the set: choose another one, such as kube-system"
-        result.found += [(host.name, wrong(PARENT_NAMESPACE, result.namespace, right)) for host in groups[0].hosts]
+    for problem in manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, values):
+        result.found += [(host.name, problem) for host in groups[0].hosts]
     try:
         of_cni = programs.objects(result.namespace, values, known)
     except PlanError as error:
@@ -271,7 +269,7 @@ def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> HostDevic
             if host.facts is not None:
                 result.labels[host.name] = {objects.LABEL: of_host.get(host.name)}
     result.objects = [
-        *drivers_objects.namespaces(result.namespace),
+        *manifests.namespaces(result.namespace),
         *of_cni,
         *objects.objects(result.namespace, [own for own, _counts in result.configurations]),
     ]

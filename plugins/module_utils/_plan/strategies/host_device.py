@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks, objects, plan, programs
@@ -27,7 +27,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
     Strategy,
     StrategyImage,
     StrategyPlan,
-    node_objects,
     of_fleet,
     served,
 )
@@ -68,7 +67,7 @@ class HostDevice(Strategy):
             warnings=found.warnings,
             problems=messages(found.found),
             wait=found.wait,
-            nodes=node_objects(found.labels),
+            nodes=manifests.nodes(found.labels),
         )
         if result.problems:
             return result
