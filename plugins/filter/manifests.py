@@ -45,20 +45,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.manifests import ordered
 
 
-class _Dumper(yaml.SafeDumper):
-    """Without anchors, which people and some tools do not read."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
 def manifests(objects: List[Dict[str, Any]]) -> str:
     try:
         # What comes from variables are dictionaries and texts of Ansible's own kinds, of which YAML knows nothing.
+        # Nothing is the same object twice then, so there are no anchors, which people and some tools do not read.
         found = ordered(json.loads(json.dumps(objects)))
     except ClusterError as error:
         raise AnsibleFilterError(f"manifests: {error}") from error
-    return yaml.dump_all(found, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=120)
+    return yaml.safe_dump_all(found, sort_keys=False, explicit_start=True, width=120)
 
 
 class FilterModule:
