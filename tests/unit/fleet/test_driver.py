@@ -9,14 +9,14 @@ from typing import Any, Callable, Dict, List, Tuple
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 Hosts = List[Tuple[str, str, Dict[str, Any]]]
 
 
 def plan(hosts: Hosts) -> drivers_plan.DriverPlan:
-    return drivers_plan.plan(hosts, plan_variables.options_of())
+    return drivers_plan.plan(hosts, _inventory.options({}))
 
 
 def daemon_sets(found: drivers_plan.DriverPlan) -> Dict[str, Dict[str, Any]]:
@@ -167,7 +167,7 @@ def test_an_exclude_of_no_node_is_a_mistake(facts_of: Callable[..., Dict[str, An
         own = {"rdma_driver_exclude": [exclude]}
         hosts: Hosts = [(name, "v100", own) for name in ("v100-01", "v100-02")]
         known = {name: read.facts(sent) for name, sent in facts.items()}
-        return drivers_plan.plan(hosts, plan_variables.options_of(), known).problems
+        return drivers_plan.plan(hosts, _inventory.options({}), known).problems
 
     assert found(address, facts) == []
     assert found(address.upper()[5:], facts) == []
@@ -184,7 +184,7 @@ def test_an_exclude_of_no_node_is_a_mistake(facts_of: Callable[..., Dict[str, An
 def _filter(facts: Dict[str, Dict[str, Any]], **values: Any) -> str:
     hosts: Hosts = [(name, "group", {f"rdma_driver_{key}": value for key, value in values.items()}) for name in facts]
     read_back = {name: read.facts(of_host) for name, of_host in facts.items()}
-    found = drivers_plan.plan(hosts, plan_variables.options_of(), read_back)
+    found = drivers_plan.plan(hosts, _inventory.options({}), read_back)
     assert found.problems == []
     (made,) = daemon_sets(found).values()
     (text,) = [one for one in made["spec"]["template"]["spec"]["containers"][0]["args"] if one.startswith("--filter=")]
@@ -236,7 +236,7 @@ def test_nodes_whose_runtime_has_no_nri_are_told(facts_of: Callable[..., Any]) -
     facts = {name: read.facts(facts_of("v100-01")) for name, _group, _values in hosts}
     for name, listens in (("v100-01", False), ("v100-02", None), ("v100-03", True), ("login-1", False)):
         facts[name].system.nri = listens
-    found = drivers_plan.plan(hosts, plan_variables.options_of(), facts)
+    found = drivers_plan.plan(hosts, _inventory.options({}), facts)
     # Not wrong by itself: prepare switches it on.
     assert found.problems == []
     (told,) = found.unprepared
