@@ -27,7 +27,7 @@ Results = Dict[str, Object]
 Templates = Mapping[str, List[Object]]
 Groups = Mapping[str, Mapping[str, Any]]
 NO_GROUPS: Mapping[str, Any] = MappingProxyType({})
-# The example inventory with claims in this group as well, so that a group of two equal nodes with GPUs has them.
+# The example inventory with claims in these groups as well, so that more than one group has them.
 _CLAIMING: Groups = {
     "v100": {
         "rdma_strategy": "dra",
@@ -35,7 +35,14 @@ _CLAIMING: Groups = {
             {"name": "v100-2gpu-1nic", "gpus": 2, "nics": 1},
             {"name": "v100-1nic", "nics": 1},
         ],
-    }
+    },
+    "a100": {
+        "rdma_strategy": "dra",
+        "rdma_claims_templates": [
+            {"name": "a100-8gpu-1nic", "gpus": 8, "nics": 1, "align": "none"},
+            {"name": "a100-1nic", "nics": 1},
+        ],
+    },
 }
 
 
