@@ -133,6 +133,24 @@ def test_vfs_and_their_physical_function_are_told_apart_by_address(facts_of: Fac
         assert allocated(published(facts), spec) == {"nic": ["pci-" + address[hca].replace(":", "-").replace(".", "-")]}
 
 
+def test_a_vf_needs_no_link_on_the_host(facts_of: Facts) -> None:
+    """Nobody sets up the netdev of a VF before a pod has it."""
+    facts = copy.deepcopy(facts_of("case-vf"))
+    pfs = [one["name"] for one in facts["hcas"] if one["sriov"]["role"] == "pf"]
+    for hca in facts["hcas"]:
+        if hca["name"] not in pfs:
+            hca["ports"][0].update(state="DOWN")
+            hca["ports"][0]["netdev"].update(state="down")
+    down = {"code": "port_down", "text": "port state is DOWN"}
+    for entry in facts["excluded"]:
+        if entry["hca"] not in pfs:
+            entry["reasons"] = [one for one in entry["reasons"] if one["code"] != "port_down"] + [down]
+    found = plan({"n1": facts}, template(nics=2, nic={"vf": True}))
+    (spec,) = right(found)
+    assert len((allocated(published(facts), spec) or {"nic": []})["nic"]) == 2
+    assert found.warnings == []
+
+
 def with_another_driver(facts: dict[str, Any], hca: str) -> dict[str, Any]:
     """Facts in which an HCA is none for workloads."""
     result = copy.deepcopy(facts)

@@ -171,6 +171,10 @@ def of_nics(pick: NicPick, nodes: Sequence[ClaimNode], hosts: Dict[str, List[str
             result.problems.append(f"{text}: {_told(unfit, hosts)}")
         else:
             result.expressions.append(expression)
+    # Nobody sets up the netdev of a VF before a pod has it.
+    if pick.vf:
+        result.expressions += pick.selectors
+        return result
     # An InfiniBand port works while its netdev is down.
     told = all(looks_linked(device) for _node, device, _why in wanted)
     if told:
