@@ -32,6 +32,6 @@ def with_ids(options: Mapping[str, Any]) -> Dict[str, Any]:
             raise UnusableError(f"archive is {path!r}, which {error}") from error
         if name not in found:
             listed = ", ".join(sorted(found)) or "no image with a name"
-            raise UnusableError(f"archive is {path!r}, which holds {listed}, not {name}")
+            raise UnusableError(f"archive is {path!r}, which contains {listed}, not {name}")
         arguments["ids"] = found[name]
     return arguments

@@ -122,7 +122,7 @@ def test_a_typo_is_refused_and_nothing_is_applied(cluster_set: ClusterSet) -> No
     before = cluster_set.versions()
     failed = cluster_set(objects=wanted + wrong)
     assert cluster_set.versions() == before
-    assert failed["msg"].startswith(f"2 of {len(wanted) + 2} objects are refused, nothing was applied:\n")
+    assert failed["msg"].startswith(f"2 of {len(wanted) + 2} objects are rejected, nothing was applied:\n")
     assert f"ConfigMap {cluster_set.namespace}/typo: " in failed["msg"]
     assert ".dta: field not declared in schema" in failed["msg"]
     assert f"DeviceClass {cluster_set.namespace}-bad: " in failed["msg"]
@@ -140,7 +140,7 @@ def test_templates_are_all_made_or_none(cluster_set: ClusterSet, existing: bool)
     bad_name = template("Not_A_Name", place, count=1)
     many = [template(f"t{number}", place, count=1) for number in range(20)]
     failed = cluster_set(objects=[*there, *many, wrong, bad_name])
-    assert failed["msg"].startswith("2 of 23 objects are refused, nothing was applied:\n")
+    assert failed["msg"].startswith("2 of 23 objects are rejected, nothing was applied:\n")
     assert ".exactly.cuont: field not declared in schema" in failed["msg"]
     assert "Not_A_Name" in failed["msg"]
     assert cluster_set.kubectl("get", "resourceclaimtemplates", "-n", place, "-o", "name") == ""

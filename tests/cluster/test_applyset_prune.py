@@ -156,7 +156,7 @@ def test_who_may_not_look_does_not_delete(cluster_set: ClusterSet) -> None:
     reason = reasons(cluster_set(objects=[], **who))[name]
     assert reason.startswith("may be in use: ")
     assert "pods, " in reason
-    assert reason.endswith(f"of namespace {cluster_set.namespace} may not be listed")
+    assert reason.endswith(f"of namespace {cluster_set.namespace} cannot be listed")
     assert reasons(cluster_set(objects=[])) == {}
 
 
@@ -166,7 +166,7 @@ def test_a_device_class_stays_while_a_claim_asks_for_it(cluster_set: ClusterSet)
     other = claim("theirs", cluster_set.namespace, 1, name)
     cluster_set.kubectl("create", "-f", "-", stdin=other)
     held = cluster_set(objects=[])
-    assert reasons(held) == {name: f"asked for by ResourceClaim {cluster_set.namespace}/theirs"}
+    assert reasons(held) == {name: f"requested by ResourceClaim {cluster_set.namespace}/theirs"}
     cluster_set.kubectl("delete", "resourceclaim", "theirs", "-n", cluster_set.namespace)
     # Those of the set itself that go do not keep it.
     cluster_set(objects=[device_class(name), template("mine", cluster_set.namespace, 1, name)])

@@ -89,6 +89,6 @@ def test_a_claim_that_is_reserved_at_the_last_moment_stays(
     with monkeypatch.context() as patch:
         patch.setattr(Client, "delete", late)
         held = cluster_set(objects=[])
-    assert reasons(held) == {old: "changed at this very moment"}
+    assert reasons(held) == {old: "changed at the same moment"}
     assert not cluster_set.absent("resourceclaim", old)
     assert actions(cluster_set(objects=[]))[f"ResourceClaim {place}/{old}"] == "pruned"

@@ -99,11 +99,11 @@ def test_what_is_different_and_why(fleet: Fleet, info: Info, facts_of: Facts) ->
     assert found["differences"] == [
         "h100-[01-02]: 8 GPUs are missing: the cluster has no node of this name",
         "h100-[01-02]: 8 NICs are missing: the cluster has no node of this name",
-        "lab-01: GPU 0000:18:00.0 is missing: no label brings NVIDIA's DRA driver to the node,"
-        " nvidia.com/gpu.present=true or one of NFD's would",
+        "lab-01: GPU 0000:18:00.0 is missing: no label selects the node for NVIDIA's DRA driver:"
+        " nvidia.com/gpu.present=true or one of NFD's is needed",
         "lab-01: NIC 0000:66:00.0 is missing: DRANET publishes nothing there: it has no pod there",
-        f"v100-02: NIC {nic.pci} is missing: DRANET runs there, and leaves it out: if RDMA modules were loaded or the"
-        " default route has moved since DRANET was started, restart it",
+        f"v100-02: NIC {nic.pci} is missing: DRANET runs there, but does not publish it: if RDMA modules were loaded or"
+        " the default route has moved since DRANET was started, restart it",
     ]
     wrong = info(expected={"v100-01": {"drivers": []}})
     assert wrong["msg"].startswith("expected: v100-01 has no 'devices'")
@@ -233,15 +233,17 @@ def test_the_playbook_proves_claims_against_what_is_published(
         for line in said
     )
     assert any(
-        line.startswith("v100-[01-02]: 2 NICs are missing: DRANET runs there, and leaves it out") for line in said
+        line.startswith("v100-[01-02]: 2 NICs are missing: DRANET runs there, but does not publish it") for line in said
     )
     assert cluster_set.kubectl("get", "resourceclaimtemplates", "-n", cluster_set.namespace) == ""
 
     # On one of them it does.
     publish([*gpus["v100-01"], *nics["v100-01"], *gpus["v100-02"], other["v100-02"]])
     shown = playbook(**own)["Show what pods can claim"]["msg"].splitlines()
-    assert "v100-1nic does not fit everywhere. v100-02: 0 NICs of this kind, 1 are asked for" in shown
-    assert any(line.startswith("v100-02: 2 NICs are missing: DRANET runs there, and leaves it out") for line in shown)
+    assert "v100-1nic does not fit everywhere. v100-02: 0 NICs of this kind, 1 are requested" in shown
+    assert any(
+        line.startswith("v100-02: 2 NICs are missing: DRANET runs there, but does not publish it") for line in shown
+    )
     # Where nothing is published, what is expected counts.
     assert any(line.startswith("h100-[01-02]: 8 NICs are missing: DRANET publishes nothing there") for line in shown)
 
@@ -251,7 +253,7 @@ def test_the_playbook_refuses_claims_of_gpus_without_their_class(cluster_set: Cl
     cluster_set.kubectl("delete", "deviceclass", name)
     said = playbook.refused(rdma_claims_namespaces=[cluster_set.namespace])
     cluster_set.kubectl("create", "-f", "-", stdin=GPU_CLASS)
-    assert "rdma_claims_gpu_class is 'gpu.nvidia.com', which is no DeviceClass of the cluster: NVIDIA's DRA" in said
+    assert "rdma_claims_gpu_class is 'gpu.nvidia.com', which is not a DeviceClass of the cluster: NVIDIA's DRA" in said
     assert cluster_set.kubectl("get", "resourceclaimtemplates", "-n", cluster_set.namespace) == ""
 
 

@@ -46,6 +46,6 @@ def test_claims_that_cannot_be_are_a_check_that_failed(cluster_set: ClusterSet, 
     said, report = playbook.verified("--tags=cluster", rdma_claims_templates=too_many, **own)
     (check,) = report["checks"]
     assert (check["id"], check["host"], check["verdict"]) == ("cluster.provision", None, "fail")
-    assert "asks for 0 gpus and 99 nics" in check["text"]
+    assert "requests 0 gpus and 99 nics" in check["text"]
     first = "1 of 1 checks and measurements failed, the first is cluster.provision of the cluster: provision stops"
     assert said.startswith(first)

@@ -61,7 +61,7 @@ def _wrong(value: Any, right: str) -> FactsError:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise _wrong(value, "text")
+        raise _wrong(value, "a string")
     if len(value) > MOST_CHARACTERS:
         raise FactsError("", f"has {len(value)} characters, at most {MOST_CHARACTERS} are allowed")
     return value
@@ -86,7 +86,7 @@ def _number(value: Any) -> float:
 
 
 _PLAIN: Dict[Any, Tuple[Parse, str]] = {
-    str: (_text, "text"),
+    str: (_text, "a string"),
     bool: (_truth, "true or false"),
     int: (_integer, "an integer"),
     float: (_number, "a number"),

@@ -70,7 +70,7 @@ def text(fleet: Fleet, detail: str = "auto") -> str:
     condensed = detail == "summary" or (detail == "auto" and len(hosts) > _FULL_UP_TO)
     lines = table(_condensed(fleet) if condensed else fleet.rows)
     lines += ["", "Groups:"] + ["  " + line for group in fleet.groups for line in _shape_lines(group)]
-    for kind, title in (("intent", "Not as the inventory says it should be:"), ("warning", "Warnings:")):
+    for kind, title in (("intent", "Differs from the inventory:"), ("warning", "Warnings:")):
         found = [finding for finding in fleet.findings if finding.kind == kind]
         if found:
             lines += ["", title] + [f"  {fold(finding.hosts)}: {finding.text}" for finding in found]
@@ -85,7 +85,7 @@ def is_rows(result: Any) -> bool:
 def of_query(result: Any) -> str:
     """The result of a query: rows as a table, a list of plain values with one per line, anything else as JSON."""
     if result is None or result == []:
-        return "The query finds nothing.\n"
+        return "The query has no result.\n"
     if is_rows(result):
         return "\n".join(table(result)) + "\n"
     if isinstance(result, list) and not any(isinstance(item, (dict, list)) for item in result):

@@ -48,7 +48,7 @@ def reference(names: ImageVariables, values: Mapping[str, Any], known: plan_vari
     checked(names.digest, digest, values_image.digest)
     default = known[names.version]["default"]
     if digest == known[names.digest]["default"] and version.lstrip("v") != default:
-        right = f"which is the digest of {default}, not of {version}: give that of {version}, or none"
+        right = f"which is the digest of {default}, not of {version}: set the digest of {version}, or none"
         raise PlanError(wrong(names.digest, digest, right))
     return f"{image}@{digest}"
 
@@ -63,5 +63,5 @@ def _check_archive(names: ImageVariables, path: str, image: str) -> None:
         raise PlanError(wrong(names.archive, path, f"which {error}")) from error
     if image not in found:
         listed = ", ".join(sorted(found)) or "no image with a name"
-        right = f"it must hold {image} ({names.image} and {names.version})"
-        raise PlanError(wrong(names.archive, path, f"which holds {listed}: {right}"))
+        right = f"it must contain {image} ({names.image} and {names.version})"
+        raise PlanError(wrong(names.archive, path, f"which contains {listed}: {right}"))

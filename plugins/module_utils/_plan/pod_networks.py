@@ -76,7 +76,7 @@ def _against_management(own: _PodNetwork, every: Sequence[AddressedHost]) -> Fou
         if at is not None and at in own.network:
             reached.append(host.name)
     if reached:
-        yield from own.refused(f"but Ansible reaches {fold(reached)} in it (ansible_host): {_OWN}")
+        yield from own.refused(f"but Ansible connects to {fold(reached)} in it (ansible_host): {_OWN}")
 
 
 def problems(hosts: Sequence[AddressedHost]) -> Found:

@@ -202,7 +202,7 @@ def _management(every: Sequence[_Checked]) -> Found:
         for inside in users.keys() & set(around):
             reached[inside].append(checked.host.name)
     for network, names in reached.items():
-        right = f"but Ansible reaches {fold(names)} in it (ansible_host): RDMA links need a network of their own"
+        right = f"but Ansible connects to {fold(names)} in it (ansible_host): RDMA links need a network of their own"
         for checked, rail in users[network].values():
             if checked.host.chosen:
                 yield checked.host.name, wrong(_name_of(checked, rail), str(network), right)

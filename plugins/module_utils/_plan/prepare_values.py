@@ -56,12 +56,12 @@ def of_kernel(values: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _module_names(BLACKLIST, blacklist)
     for name in blacklist:
         if names.module(name) in map(names.module, modules):
-            yield Problem(BLACKLIST, f"has {name}, which {MODULES} loads: take it out of one of them")
+            yield Problem(BLACKLIST, f"has {name}, which {MODULES} loads: remove it from one of them")
     options = values.get(OPTIONS) or {}
     yield from _options(options)
     core = options.get("ib_core")
     if isinstance(core, Mapping) and "netns_mode" in core and values.get(NETNS_MODE) is not None:
-        yield wrong(f"{OPTIONS}.ib_core.netns_mode", core["netns_mode"], f"but {NETNS_MODE} is for this: leave it out")
+        yield wrong(f"{OPTIONS}.ib_core.netns_mode", core["netns_mode"], f"but use {NETNS_MODE} for this")
 
 
 def _memlock(values: Mapping[str, Any], variable: str, unit: int) -> Iterator[Problem]:
@@ -101,5 +101,5 @@ def of_facts(values: Mapping[str, Any], facts: Facts) -> Iterator[Problem]:
     for hca in facts.hcas:
         name = blacklist.get(names.module(hca.driver or ""))
         if name and any((hca.name, port.number) not in excluded for port in hca.ports):
-            yield Problem(BLACKLIST, f"has {name}, the driver of this node's {hca.name}: take it out")
+            yield Problem(BLACKLIST, f"has {name}, the driver of this node's {hca.name}: remove it")
             return

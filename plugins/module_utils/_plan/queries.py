@@ -89,7 +89,7 @@ def _names(entries: List[Mapping[str, Any]]) -> Iterator[Problem]:
         if not names.is_label(name.replace("_", "-")):
             yield wrong(at, name, "it must be lower-case letters, digits, - and _, with neither of these at an end")
         elif any(entry["name"] == other["name"] for other in entries[:place]):
-            yield wrong(at, name, "which is there twice")
+            yield wrong(at, name, "which is listed twice")
 
 
 def problems(values: Mapping[str, Any]) -> Iterator[Problem]:

@@ -89,13 +89,13 @@ def _text(at: str, value: Any, option: Mapping[str, Any]) -> str:
     if isinstance(value, bool) and str(value).lower() in [str(choice).lower() for choice in option.get("choices", [])]:
         return str(value).lower()
     if isinstance(value, bool):
-        raise PlanError(wrong(at, value, "it must be text: quote it, YAML reads yes, no, on, off as booleans"))
+        raise PlanError(wrong(at, value, "it must be a string: quote it, YAML reads yes, no, on, off as booleans"))
     if isinstance(value, datetime.date):
-        raise PlanError(Problem(at, f"is the date {value}, it must be text: quote it, YAML reads it as a date"))
+        raise PlanError(Problem(at, f"is the date {value}, it must be a string: quote it, YAML reads it as a date"))
     if isinstance(value, float):
-        raise PlanError(wrong(at, value, "it must be text or a whole number: quote it if it is text"))
+        raise PlanError(wrong(at, value, "it must be a string or a whole number: quote it if it is a string"))
     if not isinstance(value, (str, int)):
-        raise PlanError(wrong(at, value, "it must be text"))
+        raise PlanError(wrong(at, value, "it must be a string"))
     return str(value)
 
 
@@ -192,10 +192,10 @@ def _unknown(name: str, known: Tuple[str, ...]) -> Optional[Problem]:
         return None
     close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
     if close:
-        return Problem(name, f"is read by nothing here, did you mean {close[0]}?")
+        return Problem(name, f"is not used by any role, did you mean {close[0]}?")
     if not name.startswith(PREFIX):
         return None
-    text = f"is read by nothing here: a variable of your own needs another prefix than {PREFIX}"
+    text = f"is not used by any role: a variable of your own needs another prefix than {PREFIX}"
     return Problem(name, text)
 
 

@@ -29,9 +29,9 @@ def full(text: str) -> int:
         raise RefusedError(f"it must be a P_Key in hexadecimal and in quotes, like {like}")
     number = partition(int(text, 16))
     if number == 0:
-        raise RefusedError("which is no partition: it must be 0x0001 to 0x7ffe, or that plus 0x8000")
+        raise RefusedError("which is not a partition: it must be 0x0001 to 0x7ffe, or that plus 0x8000")
     if number == _DEFAULT:
-        raise RefusedError("the default partition, which the port itself is in: leave it out")
+        raise RefusedError("the default partition, to which the port itself belongs: leave it out")
     return number | _MEMBER
 
 

@@ -57,7 +57,7 @@ def test_auto_says_why_it_cannot_be_pcie_root_on_gb200() -> None:
     assert "constraints" not in spec
     assert "not pcie_root, 10.140.65.248: no GPU shares a PCIe root complex with a NIC" in found.text
     assert "GPUs on pci0008:00, pci0009:00, pci0018:00, pci0019:00" in found.text
-    assert "not numa, the GPU driver publishes no NUMA node, and no facts tell it" in found.text
+    assert "not numa, the GPU driver publishes no NUMA node, and the facts do not have it" in found.text
     assert allocated([one for one in model.devices(SLICES) if one.node == GB200], spec) is not None
 
 
@@ -116,7 +116,7 @@ def test_nodes_that_differ_are_told_and_not_averaged(facts_of: Facts) -> None:
     facts = {name: facts_of(name) for name in ("h100-01", "h100-02", "h100-03")}
     found = plan(facts, template(gpus=8, nics=8))
     assert "nic matches 8 of 8 NICs on each of 2 nodes; 4 of 4 on h100-03" in found.text
-    assert found.warnings == ["one does not fit everywhere. h100-03: 4 NICs of this kind, 8 are asked for"]
+    assert found.warnings == ["one does not fit everywhere. h100-03: 4 NICs of this kind, 8 are requested"]
     assert found.problems == []
 
 
@@ -143,10 +143,9 @@ def test_nothing_is_asked_of_hosts_that_ask_for_nothing() -> None:
 
 def test_nodes_without_facts_are_named(facts_of: Facts) -> None:
     found = plan({"n1": facts_of("v100-01"), "n2": None}, template(nics=1))
-    assert found.warnings == ["one: not looked at, there are no facts: n2"]
+    assert found.warnings == ["one: not checked on hosts without facts: n2"]
     assert plan({"n2": None}, template(nics=1)).problems == [
-        "n2: rdma_claims_templates[0] (one) cannot be checked, nothing is known of any of its nodes:"
-        " run rdma_discover first"
+        "n2: rdma_claims_templates[0] (one) cannot be checked without facts of its nodes: run rdma_discover first"
     ]
 
 
@@ -230,7 +229,7 @@ def test_in_exclusive_netns_mode_nics_may_be_away_unseen(facts_of: Facts) -> Non
     assert "can be satisfied on no node" in plan({"n1": shared}, template(nics=3)).problems[0]
     found = plan({"n1": exclusive}, template(nics=3))
     assert right(found)
-    assert "a NIC in a pod is not seen" in found.warnings[0]
+    assert "NICs in pods are not visible" in found.warnings[0]
     # What the cluster publishes is all there is.
     slices = resource_slices(published(exclusive))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=3)]}

@@ -123,8 +123,8 @@ def test_parts_of_gpus_are_not_handed_out_as_gpus(facts_of: Facts) -> None:
 @pytest.mark.parametrize(
     ("node", "variables", "text"),
     [
-        (NODE, {}, f"is 'gpu.nvidia.com', but the GPUs of {NODE} are those of gpu.amd.com: set it to a class of them"),
-        ("h100-01", AMD, "is 'gpu.amd.com', but the GPUs of h100-01 are those of gpu.nvidia.com"),
+        (NODE, {}, f"is 'gpu.nvidia.com', but the GPUs of {NODE} are of class gpu.amd.com: set it to their class"),
+        ("h100-01", AMD, "is 'gpu.amd.com', but the GPUs of h100-01 are of class gpu.nvidia.com"),
     ],
 )
 def test_the_class_of_the_other_maker_is_refused(
@@ -149,7 +149,7 @@ def test_a_cluster_without_amds_class(facts_of: Facts) -> None:
     own = {**VERSIONS, **AMD, "rdma_claims_templates": [template(gpus=1, nics=1)]}
     hosts = [ClaimHost(NODE, "mi300x", own, read.facts(facts_of(NODE)))]
     (problem,) = claims_plan.plan(hosts, device_classes=["gpu.nvidia.com"]).problems
-    assert "which is no DeviceClass of the cluster: AMD's DRA driver brings it" in problem
+    assert "which is not a DeviceClass of the cluster: AMD's DRA driver or GPU operator provides it" in problem
 
 
 def test_what_is_expected_of_the_node(facts_of: Facts) -> None:

@@ -109,4 +109,4 @@ def test_a_parameter_that_nobody_knows_is_a_warning(facts_of: Facts) -> None:
     assert [one for one in found.warnings if "rdma_claims_templates[0].parameters.interface.qdisc is not known" in one]
     refused = plan({NODE: facts_of(NODE)}, wanted).problems
     assert len(refused) == 1
-    assert "has the key 'qdisc', which DRANET refuses" in refused[0]
+    assert "has the key 'qdisc', which DRANET rejects" in refused[0]

@@ -34,7 +34,7 @@ def test_the_filter(facts_of: Facts) -> None:
     # What the cluster really publishes counts more than what is expected of it.
     nothing = resource_slices(SliceDevice("dra.net", name, "eth9", name) for name in hostvars)
     (problem,) = claims_filter({}, list(hostvars), hostvars, slices=nothing)["problems"]
-    assert "can be satisfied on no node. v100-[01-02]: 0 NICs of this kind, 1 are asked for" in problem
+    assert "can be satisfied on no node. v100-[01-02]: 0 NICs of this kind, 1 are requested" in problem
 
 
 GPUS, NICS = [template("one", gpus=1, nics=1)], [template("one", nics=1)]
@@ -57,7 +57,7 @@ def test_a_gpu_class_that_the_cluster_does_not_have(
     hostvars = {"v100-01": own, "v100-02": own}
     found = claims_filter({}, list(hostvars), hostvars, device_classes=there)
     assert bool(found["objects"]) == (not refused)
-    said = "v100-[01-02]: rdma_claims_gpu_class is 'gpu.nvidia.com', which is no DeviceClass of the cluster: "
+    said = "v100-[01-02]: rdma_claims_gpu_class is 'gpu.nvidia.com', which is not a DeviceClass of the cluster: "
     assert [problem[: len(said)] for problem in found["problems"]] == [said] * refused
 
 

@@ -70,7 +70,7 @@ def test_what_came_with_which_version() -> None:
     assert told(wanted, 1, 5, 0) == []
     older = told(wanted, 1, 4, 1)
     assert len(older) == len(DOCUMENTED)
-    assert "p.interface has the key 'arpIgnore', which DRANET knows from 1.5.0 on" in older
+    assert "p.interface has the key 'arpIgnore', which DRANET supports since 1.5.0" in older
 
 
 def warned(parameters: Any, *version: int) -> list[str]:
@@ -107,16 +107,16 @@ def test_what_the_documentation_says_is_refused(interface: dict[str, Any], right
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"interface": {"vrf": {"name": "red"}}}, "p.rules are there together with interface.vrf"),
-        ({"interface": {"dhcp": True}}, "p.interface.dhcp is True, but there are addresses as well"),
+        ({"interface": {"vrf": {"name": "red"}}}, "p.rules is set together with interface.vrf"),
+        ({"interface": {"dhcp": True}}, "p.interface.dhcp is True, but addresses is set as well"),
         ({"interface": {"vrf": {"table": 7}}, "rules": []}, "p.interface.vrf has no name"),
         ({"interface": {"hardwareAddr": "02:00:00:00:00"}}, "it must be a MAC address"),
         ({"interface": {"name": ".."}}, "it must be a name for a network interface"),
         ({"interface": {"gsoMaxSize": 0}}, "p.interface.gsoMaxSize is 0, it must be more than 0"),
         ({"interface": {"mtu": True}}, "p.interface.mtu is True, it must be a whole number"),
         ({"interface": {"mtu": 1 << 31}}, "it must be a whole number"),
-        ({"interface": {"addresses": "10.0.0.9/24"}}, "it must be a list of texts"),
-        ({"interface": {"addresses": [9]}}, "it must be a list of texts"),
+        ({"interface": {"addresses": "10.0.0.9/24"}}, "it must be a list of strings"),
+        ({"interface": {"addresses": [9]}}, "it must be a list of strings"),
         ({"routes": {"destination": "10.9.0.0/16"}}, "p.routes is .*, it must be a list"),
         ({"routes": [{"destination": "10.9.0.0/16", "scope": 200}]}, "it must be 0 \\(universe\\) or 253"),
         ({"routes": [{"gateway": "10.0.0.1"}]}, "p.routes\\[0\\].destination is None"),
@@ -124,7 +124,7 @@ def test_what_the_documentation_says_is_refused(interface: dict[str, Any], right
         ({"rules": [{"source": "10.0.0.9/32", "destination": "fd00::/64"}]}, "of the same IP version"),
         ({"neighbors": [{"destination": "10.0.0.1"}]}, "p.neighbors\\[0\\].hardwareAddr is None"),
         ({"ethtool": {"features": {"tx": "on"}}}, "it must be a map of names to true or false"),
-        ({"interfaces": {}}, "has the key 'interfaces', which DRANET refuses: did you mean interface\\?"),
+        ({"interfaces": {}}, "has the key 'interfaces', which DRANET rejects: did you mean interface\\?"),
         ({"interface": []}, "it must be a map"),
     ],
 )

@@ -49,7 +49,7 @@ def test_a_cable_that_is_out_stops_no_run(facts_of: Facts) -> None:
     (spec,) = right(found)
     assert selectors(spec["requests"][0]["exactly"]) == [STATE]
     (warning,) = found.warnings
-    why = "n1: 1 NICs of this kind, 2 are asked for"
+    why = "n1: 1 NICs of this kind, 2 are requested"
     assert warning == f"one can be satisfied on no node while NICs have no link. {why}"
     # More than there are stays a mistake.
     (problem,) = plan({"n1": facts}, template(nics=3)).problems
@@ -166,7 +166,7 @@ def test_a_nic_that_is_none_for_workloads_is_never_handed_out(facts_of: Facts) -
     assert allocated(published(one), spec) == {"nic": ["pci-0000-8a-00-0"]}
     # The same address is right on one node and wrong on the other, and nothing else is published.
     (problem,) = plan({"n1": one, "n2": other}, template(nics=1)).problems
-    assert "nothing that is published tells these NICs from those that are meant" in problem
+    assert "no published attribute distinguishes these NICs" in problem
     assert "driver irdma is not one of mlx5_core" in problem
     # The way out.
     excluded = {
@@ -230,4 +230,4 @@ def test_a_selector_on_what_is_a_node_s_own_tells_equal_nodes_apart(facts_of: Fa
         facts[f"h100-0{number + 1}"] = of_node
     wanted = template(gpus=1, gpu={"selectors": ['device.attributes["gpu.nvidia.com"].uuid == "GPU-1"']})
     found = plan(facts, wanted)
-    assert found.warnings == ["one does not fit everywhere. h100-01: 0 GPUs of this kind, 1 are asked for"]
+    assert found.warnings == ["one does not fit everywhere. h100-01: 0 GPUs of this kind, 1 are requested"]

@@ -94,7 +94,7 @@ def test_the_parent_of_the_set_is_in_another_namespace_than_the_driver() -> None
         ({"max_unavailable": "0"}, "it must be a number of nodes or a percentage, at least 1"),
         ({"max_unavailable": "120%"}, "it must be a number of nodes or a percentage, at least 1"),
         ({"feature_gates": {"DRAListTypeAttributes": "on"}}, "it must be true or false"),
-        ({"feature_gates": {"DRAListTypeAttributes": True}}, "which DRANET 1.4.0 does not know and exits with"),
+        ({"feature_gates": {"DRAListTypeAttributes": True}}, "which DRANET 1.4.0 does not know and exits"),
         ({"image": "registry.example:5000/dranet:v1.4.0"}, "it must be an image without scheme, tag or digest"),
         ({"image": "https://registry.example/dranet"}, "it must be an image without scheme"),
         ({"image": "registry.example/dranet@sha256:" + "0" * 64}, "it must be an image without scheme, tag or digest"),
@@ -145,7 +145,7 @@ def test_what_hosts_do_not_agree_on_is_refused() -> None:
     assert "v100-02: rdma_driver_max_unavailable is '1', but '4' on v100-01" in told
     assert "a100-02: rdma_group is 'a-100', which has the same name in Kubernetes as A_100" in told
     assert "rdma_driver_namespace is 'kube-system' on" in told
-    assert "p: rdma_group is '___', of which no name for a DaemonSet can be made" in told
+    assert "p: rdma_group is '___', which cannot be part of a DaemonSet's name" in told
 
 
 def test_images_of_registries_that_are_written_in_other_ways() -> None:

@@ -76,9 +76,13 @@ def test_the_image_by_its_tag_and_never_pulled(tmp_path: Path) -> None:
         (None, {}, "which cannot be read: No such file or directory"),
         (None, {"archive": "images/dranet.tar"}, "'images/dranet.tar', it must be an absolute path where Ansible runs"),
         (None, {"archive": "/"}, "which cannot be read: Is a directory"),
-        ({"etc/passwd": b""}, {}, "which is no tar archive of container images, or is compressed"),
-        ({"manifest.json": b"[{}]"}, {}, "which is no tar archive of container images, or is compressed"),
-        ({"oci-layout": b"", "index.json": b'{"manifests": []}'}, {}, "which holds no image with a name: it must hold"),
+        ({"etc/passwd": b""}, {}, "which is not an uncompressed tar archive of container images"),
+        ({"manifest.json": b"[{}]"}, {}, "which is not an uncompressed tar archive of container images"),
+        (
+            {"oci-layout": b"", "index.json": b'{"manifests": []}'},
+            {},
+            "which contains no image with a name: it must contain",
+        ),
     ],
 )
 def test_an_archive_that_cannot_be(tmp_path: Path, files: Any, own: Dict[str, Any], said: str) -> None:
@@ -96,7 +100,7 @@ def test_a_compressed_archive_is_refused(tmp_path: Path) -> None:
     archive = tmp_path / "image.tar"
     image_archive.oci(archive, NAME)
     archive.write_bytes(gzip.compress(archive.read_bytes()))
-    with pytest.raises(drivers_archive.ArchiveError, match="or is compressed"):
+    with pytest.raises(drivers_archive.ArchiveError, match="is not an uncompressed tar archive"):
         drivers_archive.images(str(archive))
 
 
@@ -104,7 +108,7 @@ def test_an_archive_of_another_version(tmp_path: Path) -> None:
     archive = tmp_path / "image.tar"
     image_archive.oci(archive, NAME)
     (problem,) = plan({"archive": str(archive), "dranet_version": "1.5.0"}).problems
-    assert f"which holds {NAME}: it must hold registry.k8s.io/networking/dranet:v1.5.0" in problem
+    assert f"which contains {NAME}: it must contain registry.k8s.io/networking/dranet:v1.5.0" in problem
     assert "(rdma_driver_image and rdma_driver_dranet_version)" in problem
 
 

@@ -60,7 +60,7 @@ def test_sriov_without_keys_has_no_role(facts_of: Facts) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (("gpus", 0, "model"), 5, "gpus[0].model is 5, it must be text"),
+        (("gpus", 0, "model"), 5, "gpus[0].model is 5, it must be a string"),
         (("hcas", 0, "pci", "address"), "mlx5", "hcas[0].pci.address is 'mlx5', it must be a PCI address such as"),
         (("hcas", 0, "pci", "address"), "0000:1a:00.0\n", "it must be a PCI address"),
         (("hcas", 0, "ports"), {}, "hcas[0].ports is {}, it must be a list"),
@@ -74,7 +74,7 @@ def test_sriov_without_keys_has_no_role(facts_of: Facts) -> None:
         (("hcas", 0, "name"), "x" * 20000, "hcas[0].name has 20000 characters, at most 16384 are"),
         (("usable",), [{"hca": "mlx5_0"}], "usable[0].port is missing, it must be an integer"),
         (("warnings",), [{}] * 5000, "warnings has 5000 entries, at most 4096 are allowed"),
-        (("affinity", 0, "paths", "mlx5_0"), 1, "affinity[0].paths.mlx5_0 is 1, it must be text"),
+        (("affinity", 0, "paths", "mlx5_0"), 1, "affinity[0].paths.mlx5_0 is 1, it must be a string"),
         (("affinity", 0, "paths", "mlx5_0"), "FAR", "it must be one of PIX, PXB, PHB, NODE, SYS"),
         (("system", "acs"), {"0000:00:00.0": "on"}, "system.acs.0000:00:00.0 is 'on', it must be true or false"),
         (
@@ -82,7 +82,7 @@ def test_sriov_without_keys_has_no_role(facts_of: Facts) -> None:
             [{"code": "", "subject": "", "text": "x" * 9999}] * 100,
             "characters of text, at most 524288 are allowed",
         ),
-        (("signature",), None, "signature is None, it must be text"),
+        (("signature",), None, "signature is None, it must be a string"),
     ],
 )
 def test_malformed_facts_are_refused(facts_of: Facts, place: tuple[Any, ...], value: Any, message: str) -> None:

@@ -141,7 +141,7 @@ def test_a_mistake_is_refused_in_one_message(facts_of: Facts, own: Dict[str, Any
         ({OWN + "networks": ["192.168.7.152/27"]}, "which is an address in the network 192.168.7.128/27"),
         ({"rdma_links_reserved_networks": ["10.90.0.0/16"]}, "overlaps rdma_links_reserved_networks[0] 10.90.0.0/16"),
         ({"rdma_links_subnet": "10.90.0.0/16"}, "overlaps the 10.90.0.0/16 of the RDMA links of v100-[01-02]"),
-        ({"ansible_host": "10.90.0.7"}, "but Ansible reaches v100-[01-02] in it (ansible_host)"),
+        ({"ansible_host": "10.90.0.7"}, "but Ansible connects to v100-[01-02] in it (ansible_host)"),
         ({"rdma_kernel_netns_mode": "exclusive"}, "but rdma_strategy is host_device, which works in mode shared"),
         ({OWN + "set": "zerocopy-rdma-driver"}, "rdma_host_device_set is 'zerocopy-rdma-driver', and so is"),
         ({OWN + "network": ["10.90.0.0/24"]}, "did you mean rdma_host_device_networks?"),

@@ -65,5 +65,5 @@ def test_there_are_no_anchors() -> None:
 
 
 def test_a_name_that_is_no_label_is_refused() -> None:
-    with pytest.raises(AnsibleFilterError, match="64 characters long, but 63 is the most"):
+    with pytest.raises(AnsibleFilterError, match="64 characters long, but 63 is the maximum"):
         manifests([template("n" * 64, 1)])

@@ -63,8 +63,8 @@ def test_plan(host: str, wanted: dict[str, Any], expected: dict[int, str]) -> No
 @pytest.mark.parametrize(
     ("host", "wanted", "message"),
     [
-        ("n3", {"subnet": "10.0.0.0/30"}, "room for host numbers 1 to 2 in it, not for 3: a /29 would do"),
-        ("n4", {"subnet": "fd00::/126"}, "room for host numbers 1 to 3 in it, not for 4: a /125 would do"),
+        ("n3", {"subnet": "10.0.0.0/30"}, "room for host numbers 1 to 2 in it, not for 3: a /29 is large enough"),
+        ("n4", {"subnet": "fd00::/126"}, "room for host numbers 1 to 3 in it, not for 4: a /125 is large enough"),
         (
             "n31",
             {"subnet": "10.0.0.0/24", "rails": 5},
@@ -78,9 +78,13 @@ def test_plan(host: str, wanted: dict[str, Any], expected: dict[int, str]) -> No
             r"subnets\[1\] is '10.0.1.0/29': .* 1 to 6 in it",
         ),
         ("n99999999999999999", {"subnet": "10.0.0.0/8"}, "no network is large enough"),
-        ("gpu", {"subnet": "10.0.0.0/8"}, "rdma_links_host_number is not set, and this name ends in no number"),
+        (
+            "gpu",
+            {"subnet": "10.0.0.0/8"},
+            "rdma_links_host_number is not set, and this host name does not end in a number",
+        ),
         ("n0", {"subnet": "10.0.0.0/8"}, "the number in this name is 0"),
-        ("192.0.2.7", {"subnet": "10.0.0.0/8"}, "this name ends in no number"),
+        ("192.0.2.7", {"subnet": "10.0.0.0/8"}, "this host name does not end in a number"),
         ("n7", {"subnet": "fe80::%eth0/64"}, "must be a network in CIDR notation"),
         ("n7", {"subnet": "10.0.0.0/255.0.0.0"}, "must be a network in CIDR notation"),
         ("n7", {"subnet": "0.0.0.0/0"}, "must be a unicast one"),

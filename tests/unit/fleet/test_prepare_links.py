@@ -157,8 +157,8 @@ def test_addresses_are_on_the_vlan_or_the_first_partition(facts_of: Facts) -> No
         {"pkey": "0x8002", "addresses": []},
     ]
     assert [warning.split(",")[0] for warning in found.warnings] == [
-        "not in partition 0x8001 so far",
-        "not in partition 0x8002 so far",
+        "not in partition 0x8001 yet",
+        "not in partition 0x8002 yet",
     ]
 
 

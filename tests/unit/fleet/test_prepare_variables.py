@@ -94,9 +94,9 @@ def test_values_as_extra_variables_and_ini_inventories_write_them(name: str, val
         ("int", 1.0, "it must be a whole number"),
         ("float", float("inf"), "it must be a number"),
         ("bool", 2, "is 2, it must be true or false"),
-        ("text", 1.10, "is 1.1, it must be text or a whole number: quote it if it is text"),
-        ("text", datetime.date(2026, 1, 1), "is the date 2026-01-01, it must be text: quote it"),
-        ("text", ["a"], "it must be text"),
+        ("text", 1.10, "is 1.1, it must be a string or a whole number: quote it if it is a string"),
+        ("text", datetime.date(2026, 1, 1), "is the date 2026-01-01, it must be a string: quote it"),
+        ("text", ["a"], "it must be a string"),
         ("choice", "b", "is 'b', it must be auto or true or a"),
         ("path", "", "it must be a path"),
         ("texts", "a,b", "is 'a,b', it must be a list"),
@@ -203,7 +203,8 @@ def test_one_mistake_of_a_large_fleet_is_one_short_line_and_soon_told() -> None:
     assert time.process_time() - started < 20
     assert found == [
         "gpu-[0511-2000]: rdma_links_subnet is '10.0.0.0/20': there is room for host numbers 1 to 510 in each of 8 "
-        "equal blocks (8 rails), not for 2000: a /18 would do; or set rdma_links_host_number or rdma_links_addresses"
+        "equal blocks (8 rails), not for 2000: a /18 is large enough; or set rdma_links_host_number or "
+        "rdma_links_addresses"
     ]
 
 

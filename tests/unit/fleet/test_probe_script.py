@@ -143,4 +143,4 @@ exit 1
     (check,) = meter.loopback()
     assert isinstance(check, document.Check)
     assert (check.verdict, check.mend) == ("fail", "runtime")
-    assert check.text.startswith("ib_write_bw with itself failed and said last: Couldn't")
+    assert check.text.startswith("ib_write_bw with itself failed, its last message was: Couldn't")

@@ -70,7 +70,7 @@ def test_links_below_what_they_could_be(facts_of: Facts) -> None:
     (narrow,) = [check for check in found if "1X" in check.text]
     assert (narrow.subject, narrow.text) == (
         "leaf2/7",
-        "leaf2/7 to spine/2 runs at 1X with 2.5 Gb/s on each lane, both ends can do 12X and 10.0 Gbps",
+        "leaf2/7 to spine/2 runs at 1X with 2.5 Gb/s on each lane, both ends support 12X and 10.0 Gbps",
     )
 
 

@@ -277,7 +277,7 @@ DRIFTS: list[tuple[str, dict[str, Any], str, str, str]] = [
         {"changes": [FILE, SERVICE], "diff": [DIFF], "unit": "containerd.service"},
         "host.runtime",
         "fail",
-        "containerd.service does not run with the configured NRI, CDI and memory lock:"
+        "containerd.service does not run with the configured NRI, CDI and locked-memory limit:"
         " /etc/x.toml has 'disable = true' instead of 'disable = false'",
     ),
     (
@@ -322,7 +322,13 @@ DRIFTS: list[tuple[str, dict[str, Any], str, str, str]] = [
         "fail",
         "example/dranet:v1.4.0 is missing on this node",
     ),
-    ("runtime", {"changes": [], "restart_pending": True}, "host.runtime", "fail", "configured and not restarted since"),
+    (
+        "runtime",
+        {"changes": [], "restart_pending": True},
+        "host.runtime",
+        "fail",
+        "configured, but not restarted since",
+    ),
     (
         "runtime",
         {"changes": [], "running_pods_keep_old_limit": 2},
@@ -364,7 +370,7 @@ def test_what_cannot_be_compared_is_a_failure_and_what_was_not_is_none(facts_of:
     one = node(facts_of("lab-01"))
     one.drift = {"kernel": {"changes": [], "error": "modules:\n 'ib_umad' does not exist"}}
     found = {check.id: check for check in drift.of_node(one)}
-    assert found["host.kernel"].text == "what is configured cannot be applied: modules: 'ib_umad' does not exist"
+    assert found["host.kernel"].text == "the configuration cannot be applied: modules: 'ib_umad' does not exist"
     assert [found[name].verdict for name in ("host.kernel", "host.links", "host.runtime")] == [
         "fail",
         "impossible",

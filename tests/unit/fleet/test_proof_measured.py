@@ -196,7 +196,7 @@ def test_an_address_that_another_station_has(facts_of: Facts) -> None:
         "10.0.0.1 of ens1np0 is also claimed by the station 02:00:00:00:00:02"
     )
     assert [check.text for check in checks if check.host == "lab-02" and check.id == "host.path_mtu"] == [
-        "it was not tried: it broke"
+        "it was not tested: it broke"
     ]
 
 
@@ -216,7 +216,7 @@ def test_filters(facts_of: Facts) -> None:
     found = host_verdicts({}, names, variables, plan, "this is a dry run")
     assert found["bandwidth"] == []
     assert {check["text"] for check in found["checks"] if check["id"] == "host.path_mtu"} == {
-        "it was not tried: this is a dry run"
+        "it was not tested: this is a dry run"
     }
     assert {check["group"] for check in found["checks"]} == {"lab"}
     variables["lab-02"]["rdma_drift_result"] = {"concerns": {"kernel": {"changes": [], "error": None}}}

@@ -89,7 +89,7 @@ def test_a_pod_without_its_netdev(pods: list[dict[str, Any]], judged: Callable[.
         ("1: eth0    inet 10.244.0.7/24", "1: lo    inet 127.0.0.1/8", "pod.cni", "has no address"),
         ("==> opens\nuverbs", "==> opens\nother", "pod.fallback", "are there and cannot be opened"),
         ("==> end", "", "pod.runs", "its log is not complete"),
-        (" BW average[Gb/sec]", " BW nothing[Gb/sec]", "pod.bandwidth", "failed and said last"),
+        (" BW average[Gb/sec]", " BW nothing[Gb/sec]", "pod.bandwidth", "failed, its last message was"),
     ],
 )
 def test_what_a_pod_lacks(
@@ -241,7 +241,10 @@ def test_pods_with_single_claims(facts_of: Callable[..., Any], judged: Callable[
     result = {"name": pod["name"], "phase": probe.IN_USE, "trouble": "claim x is in use by pods prefill-0"}
     result |= {"seconds": None, "allocation": [], "output": ""}
     first = judged([{**waves_of_pods[0][0], "result": result}], found)["checks"][0]
-    assert (first["verdict"], first["text"]) == ("impossible", "no pod was made: claim x is in use by pods prefill-0")
+    assert (first["verdict"], first["text"]) == (
+        "impossible",
+        "no pod was created: claim x is in use by pods prefill-0",
+    )
 
 
 def test_a_claim_that_others_use_is_left_alone() -> None:

@@ -68,8 +68,8 @@ def test_numbers_are_compared_when_they_are_made_of_text(facts_of: Facts) -> Non
 @pytest.mark.parametrize(
     ("query", "text"),
     [
-        ("rows[?hca=='mlx5_99']", "The query finds nothing.\n"),
-        ("nothing", "The query finds nothing.\n"),
+        ("rows[?hca=='mlx5_99']", "The query has no result.\n"),
+        ("nothing", "The query has no result.\n"),
         ("groups[].name", "a100\nh100\nv100\n"),
         ("length(groups)", "3\n"),
         ("groups[0].{group: name, hosts: hosts}", '{\n  "group": "a100",\n  "hosts": [\n    "a100-01"\n  ]\n}\n'),

@@ -125,16 +125,11 @@ def test_figures_of_the_summary_are_those_of_the_measurements(facts_of: Facts) -
 def test_what_is_not_judged_is_told_once(facts_of: Facts) -> None:
     document = example(facts_of, {"h100": 12})
     for number, one in enumerate(document["bandwidth"]):
-        one.update(
-            verdict="impossible", threshold=None, expected=None, text=f"{number} Gb/s, nothing to hold it against"
-        )
+        one.update(verdict="impossible", threshold=None, expected=None, text=f"{number} Gb/s, not judged")
     findings = report_findings.picture(read(document)).with_verdict("impossible")
     [write] = [one for one in findings if one.id == "bandwidth.write_bw"]
     assert write.times == sum(one["test"] == "write_bw" for one in document["bandwidth"])
-    assert (
-        write.variants[0].text
-        == "On rail 0 of h100, 66 measurements not judged, such as: 0 Gb/s, nothing to hold it against."
-    )
+    assert write.variants[0].text == "On rail 0 of h100, 66 measurements not judged, such as: 0 Gb/s, not judged."
     page = html(document)
     assert "66 not judged" in page
     assert 'class="h' not in page.split('<div class="maps">', 1)[1].split('<section id="fleet"')[0].replace(

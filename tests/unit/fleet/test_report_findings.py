@@ -107,7 +107,9 @@ def test_findings_are_in_the_order_in_which_to_mend_them() -> None:
     assert found == ["host.acs", "host.kernel", "host.links", "host.runtime", "cluster.objects", "pod.path"]
 
 
-@pytest.mark.parametrize(("form", "between"), [("html", "Probably a consequence"), ("summary", "probably from that")])
+@pytest.mark.parametrize(
+    ("form", "between"), [("html", "Probably a consequence"), ("summary", "probably caused by this")]
+)
 def test_reports_show_consequences_below(form: str, between: str) -> None:
     shown = verify_report(plain(document(check("pod.allocation"), check("host.runtime"))), form)
     places = [shown.index(text) for text in ("host.runtime is fail.", between, "pod.allocation is fail.")]

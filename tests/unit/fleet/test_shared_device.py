@@ -75,9 +75,9 @@ REFUSED = [
     ({OWN + "prefix": "RDMA"}, "prefix is 'RDMA', it must be a DNS name"),
     ({OWN + "prefix": "rdma/ib"}, "prefix is 'rdma/ib', it must be a DNS name"),
     ({OWN + "prefix": "a" * 250}, "it must be a DNS name"),
-    ({OWN + "prefix": "kubernetes.io"}, "prefix is 'kubernetes.io', which Kubernetes keeps for itself"),
-    ({OWN + "prefix": "node.kubernetes.io"}, "which Kubernetes keeps for itself"),
-    ({OWN + "prefix": "requests.rdma"}, "which Kubernetes keeps for itself"),
+    ({OWN + "prefix": "kubernetes.io"}, "prefix is 'kubernetes.io', which is reserved for Kubernetes"),
+    ({OWN + "prefix": "node.kubernetes.io"}, "which is reserved for Kubernetes"),
+    ({OWN + "prefix": "requests.rdma"}, "which is reserved for Kubernetes"),
     ({OWN + "resource": "rdma-v100"}, "resource is 'rdma-v100', it must be at most 63 letters, digits and _"),
     ({OWN + "resource": "_v100"}, "with a letter or digit at both ends"),
     ({OWN + "resource": "r" * 64}, "it must be at most 63 letters"),
@@ -118,7 +118,7 @@ def test_a_mistake_is_refused_in_one_message(facts_of: Facts, own: Dict[str, Any
         (["case-in-pod"], "lab", "is shared_device, but mlx5_0 is in a pod, moved there by another driver"),
         (["case-nothing"], "lab", "no node of the group has an ACTIVE port that pods can share"),
         (["case-default-route"], "lab", "no node of the group has an ACTIVE port that pods can share"),
-        (["v100-01"], "###", "of which no name for a DaemonSet can be made"),
+        (["v100-01"], "###", "which cannot be part of a DaemonSet's name"),
     ],
 )
 def test_nodes_that_cannot_share(facts_of: Facts, hosts: List[str], group: str, message: str) -> None:
@@ -132,7 +132,7 @@ def test_a_software_device_is_refused(root_of: Callable[[str], Any]) -> None:
     found = plan(hosts_of({"soft": facts}))
     (line,) = found["problems"]
     assert "no node of the group has an ACTIVE port" in line
-    assert any("is a software device, which the plugin does not find" in text for text in found["warnings"])
+    assert any("is a software device, which the plugin cannot find" in text for text in found["warnings"])
 
 
 def test_a_group_needs_facts_and_one_set_of_variables(facts_of: Facts) -> None:
@@ -261,7 +261,7 @@ def test_an_hca_whose_other_port_is_the_nodes_own_is_left_out(facts_of: Facts) -
     facts["excluded"] = [{"hca": hca["name"], "port": 2, "reasons": [reason]}]
     found = selectors.ports(read.facts(facts), [])
     assert found.hcas == []
-    assert "would come with its port 2" in found.left_out[0]
+    assert "would be shared with its port 2" in found.left_out[0]
     # A cable that is not there is no reason.
     reason.update(code="port_down", text="port state is DOWN", fields={"state": "DOWN"})
     assert selectors.ports(read.facts(facts), []).hcas == [hca["name"]]
@@ -271,14 +271,14 @@ def test_a_node_without_a_port_gets_no_plugin_and_stops_no_other(facts_of: Facts
     found = right(recorded(facts_of, "v100-01", "case-nothing"))
     assert found["labels"] == {"v100-01": {LABEL: "ib"}, "case-nothing": {LABEL: None}}
     assert [list(ask["hosts"]) for ask in found["asks"]["ib"]] == [["v100-01"]]
-    assert found["warnings"] == ["case-nothing: has no ACTIVE port that pods can share, so it gets no plugin"]
+    assert found["warnings"] == ["case-nothing: no ACTIVE port that pods can share, so the plugin does not run there"]
     assert set(found["shows"]) == {"v100-01"}
 
 
 def test_a_node_without_facts_keeps_its_plugin(facts_of: Facts) -> None:
     found = right(hosts_of({"v100-01": facts_of("v100-01"), "away": None}))
     assert found["labels"] == {"v100-01": {LABEL: "ib"}}
-    assert found["warnings"] == ["away: there are no facts, so the plugin is left there as it is"]
+    assert found["warnings"] == ["away: no facts, so the plugin is left unchanged there"]
 
 
 def test_hosts_of_other_strategies_lose_the_label(facts_of: Facts) -> None:
@@ -422,7 +422,7 @@ def test_what_verify_says_of_faults(facts_of: Facts) -> None:
     ("changed", "verdict", "said"),
     [
         ({}, "pass", "the 1 pods of DaemonSet kube-system/rdma-shared-v100 are ready"),
-        ({"desiredNumberScheduled": 2}, "fail", "is meant for 2 nodes, the inventory has 1"),
+        ({"desiredNumberScheduled": 2}, "fail", "selects 2 nodes, but the inventory has 1"),
         ({"observedGeneration": 1}, "fail", "nobody has looked at DaemonSet"),
         ({"updatedNumberScheduled": None}, "warn", "of the 1 pods of DaemonSet .* 0 have its present configuration"),
         ({"numberReady": None}, "fail", "of the 1 pods of DaemonSet .* 0 are ready"),

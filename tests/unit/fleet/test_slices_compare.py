@@ -111,7 +111,7 @@ def test_in_exclusive_netns_mode_a_nic_in_a_pod_has_left_the_facts(facts_of: Fac
     exclusive = {**shared, "system": {**shared["system"], "netns_mode": "exclusive"}}
     published = expected(shared).devices
     for facts, said in (
-        (shared, ["n: NIC 0000:8a:00.0 is published, but no such NIC is in the facts of the node"]),
+        (shared, ["n: NIC 0000:8a:00.0 is published, but the facts of the node have no such NIC"]),
         (exclusive, []),
     ):
         left = {**facts, "hcas": [one for one in facts["hcas"] if one["name"] != "mlx5_1"]}
@@ -125,19 +125,23 @@ def test_in_exclusive_netns_mode_a_nic_in_a_pod_has_left_the_facts(facts_of: Fac
         (
             NodeSeen(),
             "DRANET publishes nothing there: it has no pod there",
-            "no label brings NVIDIA's DRA driver to the node, nvidia.com/gpu.present=true or one of NFD's would",
+            "no label selects the node for NVIDIA's DRA driver: nvidia.com/gpu.present=true or one of NFD's is needed",
         ),
         (
             NodeSeen(pod="its pod is Pending", labels={"feature.node.kubernetes.io/pci-10de.present": "true"}),
             "DRANET publishes nothing there: its pod is Pending",
-            "NVIDIA's DRA driver does not run there, or without gpuResourcesEnabledOverride=true",
+            "NVIDIA's DRA driver does not run there, or runs without gpuResourcesEnabledOverride=true",
         ),
         (
             NodeSeen(pod=None, labels={"nvidia.com/gpu.present": "false"}),
-            "DRANET publishes nothing there: its pod may not be looked at",
-            "no label brings NVIDIA's DRA driver to the node, nvidia.com/gpu.present=true or one of NFD's would",
+            "DRANET publishes nothing there: its pod cannot be read",
+            "no label selects the node for NVIDIA's DRA driver: nvidia.com/gpu.present=true or one of NFD's is needed",
         ),
-        (BOTH, f"DRANET runs there, and leaves it out: {RESTART}", "NVIDIA's DRA driver runs there, and leaves it out"),
+        (
+            BOTH,
+            f"DRANET runs there, but does not publish it: {RESTART}",
+            "NVIDIA's DRA driver runs there, but does not publish it",
+        ),
     ],
 )
 def test_why_devices_are_missing(facts_of: Facts, seen: NodeSeen, nics: str, gpus: str) -> None:
@@ -150,7 +154,7 @@ def test_a_gpu_that_is_published_in_parts(facts_of: Facts) -> None:
     wanted = expected(facts_of("v100-01"))
     published = [having(one, type="mig") if one.name == "gpu-1" else one for one in wanted.devices]
     (text,) = texts(compare(wanted, published, BOTH))
-    assert text.endswith("is missing: NVIDIA's DRA driver runs there, and publishes it as mig")
+    assert text.endswith("is missing: NVIDIA's DRA driver runs there, but publishes it as mig")
 
 
 def test_gpus_are_those_at_the_same_address(facts_of: Facts) -> None:
@@ -175,7 +179,7 @@ def test_what_is_left_out_on_purpose(facts_of: Facts, variables: dict[str, Any],
     nic: dict[str, Value] = {"dra.net/rdma": True, "dra.net/pciAddress": address}
     found = compare(wanted, [*wanted.devices, SliceDevice("dra.net", "n", "pci", "n", nic)], BOTH)
     assert address not in [one.pci for one in found.missing]
-    assert texts(found) == [f"n: NIC {address} is published, but {reason}: restart DRANET if that is new"]
+    assert texts(found) == [f"n: NIC {address} is published, but {reason}: restart DRANET if this is new"]
 
 
 def test_a_gpu_that_is_not_in_the_facts(facts_of: Facts) -> None:
@@ -183,7 +187,7 @@ def test_a_gpu_that_is_not_in_the_facts(facts_of: Facts) -> None:
     published = expected(facts).devices
     found = compare(expected({**facts, "gpus": facts["gpus"][:3]}), published, BOTH)
     address = facts["gpus"][3]["pci"]["address"]
-    assert texts(found) == [f"n: GPU {address} is published, but no such GPU is in the facts of the node"]
+    assert texts(found) == [f"n: GPU {address} is published, but the facts of the node have no such GPU"]
 
 
 def test_rdma_modules_that_were_loaded_after_the_driver_was_started(facts_of: Facts) -> None:
@@ -234,7 +238,7 @@ def test_very_many_differences_are_counted(facts_of: Facts) -> None:
     ("given", "said"),
     [
         ({}, "has no 'drivers'"),
-        ([], "is of another form"),
+        ([], "has the wrong format"),
         ({"drivers": ["dra.net"], "devices": [{}]}, "has no 'driver'"),
     ],
 )

@@ -108,7 +108,7 @@ def choose(fit: Fit, nodes: Sequence[ClaimNode], hosts: Hosts) -> Choice:
         best = min(ways, key=lambda way: len(_misfits(fit, way, able)))
         return Choice(template.align, _useful(fit, best, able), best.text)
     if not able:
-        return Choice("none", counted.layouts, "no node has what is asked for")
+        return Choice("none", counted.layouts, "no node has the requested devices")
     reasons = []
     for align in ("pcie_root", "numa"):
         try:

@@ -26,7 +26,7 @@ def semver_key(text: str) -> Tuple[Any, ...]:
     """Sort key by the rules of semantic versioning. Raises ValueError."""
     match = _SEMVER.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no semantic version")
+        raise ValueError(f"{text!r} is not a semantic version")
     major, minor, patch, before = match.groups()
     identifiers = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in (before or "").split(".") if part]
     return (int(major), int(minor), int(patch), before is None, identifiers)
@@ -42,7 +42,7 @@ def tagged_quantity(text: str) -> Dict[str, str]:
     """A quantity as the functions take it. Raises ValueError."""
     value = quantity(text)
     if value is None:
-        raise ValueError(f"{text!r} is no quantity")
+        raise ValueError(f"{text!r} is not a quantity")
     # One text for equal amounts, since == compares it.
     return {"quantity": str(value)}
 
@@ -79,7 +79,7 @@ def _part(place: int) -> Callable[[Mapping[str, Any]], int]:
 def _amount(value: Mapping[str, Any]) -> Fraction:
     kind, found = _key(value)
     if kind != "quantity":
-        raise ValueError("a version is no quantity")
+        raise ValueError("a version is not a quantity")
     return Fraction(found)
 
 
@@ -94,7 +94,7 @@ def _sum_of(sign: int) -> Callable[[Mapping[str, Any], Any], Dict[str, str]]:
 def _integer(value: Mapping[str, Any]) -> int:
     found = _amount(value)
     if found.denominator != 1:
-        raise ValueError(f"{found} is no whole number")
+        raise ValueError(f"{found} is not a whole number")
     return int(found)
 
 

@@ -32,7 +32,7 @@ class FailedSelectorError(Exception):
 
 def _some(places: Sequence[str]) -> str:
     if not places:
-        return "none that is published"
+        return "none published"
     more = len(places) - _SHOWN
     return ", ".join(places[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
@@ -111,7 +111,7 @@ class Fit:
         for is_gpu, kind, asked in ((True, "GPUs", self.template.gpus), (False, "NICs", self.template.nics)):
             found = self.matched(node, is_gpu) if asked != 0 else 0
             if found < (1 if asked is None else asked):
-                return f"{found} {kind} of this kind, {'all' if asked is None else asked} are asked for"
+                return f"{found} {kind} of this kind, {'all' if asked is None else asked} are requested"
         return None
 
     def _places(self, node: ClaimNode, is_gpu: bool, attribute: str) -> List[str]:
@@ -128,7 +128,7 @@ class Fit:
         if not layout.together and not any(ask.expressions for ask in layout.asks):
             return f"more than {allocate.MOST_RESULTS} devices, which a claim cannot have"
         if not layout.together:
-            return f"no NUMA node has {self.template.gpus} GPUs and {self.template.nics} NICs as they are asked for"
+            return f"no NUMA node has {self.template.gpus} GPUs and {self.template.nics} NICs as requested"
         attribute = layout.together[0].attribute
         place = _PLACES[attribute]
         gpus, nics = self._places(node, True, attribute), self._places(node, False, attribute)

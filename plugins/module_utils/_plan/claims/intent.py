@@ -54,7 +54,7 @@ def _of_name(at: str, name: str, seen: Dict[str, str]) -> Iterator[Problem]:
         right = f"it must be at most {_LONGEST_NAME} lower-case letters, digits and hyphens, none of them at an end"
         yield wrong(f"{at}.name", name, right)
     elif name in seen:
-        yield wrong(f"{at}.name", name, f"which {seen[name]} has as well: names must differ")
+        yield wrong(f"{at}.name", name, f"which {seen[name]} also has: names must differ")
     seen.setdefault(name, at)
 
 
@@ -109,7 +109,7 @@ def _parameters(
         variable = "address" if name == "addresses" else name
         for key in ("addresses", "dhcp") if name == "addresses" else (name,):
             if interface.get(key):
-                right = f"but {at}.parameters.interface.{key} is set as well: only one of them can be"
+                right = f"but {at}.parameters.interface.{key} is set as well: only one of them can be used"
                 problems.append(wrong(f"{at}.{variable}", entry[variable], right))
         interface[name] = value
     if entry.get("mtu") is not None:
@@ -126,7 +126,7 @@ def _of_many_pods(template: Template) -> Iterator[Problem]:
     at = f"{template.at}.parameters.interface"
     for name in ("addresses", "hardwareAddr"):
         if interface.get(name):
-            right = f"but every pod of the template would get the same: use {CLAIMS}, or leave it out for the host's"
+            right = f"but every pod of the template would get the same: use {CLAIMS}, or leave it out to use the host's"
             yield wrong(f"{at}.{name}", interface[name], right)
     if interface.get("name") and template.nics != 1:
         right = f"but a pod gets {template.nics or 'all'} NICs, which cannot all have this name: leave it out"
@@ -138,10 +138,10 @@ def _of_numbers(template: Template) -> Iterator[Problem]:
     if template.gpus < 0:
         yield wrong(f"{at}.gpus", template.gpus, "it must be at least 0")
     elif template.gpus == 0 and template.nics == 0:
-        yield Problem(at, "asks for neither gpus nor nics: at least one of them is needed")
+        yield Problem(at, "requests neither gpus nor nics: at least one of them is required")
     elif template.gpus + (template.nics or 0) > most:
         asked = f"{template.gpus} gpus and {template.nics if template.nics is not None else 'all'} nics"
-        yield Problem(at, f"asks for {asked}: a claim can have at most {most} devices")
+        yield Problem(at, f"requests {asked}: a claim can have at most {most} devices")
     both = template.gpus > 0 and template.nics != 0
     if template.align not in ("auto", "none") and (not both or template.nics is None):
         right = "which needs a number of both gpus and nics: it must be auto or none here"
@@ -171,7 +171,7 @@ def _template(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Number
     for count, names in ((template.gpus, ("gpu",)), (template.nics, ("nic", "mtu", "parameters"))):
         for name in names:
             if count == 0 and entry.get(name):
-                problems.append(wrong(f"{at}.{name}", entry[name], f"but {at} asks for no {names[0]}s: leave it out"))
+                problems.append(wrong(f"{at}.{name}", entry[name], f"but {at} requests no {names[0]}s: leave it out"))
     # One complaint about an entry is enough to have it looked at again.
     problems = problems or [*_of_numbers(template), *_of_many_pods(template)]
     return template, problems
@@ -181,7 +181,7 @@ def _claim(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers) 
     problems: List[Problem] = []
     named = [name for name in ("rail", "hca", "pci") if entry.get(name) is not None]
     if len(named) > 1:
-        problems.append(Problem(at, f"names its NIC by {' and '.join(named)}: only one of them can be"))
+        problems.append(Problem(at, f"names its NIC by {' and '.join(named)}: only one of them can be used"))
     if entry.get("rail", 0) < 0:
         problems.append(wrong(f"{at}.rail", entry["rail"], "it must be at least 0"))
     parameters, wrong_parameters = _parameters(at, entry, dranet)
@@ -212,7 +212,7 @@ def _of_namespaces(names: Sequence[str]) -> Iterator[Problem]:
         if not rules.is_label(name):
             yield wrong(at, name, "it must be the name of a namespace: lower-case letters, digits and hyphens")
         elif name in names[:place]:
-            yield wrong(at, name, "which is there twice")
+            yield wrong(at, name, "which is listed twice")
 
 
 def _of_classes(values: Mapping[str, Any]) -> Iterator[Problem]:

@@ -106,7 +106,7 @@ def _gpu_expressions(nodes: Sequence[ClaimNode]) -> Dict[int, str]:
     for node, device in gpus:
         number = node.numa.get(device.pci or "")
         if number is None:
-            raise NumaError("the GPU driver publishes no NUMA node, and no facts tell it")
+            raise NumaError("the GPU driver publishes no NUMA node, and the facts do not have it")
         places.setdefault(number, set()).add(str(device.pci))
     seen: Dict[str, int] = {}
     for number, addresses in places.items():
@@ -117,7 +117,7 @@ def _gpu_expressions(nodes: Sequence[ClaimNode]) -> Dict[int, str]:
                 )
     attribute = _all_have(every, (model.PCI_BUS_ID, model.PCIE_BUS_ID, model.AMD_PCI_ADDRESS))
     if attribute is None:
-        raise NumaError("GPUs of these nodes are told in different ways")
+        raise NumaError("the drivers of these nodes identify GPUs in different ways")
     return {number: selectors.having(attribute, sorted(places[number])) for number in sorted(places)}
 
 

@@ -28,7 +28,7 @@ def of_nics(at: str, parameters: Mapping[str, Any], node: ClaimNode, nics: Seque
         ports = ports_of(node, nic)
         bare = model.IF_NAME not in nic.attributes and not any(port.in_pod for port in ports)
         if bare and dranet_parameters.needs_netdev(parameters):
-            why = f"{nic.pci or nic.name} has no network device, and DRANET refuses that there: leave it out"
+            why = f"{nic.pci or nic.name} has no network device, so DRANET would reject it: leave it out"
             yield Problem(at, f"configures the network ({shown(dict(parameters))}), but {why}")
             return
         limits = [port.max_mtu for port in ports if port.max_mtu is not None]
@@ -76,10 +76,10 @@ def of_host(
     kept = [text for text in own if ipaddress.ip_interface(text).version == 4]
     if versions.keeps_route_sources(dranet) and not _ips(kept) <= _ips(claim.addresses):
         has = ", ".join(kept)
-        why = f"but the host has {has} on this NIC, and DRANET {'.'.join(map(str, dranet))} copies its routes, which"
+        why = f"but the host has {has} on this NIC, and DRANET {'.'.join(map(str, dranet))} copies its routes,"
         ways = f"leave it out (the pod gets the host's), take {has}, or give the host no address on this NIC"
         value = claim.addresses[0] if claim.addresses else "dhcp"
-        yield wrong(at, value, f"{why} the kernel then refuses: {ways}")
+        yield wrong(at, value, f"{why} which the kernel then rejects: {ways}")
 
 
 def _rail(host: str, rail: int) -> str:
@@ -101,7 +101,7 @@ def taken(
             ip = str(plain(ipaddress.ip_interface(text)))
             who = f"claim {seen[ip].name}" if ip in seen else known.get(ip, "")
             if who and who != _rail(host, rail):
-                right = f"which {who} has as well: addresses must differ"
+                right = f"which {who} also has: addresses must differ"
                 found.append((host, wrong(claim.address_at, text, right)))
             seen.setdefault(ip, claim)
     return found

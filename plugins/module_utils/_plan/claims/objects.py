@@ -102,13 +102,13 @@ def beyond_limits(spec: Dict[str, Any]) -> Optional[str]:
     for what in ("requests", "constraints"):
         number = len(devices.get(what, []))
         if number > _MOST:
-            return f"needs {number} {what}, the API takes at most {_MOST}"
+            return f"needs {number} {what}, the API allows at most {_MOST}"
     for request in devices["requests"]:
         for name, body in _bodies(request):
             expressions = [selector["cel"]["expression"] for selector in body.get("selectors", [])]
             if len(expressions) > _MOST:
-                return f"needs {len(expressions)} selectors in request {name}, the API takes at most {_MOST}"
+                return f"needs {len(expressions)} selectors in request {name}, the API allows at most {_MOST}"
             longest = max((len(expression.encode()) for expression in expressions), default=0)
             if longest > LONGEST_EXPRESSION:
-                return f"needs a selector of {longest} bytes in request {name}, the API takes {LONGEST_EXPRESSION}"
+                return f"needs a selector of {longest} bytes in request {name}, the API allows {LONGEST_EXPRESSION}"
     return None

@@ -34,7 +34,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 # firstAvailable (DRAPrioritizedList) is on by default from here on.
 _FIRST_AVAILABLE = (1, 34)
 _GPU_DRIVER = (
-    "NVIDIA's DRA driver brings gpu.nvidia.com: set rdma_driver_gpu_deploy, or install its chart with helm"
+    "NVIDIA's DRA driver provides gpu.nvidia.com: set rdma_driver_gpu_deploy, or install its chart with helm"
     " (oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu, gpuResourcesEnabledOverride=true)"
 )
 
@@ -76,7 +76,7 @@ def _grouped(members: Iterable[ClaimMember]) -> Tuple[Dict[str, Tuple[Template, 
             if _same(template, member.wanted, known, wanted):
                 names.append(member.host.name)
                 continue
-            right = f"which is another template on {fold(names)}: names must differ, or all of it be the same"
+            right = f"which is another template on {fold(names)}: use different names, or the same content"
             problems.append((member.host.name, wrong(f"{template.at}.name", template.name, right)))
     return found, problems
 
@@ -130,7 +130,7 @@ class _ClaimPlanner:
             text = f"has first_available, which needs Kubernetes 1.34: this is {'.'.join(map(str, self.kubernetes))}"
             return claims_templates.Planned(problems=[Problem(template.at, text)])
         if not kinds:
-            text = f"({template.name}) cannot be checked, nothing is known of any of its nodes: run rdma_discover first"
+            text = f"({template.name}) cannot be checked without facts of its nodes: run rdma_discover first"
             return claims_templates.Planned(problems=[Problem(template.at, text)])
         warnings: List[str] = []
         if template.nics is None or template.nics > 1:
@@ -142,7 +142,7 @@ class _ClaimPlanner:
         own = claims_templates.plan(template, wanted, kinds, hosts, *_kinds(others, self.nodes)[:2])
         own.warnings += warnings
         if silent:
-            own.warnings.append(f"{template.name}: not looked at, there are no facts: {fold(silent)}")
+            own.warnings.append(f"{template.name}: not checked on hosts without facts: {fold(silent)}")
         return own
 
     def _sharing(self, names: Sequence[str], texts: Sequence[str] = ()) -> List[str]:
@@ -183,8 +183,8 @@ class _ClaimPlanner:
                 raise PlanError(Problem(claim.at, f"has no host, and {len(names)} hosts have this claim: {ways}"))
             return names[0]
         if claim.host not in self.nodes:
-            right = "of which there are no facts: run rdma_discover first"
-            right = right if claim.host in self.members else "which is no host of this run"
+            right = "which has no facts: run rdma_discover first"
+            right = right if claim.host in self.members else "which is not a host of this run"
             raise PlanError(wrong(f"{claim.at}.host", claim.host, right))
         return claim.host
 
@@ -249,10 +249,8 @@ class _ClaimPlanner:
         for name, member in self.members.items():
             wanted = member.wanted.gpu_class
             if wanted not in there and any(template.gpus for template in member.wanted.templates):
-                brings = (
-                    "AMD's DRA driver brings it, or its GPU operator" if wanted == model.AMD_DRIVER else _GPU_DRIVER
-                )
-                right = f"which is no DeviceClass of the cluster: {brings}"
+                brings = "AMD's DRA driver or GPU operator provides it" if wanted == model.AMD_DRIVER else _GPU_DRIVER
+                right = f"which is not a DeviceClass of the cluster: {brings}"
                 self.found.append((name, wrong(intent.GPU_CLASS, wanted, right)))
 
     def run(self) -> ClaimPlan:

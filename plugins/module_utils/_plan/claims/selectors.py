@@ -99,7 +99,7 @@ def of_gpus(
             what = (
                 f"the nodes have {', '.join(known)}"
                 if known
-                else "no node says what its GPUs are (is the driver loaded?)"
+                else "no node reports the product of its GPUs (is the driver loaded?)"
             )
             return [], f"but {what}"
     attributes, capacity = f'device.attributes["{driver}"]', f'device.capacity["{driver}"]'
@@ -161,12 +161,13 @@ def of_nics(pick: NicPick, nodes: Sequence[ClaimNode], hosts: Dict[str, List[str
             found = verdict(node, device, pick)
             (wanted if found.wanted else down if found.passing else unfit).append((node, device, found.why))
     if unfit and not wanted + down:
-        result.problems.append(f"no NIC is what is asked for: {_told(unfit, hosts)}")
+        result.problems.append(f"no NIC matches the request: {_told(unfit, hosts)}")
     elif unfit:
         expression = _lasting(wanted + down, unfit)
         if expression is None:
             text = (
-                "nothing that is published tells these NICs from those that are meant, name them in rdma_driver_exclude"
+                "no published attribute distinguishes these NICs from the requested ones: add them to "
+                "rdma_driver_exclude"
             )
             result.problems.append(f"{text}: {_told(unfit, hosts)}")
         else:

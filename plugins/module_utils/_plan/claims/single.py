@@ -75,7 +75,7 @@ def _pci_of(claim: Claim, host: str, node: ClaimNode, facts: Facts, rails: Mappi
         return port.pci
     usable = [nic.pci for nic in node.nics if verdict(node, nic, NicPick()).wanted]
     if len(usable) != 1 or usable[0] is None:
-        text = f"names no NIC, and {host} has {len(usable)} that are usable ({there}): set rail, hca or pci"
+        text = f"names no NIC, but {host} has {len(usable)} usable ones ({there}): set rail, hca or pci"
         raise PlanError(Problem(claim.at, text))
     return usable[0]
 
@@ -93,7 +93,7 @@ def bind(
     pci = _pci_of(claim, host, node, facts, rails)
     device = next((nic for nic in node.nics if nic.pci == pci), None)
     if device is None:
-        why = predict.left_out(facts, exclude).get(pci, "its driver runs, and leaves it out")
+        why = predict.left_out(facts, exclude).get(pci, "its driver is running, but does not publish it")
         raise PlanError(Problem(claim.at, f"is for the NIC at {pci} of {host}, which DRANET does not publish: {why}"))
     found = verdict(node, device, NicPick(vf=any(port.vf for port in node.ports.get(pci, []))))
     if not found.wanted and not found.passing:

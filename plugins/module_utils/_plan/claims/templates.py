@@ -79,11 +79,11 @@ class _TemplatePlanner:
             try:
                 cel.check(text)
             except cel.SelectorError as error:
-                self._problem(wrong(at, text, f"which is no CEL expression that the API takes: {error}"))
+                self._problem(wrong(at, text, f"which is not a CEL expression that the API accepts: {error}"))
             except cel.NotEvaluatedError as error:
                 self.unknown[text] = at
                 why = f"{at} is {shown(text)}, which cannot be evaluated here ({error})"
-                self.result.warnings.append(f"{why}: whether it matches anything is not known")
+                self.result.warnings.append(f"{why}: it is unknown whether it matches anything")
 
     def _check_gpu_class(self) -> None:
         """A class of one maker where every GPU is of another can never be satisfied."""
@@ -92,7 +92,7 @@ class _TemplatePlanner:
             return
         there = ", ".join(sorted(others))
         names = fold(name for node in self.nodes if node.gpus for name in self.hosts[node.key])
-        right = f"but the GPUs of {names} are those of {there}: set it to a class of them, such as {there}"
+        right = f"but the GPUs of {names} are of class {there}: set it to their class, such as {there}"
         self._problem(wrong(intent.GPU_CLASS, self.wanted.gpu_class, right))
 
     def _gpu_expressions(self) -> List[List[str]]:
@@ -102,7 +102,7 @@ class _TemplatePlanner:
             if against is not None:
                 self._problem(wrong(f"{at}.product", pick.product, against))
             if not expressions and self.template.gpus:
-                text = "no node says what its GPUs are, so a pod may get one of another group"
+                text = "no node reports the product of its GPUs, so a pod may get one of another group"
                 self.result.warnings.append(f"{self.template.name}: {text}")
             found.append(expressions)
         return found
@@ -115,7 +115,7 @@ class _TemplatePlanner:
                 continue
             selection = selectors.of_nics(pick, self.nodes, self.hosts)
             for text in selection.problems:
-                self._problem(Problem(at, f"cannot be met, {text}"))
+                self._problem(Problem(at, f"cannot be satisfied: {text}"))
             self.result.warnings += [f"{self.template.name}: {text}" for text in selection.warnings]
             found.append(selection.expressions)
         return found
@@ -130,7 +130,7 @@ class _TemplatePlanner:
     def _failed(self, error: FailedSelectorError) -> None:
         at = {text: where for where, text in _own_selectors(self.template)}.get(error.expression)
         where = f"{error.device.name} of {fold(self.hosts[error.node.key])}"
-        guard = 'ask first whether it is there ("ifName" in device.attributes["dra.net"] && ...)'
+        guard = 'first test whether it exists ("ifName" in device.attributes["dra.net"] && ...)'
         self._problem(wrong(at or self.template.at, error.expression, f"which fails on {where} ({error}): {guard}"))
 
     @staticmethod
@@ -162,7 +162,7 @@ class _TemplatePlanner:
             why = f"can be satisfied on no node while NICs have no link. {text}"
             self.result.warnings.append(f"{self.template.name} {why}")
         elif any(node.may_hide_nics for node, _why in misfits) and self.template.nics != 0:
-            why = "In RDMA netns mode exclusive, and with Soft-RoCE, a NIC in a pod is not seen, so that may be wrong"
+            why = "In RDMA netns mode exclusive, and with Soft-RoCE, NICs in pods are not visible, so this may be wrong"
             self.result.warnings.append(f"{self.template.name} can be satisfied on no node. {text}. {why}")
         else:
             self._problem(Problem(self.template.at, f"({self.template.name}) can be satisfied on no node. {text}"))
@@ -221,7 +221,7 @@ class _TemplatePlanner:
         except NumaError as error:
             self._problem(wrong(f"{self.template.at}.align", self.template.align, f"but {error}"))
         except allocate.TooManyStepsError:
-            self._problem(Problem(self.template.at, "can be satisfied in too many ways to try: ask for less"))
+            self._problem(Problem(self.template.at, "has too many possible allocations to check: request less"))
         return self.result
 
 

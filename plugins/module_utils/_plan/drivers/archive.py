@@ -44,7 +44,7 @@ def images(path: str) -> Images:
     except OSError as error:
         raise ArchiveError(f"cannot be read: {error.strerror or error}") from error
     except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ArchiveError("is no tar archive of container images, or is compressed") from error
+        raise ArchiveError("is not an uncompressed tar archive of container images") from error
     return found
 
 

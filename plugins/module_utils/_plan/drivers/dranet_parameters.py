@@ -47,7 +47,7 @@ def _of_name(at: str, name: str) -> Iterator[Problem]:
     except RefusedError as error:
         yield wrong(at, name, str(error))
     if name in _TAKEN:
-        yield wrong(at, name, "which every pod has already: it must be another name, like rdma0")
+        yield wrong(at, name, "which every pod already has: it must be another name, like rdma0")
 
 
 def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
@@ -59,7 +59,7 @@ def _of_interface(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
             right = "it must be an address with prefix length like 10.10.0.7/16"
             yield wrong(f"{at}.addresses[{position}]", text, right)
     if value.get("dhcp") and addresses:
-        yield wrong(f"{at}.dhcp", True, "but there are addresses as well: only one of them can be")
+        yield wrong(f"{at}.dhcp", True, "but addresses is set as well: only one of them can be used")
     if value.get("mtu") is not None:
         yield from of_mtu(f"{at}.mtu", value["mtu"])
     hardware = value.get("hardwareAddr")
@@ -156,7 +156,7 @@ def problems(at: str, parameters: Any, version: Numbers) -> Iterator[Problem]:
     yield from _of_interface(f"{at}.interface", interface)
     for name, check in (("routes", _of_route), ("neighbors", _of_neighbor), ("rules", _of_rule)):
         if name == "rules" and parameters.get(name) and interface.get("vrf") is not None:
-            yield Problem(f"{at}.rules", "are there together with interface.vrf: only one of them can be")
+            yield Problem(f"{at}.rules", "is set together with interface.vrf: only one of them can be used")
             continue
         for position, item in enumerate(parameters.get(name) or []):
             yield from check(f"{at}.{name}[{position}]", item)

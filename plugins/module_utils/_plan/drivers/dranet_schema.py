@@ -65,10 +65,10 @@ _DOCUMENTED: Mapping[str, Any] = {
     "addrGenMode": "int",
 }
 _TYPES: Dict[str, Tuple[Callable[[Any], bool], str]] = {
-    "text": (lambda value: isinstance(value, str), "it must be text"),
+    "text": (lambda value: isinstance(value, str), "it must be a string"),
     "texts": (
         lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
-        "it must be a list of texts",
+        "it must be a list of strings",
     ),
     "int": (
         lambda value: isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _INT32,
@@ -91,11 +91,11 @@ def _fields(fields: _Fields, version: Numbers) -> _Fields:
 def _unknown(at: str, key: Any, fields: _Fields) -> Problem:
     if fields is _INTERFACE and key in _DOCUMENTED:
         since = ".".join(map(str, DOCUMENTED_DRANET))
-        return Problem(at, f"has the key {key!r}, which DRANET knows from {since} on")
+        return Problem(at, f"has the key {key!r}, which DRANET supports since {since}")
     lower = {name.lower(): name for name in fields}
     close = difflib.get_close_matches(str(key).lower(), list(lower), n=1, cutoff=0.6)
     right = f"did you mean {lower[close[0]]}?" if close else f"it must be one of {', '.join(sorted(fields))}"
-    return Problem(at, f"has the key {key!r}, which DRANET refuses: {right}")
+    return Problem(at, f"has the key {key!r}, which DRANET rejects: {right}")
 
 
 def _shape(at: str, value: Any, kind: Any, version: Numbers) -> Iterator[Problem]:
@@ -139,9 +139,7 @@ def warnings(at: str, parameters: Any, version: Numbers) -> List[Problem]:
     """What this version of DRANET may refuse when a pod starts. ``parameters`` are those that have no problems."""
     if was_read(version):
         return []
-    text = (
-        f"is not known here, and DRANET {'.'.join(map(str, version))} refuses what it does not know when a pod starts"
-    )
+    text = f"is not known here, and DRANET {'.'.join(map(str, version))} rejects unknown parameters when a pod starts"
     return [Problem(field, text) for field in _untold(at, parameters, _CONFIG, version)]
 
 

@@ -88,7 +88,7 @@ def _driver(group: str, values: Values, known: plan_variables.Options, nodes: Se
         if not isinstance(on, bool):
             raise PlanError(wrong(f"{GATES}.{gate}", on, "it must be true or false"))
         if known_gates is not None and gate not in known_gates:
-            right = f"which DRANET {version} does not know and exits with: it must be one of {', '.join(known_gates)}"
+            right = f"which DRANET {version} does not know and exits: it must be one of {', '.join(known_gates)}"
             raise PlanError(Problem(GATES, f"has the key {gate!r}, {right}"))
     _poll_intervals(values)
     return Driver(
@@ -121,7 +121,7 @@ def label_of_group(group: str) -> str:
     """A group's name as a DNS label, with room for names of objects that have it. Raises PlanError."""
     found = group.lower().replace("_", "-").strip("-")
     if not names.is_label(found, _LONGEST_GROUP):
-        right = "of which no name for a DaemonSet can be made: letters, digits and - are possible, at most 42"
+        right = "which cannot be part of a DaemonSet's name: use at most 42 letters, digits and hyphens"
         raise PlanError(wrong("rdma_group", group, right))
     return found
 
@@ -148,7 +148,7 @@ def _without_nri(hosts: Sequence[str], facts: Mapping[str, Optional[Facts]]) -> 
     for host in hosts:
         known = facts.get(host)
         if known is not None and known.system.nri is False:
-            what = "is off (nothing listens on /var/run/nri/nri.sock), and DRANET attaches NICs by it alone"
+            what = "is off (nothing listens on /var/run/nri/nri.sock), but DRANET attaches NICs only through NRI"
             yield host, Problem("NRI", f"{what}: prepare the node first (role rdma_runtime)")
 
 

@@ -92,7 +92,7 @@ def host_number(host: str, wanted: AddressIntent) -> int:
         return wanted.host_number
     match = _TRAILING.fullmatch(host.split(".")[0]) if re.search("[^0-9.]", host) else None
     if match is None:
-        text = f"is not set, and this name ends in no number to use instead: set it, or {ADDRESSES}"
+        text = f"is not set, and this host name does not end in a number: set it, or {ADDRESSES}"
         raise PlanError(Problem(HOST_NUMBER, text))
     if int(match.group(1)) < 1:
         text = f"is not set, and the number in this name is 0, the network's own address: set it, or {ADDRESSES}"
@@ -114,7 +114,7 @@ def _in_block(variable: str, whole: Network, rail: int, rails: int, number: int)
     if number > room:
         need = whole.max_prefixlen - _block_bits(rails) - (number + spare).bit_length()
         blocks = f"in each of {1 << _block_bits(rails)} equal blocks ({rails} rails)" if rails > 1 else "in it"
-        larger = f"a /{need} would do" if need > 0 else "no network is large enough"
+        larger = f"a /{need} is large enough" if need > 0 else "no network is large enough"
         has = f"there is room for host numbers 1 to {room} {blocks}" if room else f"there is no room for hosts {blocks}"
         text = f"is '{whole}': {has}, not for {number}: {larger}; or set {HOST_NUMBER} or {ADDRESSES}"
         raise PlanError(Problem(variable, text, same=f"too small {whole} {rails}", weight=number))
@@ -125,7 +125,7 @@ def rail_networks(wanted: AddressIntent) -> List[Optional[Network]]:
     """The network of each rail, ``None`` for all of them where only explicit addresses are given. Raises PlanError."""
     rails = number_of_rails(wanted)
     if wanted.subnet and wanted.rail_subnets:
-        raise PlanError(wrong(SUBNET, wanted.subnet, f"but {RAIL_SUBNETS} is set as well: only one of them can be"))
+        raise PlanError(wrong(SUBNET, wanted.subnet, f"but {RAIL_SUBNETS} is also set: only one of them can be used"))
     if wanted.subnet:
         return [network(SUBNET, wanted.subnet)] * rails
     if wanted.rail_subnets:

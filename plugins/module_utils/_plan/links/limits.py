@@ -29,7 +29,7 @@ def pkeys(values: Mapping[str, Any]) -> List[str]:
     for position, value in enumerate(values.get(PKEYS) or []):
         full = pkey.written(checked(f"{PKEYS}[{position}]", str(value), pkey.full))
         if full in found:
-            raise PlanError(wrong(f"{PKEYS}[{position}]", value, "which is there twice (0x8000 only tells membership)"))
+            raise PlanError(wrong(f"{PKEYS}[{position}]", value, "which is listed twice (0x8000 is membership only)"))
         found.append(full)
     return found
 

@@ -120,7 +120,7 @@ def _of_other_networks(
 def _of_netns_mode(values: Mapping[str, Any], mode: Optional[str]) -> Iterator[Problem]:
     name = asked(values)
     if mode == "exclusive" and name is not None and not values.get(PORTS):
-        why = "in RDMA netns mode exclusive a pod takes the HCA along with the NIC, and then no fact tells of it"
+        why = "in RDMA netns mode exclusive a pod takes the HCA along with the NIC, and the facts then lack both"
         yield Problem(PORTS, f"is not set, but {name} is: {why}; name the ports of all rails")
 
 
@@ -128,17 +128,17 @@ def _warnings(rails: Mapping[int, Candidate], wanted: int, keys: Sequence[str]) 
     missing = [str(rail) for rail in range(wanted) if rail not in rails]
     if missing:
         rest = f"{len(rails)} port(s) for {wanted} rails, so there is none for rail {ranges(missing)}"
-        yield f"{rest}; which port is which rail is guessed until {PORTS} says it"
+        yield f"{rest}; which port is which rail is only a guess unless {PORTS} is set"
     away = [port.name for port in rails.values() if port.link_layer is None and port.in_pod]
     if away:
-        yield f"not on the host, so taken to be in a pod: {', '.join(away)}"
+        yield f"not on the host, so assumed to be in a pod: {', '.join(away)}"
     bare = [port.name for port in rails.values() if not port.configurable]
     if bare:
         yield f"no IPoIB netdev, so nothing to configure (is ib_ipoib loaded?): {', '.join(bare)}"
     for key in keys:
         outside = [port.name for port in rails.values() if port.pkeys and _partition(key) not in _partitions(port)]
         if outside:
-            yield f"not in partition {key} so far, which the subnet manager decides: {', '.join(outside)}"
+            yield f"not in partition {key} yet, which the subnet manager decides: {', '.join(outside)}"
 
 
 def _partition(key: str) -> int:

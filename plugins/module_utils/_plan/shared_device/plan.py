@@ -79,7 +79,7 @@ def prefix(text: str) -> str:
             wrong(RESOURCE_PREFIX, text, "it must be a DNS name in lower case, like rdma or rdma.example.org")
         )
     if text == "kubernetes.io" or text.endswith(".kubernetes.io") or text.startswith(_REQUESTS):
-        raise PlanError(wrong(RESOURCE_PREFIX, text, "which Kubernetes keeps for itself: choose another, like rdma"))
+        raise PlanError(wrong(RESOURCE_PREFIX, text, "which is reserved for Kubernetes: choose another one, like rdma"))
     return text
 
 
@@ -150,7 +150,7 @@ def _groups(hosts: Sequence[ClaimHost], known: plan_variables.Options, found: Fo
         problems += [problem for problem in host.broken if problem.variable in wanted]
         for name in _OF_CLAIMS:
             if typed.get(name):
-                right = f"but {STRATEGY} is shared_device, with which pods claim nothing: leave it out"
+                right = f"but {STRATEGY} is shared_device, with which pods use no claims: leave it out"
                 problems.append(Problem(name, f"is set, {right}"))
         found += [(host.name, problem) for problem in problems]
         if problems:
@@ -198,11 +198,11 @@ def _ports(group: _SharedGroup, result: SharedDevicePlan) -> Dict[str, NodePorts
         if own.selectable:
             nodes[host.name] = own
         else:
-            result.warnings.append(f"{host.name}: has no ACTIVE port that pods can share, so it gets no plugin")
+            result.warnings.append(f"{host.name}: no ACTIVE port that pods can share, so the plugin does not run there")
     silent = [host.name for host in group.hosts if host.facts is None]
     known = len(silent) < len(group.hosts)
     if silent and known:
-        result.warnings.append(f"{fold(silent)}: there are no facts, so the plugin is left there as it is")
+        result.warnings.append(f"{fold(silent)}: no facts, so the plugin is left unchanged there")
     if not nodes and not result.found:
         right = "has an ACTIVE port that pods can share" if known else "has facts: run rdma_discover first"
         for host in group.hosts:

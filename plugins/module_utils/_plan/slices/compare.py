@@ -38,19 +38,19 @@ _RDMA_DEVICE = f"{model.DRANET}/rdmaDevice"
 # Why a device is missing or one too many, by code.
 REASONS = {
     "no_node": "the cluster has no node of this name",
-    "no_label": f"no label brings NVIDIA's DRA driver to the node, {GPU_LABELS[0]}=true or one of NFD's would",
-    "no_gpus": "NVIDIA's DRA driver does not run there, or without gpuResourcesEnabledOverride=true",
+    "no_label": f"no label selects the node for NVIDIA's DRA driver: {GPU_LABELS[0]}=true or one of NFD's is needed",
+    "no_gpus": "NVIDIA's DRA driver does not run there, or runs without gpuResourcesEnabledOverride=true",
     "no_amd_gpus": "AMD's DRA driver does not run there",
     "no_nics": "DRANET publishes nothing there: {}",
-    "another_type": "{}'s DRA driver runs there, and publishes it as {}",
-    "gpu_left_out": "{}'s DRA driver runs there, and leaves it out",
+    "another_type": "{}'s DRA driver runs there, but publishes it as {}",
+    "gpu_left_out": "{}'s DRA driver runs there, but does not publish it",
     # A NIC without an RDMA device when the driver looked is filtered, and the default route is looked for only once.
-    "nic_left_out": "DRANET runs there, and leaves it out: if RDMA modules were loaded or the default route has moved "
-    "since DRANET was started, restart it",
+    "nic_left_out": "DRANET runs there, but does not publish it: if RDMA modules were loaded or the default route has "
+    "moved since DRANET was started, restart it",
     "excluded": "{}",
-    "not_excluded": "{}: restart DRANET if that is new",
-    "unknown_nic": "no such NIC is in the facts of the node",
-    "unknown_gpu": "no such GPU is in the facts of the node",
+    "not_excluded": "{}: restart DRANET if this is new",
+    "unknown_nic": "the facts of the node have no such NIC",
+    "unknown_gpu": "the facts of the node have no such GPU",
 }
 
 
@@ -114,7 +114,7 @@ def silent(driver: str, seen: NodeSeen) -> Tuple[str, str]:
         return _because("no_gpus" if labelled else "no_label")
     if driver == model.AMD_DRIVER:
         return _because("no_amd_gpus")
-    pod = "its pod may not be looked at" if seen.pod is None else seen.pod
+    pod = "its pod cannot be read" if seen.pod is None else seen.pod
     return _because("no_nics", pod or "it has no pod there")
 
 

@@ -59,4 +59,4 @@ def read(node: str, entry: Mapping[str, Any]) -> Expected:
     except KeyError as error:
         raise ValueError(f"has no {error}") from error
     except (TypeError, ValueError) as error:
-        raise ValueError("is of another form") from error
+        raise ValueError("has the wrong format") from error

@@ -131,7 +131,7 @@ class _KernelRun:
             )
         alias = index.alias(module)
         if alias is not None:
-            return f"modules: {module!r} is another name of the module {alias!r}; write that"
+            return f"modules: {module!r} is an alias of the module {alias!r}; use that name"
         package = package_of(self.files, module, index.release)
         where = f"it is in the package {package}" if package else "is the name right, and is its driver installed?"
         return f"modules: {module!r} does not exist for the kernel {index.release}; {where}"
@@ -164,7 +164,7 @@ class _KernelRun:
             try:
                 return contained(image, modules, cache, self.runner)
             except HostError as error:
-                self.ledger.warnings.append(f"it is not known which modules {image.path} contains: {error}")
+                self.ledger.warnings.append(f"the modules in {image.path} are unknown: {error}")
                 return frozenset()
 
         return KernelState(
@@ -216,7 +216,7 @@ class _KernelRun:
         done = self.runner(["modprobe", "--all", *modules], timeout=_LOAD_SECONDS)
         missing = sorted(set(modules) - set(loaded_modules(self.files)))
         if missing:
-            reason = done.reason if done.rc else "modprobe said nothing, but it is not loaded"
+            reason = done.reason if done.rc else "modprobe reported no error, but it is not loaded"
             raise HostError("modules: {} could not be loaded: {}".format(", ".join(missing), reason))
 
     def _rebuild(self, images: Sequence[Initramfs]) -> None:

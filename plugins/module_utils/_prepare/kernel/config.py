@@ -65,7 +65,7 @@ class ModprobeConfig:
                 continue
             wins = option.order > (0, f"{intent.name}.conf")
             verdict = "it takes precedence" if wins else f"{intent.modprobe_path} takes precedence"
-            warnings.append(f"{option.source} sets {option.key}={option.value}, {value} is wanted: {verdict}")
+            warnings.append(f"{option.source} sets {option.key}={option.value}, not {value}: {verdict}")
         for module in intent.modules:
             if module in self.blacklisted:
                 warnings.append(

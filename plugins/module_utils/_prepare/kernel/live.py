@@ -87,7 +87,7 @@ def occupied(files: Files, module: str) -> Optional[str]:
         # Only software devices say which netdev they are on.
         names = files.names("/sys/class/infiniband")
         names = [name for name in names if files.exists(f"/sys/class/infiniband/{name}/parent")]
-        return "RDMA device {} is there".format(", ".join(names)) if names else None
+        return "RDMA device {} exists".format(", ".join(names)) if names else None
     if module == "ib_ipoib":
         names = [name for name in files.names("/sys/class/net") if _is_up(files, name)]
         return "{} is up".format(", ".join(names)) if names else None

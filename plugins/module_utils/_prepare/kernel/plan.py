@@ -168,8 +168,8 @@ class _KernelPlanner:
         if stale and not self.intent.update_initramfs:
             paths = sorted({image.path for image in stale.values()})
             self.result.warnings.append(
-                "{} contains {} without the options as they are now: set update_initramfs, else a reboot will not make "
-                "them effective".format(", ".join(paths), ", ".join(sorted(stale)))
+                "{} contains {} with outdated options: set update_initramfs, or a reboot will not put new ones into "
+                "effect".format(", ".join(paths), ", ".join(sorted(stale)))
             )
         return stale
 
@@ -200,7 +200,7 @@ class _KernelPlanner:
 
     def _differs(self, key: str, goal: str, live: str, stale: Mapping[str, Initramfs]) -> None:
         module = key.split(".", 1)[0]
-        argument = f"the kernel argument {key}={goal} does it"
+        argument = f"the kernel argument {key}={goal} sets it"
         stronger = self.have.config.stronger(key, goal, self.intent)
         built_in = module in self.have.builtin and module not in self.have.loaded
         others: List[str] = []

@@ -68,7 +68,7 @@ def confirm(ledger: Ledger, run: Runner, checkpoint: str) -> None:
     """:raises HostError: it is not the one of the last call, or NetworkManager has rolled it back."""
     note = ledger.notes.get("checkpoint")
     if note is None or note["path"] != checkpoint:
-        raise HostError(f"confirm: {checkpoint!r} is not the checkpoint of the last call, or that is confirmed already")
+        raise HostError(f"confirm: {checkpoint!r} is not the checkpoint of the last call, or is already confirmed")
     manager = NetworkManager(run)
     kept = checkpoint in manager.snapshot().checkpoints
     # Before waiting for whoever else changes the node at the moment: NetworkManager does not wait.
@@ -81,7 +81,7 @@ def confirm(ledger: Ledger, run: Runner, checkpoint: str) -> None:
         ledger.save()
     if not kept:
         raise HostError(
-            f"confirm: {checkpoint} is gone: NetworkManager has rolled the links back, since nobody confirmed "
+            f"confirm: {checkpoint} is gone: NetworkManager has rolled the links back, because this was not confirmed "
             f"within {note['seconds']} s; raise rollback_seconds if the node answers that slowly"
         )
 
@@ -118,9 +118,9 @@ class LinkTransaction:
             problems = self._undo(checkpoint, before, known)
             if problems:
                 left = "; ".join(dict.fromkeys(problems))
-                text = f"{error}; not everything could be put back: {left}. Once that works, run again or state: absent"
+                text = f"{error}; not everything could be rolled back: {left}. Fix this, then run again or tear down"
                 raise HostError(text) from error
-            raise HostError(f"{error}; everything was put back") from error
+            raise HostError(f"{error}; everything was rolled back") from error
         return checkpoint
 
     def _remember(self) -> None:

@@ -154,7 +154,7 @@ class NetworkManager:
         method = ("LoadConnections", "as", str(len(paths)), *paths)
         failed = self._busctl(f"{_ROOT}/Settings", f"{_SERVICE}.Settings", *method)[1]
         if failed:
-            raise HostError("NetworkManager refuses {}".format(", ".join(failed)))
+            raise HostError("NetworkManager rejects {}".format(", ".join(failed)))
 
     def reload(self) -> None:
         """Read NetworkManager.conf and its conf.d again."""

@@ -89,7 +89,7 @@ def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> D
     """
     files = Files(options["root"])
     if options["confirm"] == "auto":
-        raise HostError("confirm: auto is for Ansible's controller, which has to come back over a new connection")
+        raise HostError("confirm: auto works only from the Ansible controller, which confirms over a new connection")
     if options["confirm"] is not None:
         return _confirm(files, options["confirm"], runner, check)
     return _converge(files, request(options), runner, check)

@@ -128,6 +128,6 @@ def check_networks(tree: Tree, link: Link, ours: Optional[Session]) -> None:
             parsed = ipaddress.ip_address(address)
             if parsed.version == network.version and parsed in network and not parsed.is_link_local:
                 raise HostError(
-                    f"links: {link.name}: {option}: {network} would cover {address}, {what}; "
-                    f"choose a network of the fabric's own"
+                    f"links: {link.name}: {option}: {network} would contain {address}, {what}; "
+                    f"choose a network for the fabric alone"
                 )

@@ -98,7 +98,7 @@ class Activation:
             # It did not begin by itself, or that failed: what is asked for is said why it fails.
             self._ask(profile, snapshot.devices.get(profile.netdev or ""))
         if elapsed > ACTIVATION_SECONDS:
-            raise self._failed(profile, missing or "NetworkManager is still at it")
+            raise self._failed(profile, missing or "NetworkManager is still activating it")
         return False
 
     def _failed(self, profile: Profile, what: str) -> HostError:

@@ -47,7 +47,7 @@ def _files(
     for profile in profiles:
         if profile.path not in owned and node.ledger.files.exists(profile.path):
             raise HostError(
-                f"links: {profile.id}: {profile.path} is somebody else's profile; choose another name or remove it"
+                f"links: {profile.id}: {profile.path} was not written by this module; choose another name or remove it"
             )
         wanted.append(File(profile.path, profile.text, 0o600))
     for path, text in (
@@ -106,7 +106,7 @@ def _check_manager(node: LinkState, profile: Profile, device: Optional[NmDevice]
     interface = node.interfaces[name]
     state = node.tree.text(f"run/systemd/netif/links/{interface.index}") or ""
     if "ADMIN_STATE=configured" in state or "ADMIN_STATE=configuring" in state:
-        raise HostError(f"{where}: systemd-networkd configures {name}; take it out of its .network files (or netplan)")
+        raise HostError(f"{where}: systemd-networkd configures {name}; remove it from its .network files (or netplan)")
     if device is None or not device.managed:
         interfaces = node.tree.text("etc/network/interfaces") or ""
         hint = "it is marked unmanaged in NetworkManager.conf, its conf.d, or by a udev rule (NM_UNMANAGED)"

@@ -122,14 +122,14 @@ def _addresses(where: str, entries: Optional[Sequence[str]]) -> Tuple[str, ...]:
 
 def _table(where: str, value: Optional[int]) -> Optional[int]:
     if value is not None and (value in _RESERVED_TABLES or not 0 < value <= _MAX_TABLE):
-        raise _fail(where, f"{value} is not a routing table of one's own (1 to {_MAX_TABLE}, not 253 to 255)")
+        raise _fail(where, f"{value} is not a custom routing table (1 to {_MAX_TABLE}, not 253 to 255)")
     return value
 
 
 def _destination(text: str) -> address.Network:
     found = address.prefix(text)
     if found is None or found.ip != found.network.network_address:
-        raise RefusedError("it must be a network like 10.20.0.0/16, host bits zero")
+        raise RefusedError("it must be a network like 10.20.0.0/16, with host bits zero")
     return found.network
 
 
@@ -145,7 +145,7 @@ def _route(where: str, entry: Mapping[str, Any]) -> Route:
             raise _fail(where, f"via: {via} is IPv{hop.version}, but to: {target} is IPv{target.version}")
     table = _table(f"{where}: table", entry.get("table"))
     if target.prefixlen == 0 and table is None:
-        raise _fail(where, f"to: {target} is a default route; an RDMA link gets none outside a table of its own")
+        raise _fail(where, f"to: {target} is a default route, which an RDMA link may have only in a table of its own")
     metric = entry.get("metric")
     if metric is not None and not 0 <= metric <= _MAX_TABLE:
         raise _fail(where, f"metric: {metric} is not between 0 and {_MAX_TABLE}")

@@ -148,7 +148,7 @@ def _by_pci(
 ) -> Target:
     nics = _nics(tree)
     if selector.value not in nics:
-        what = "is no NIC" if tree.exists(f"{pci.DEVICES}/{selector.value}") else "does not exist"
+        what = "is not a NIC" if tree.exists(f"{pci.DEVICES}/{selector.value}") else "does not exist"
         raise HostError(f"{where}: pci: {selector.value} {what} on this node; NICs are: {_listed(sorted(nics))}")
     names = [name for name in nics[selector.value] if name in interfaces]
     if len(names) > 1:

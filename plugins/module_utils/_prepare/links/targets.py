@@ -66,9 +66,9 @@ def _check_hardware(where: str, link: Link, interface: Interface) -> None:
     if link.transport_mode == "connected":
         first = int((interface.hardware or "80")[:2], 16)
         if not first & _CONNECTED:
-            raise HostError(f"{where}: transport_mode: {interface.name} cannot do connected mode; use datagram")
+            raise HostError(f"{where}: transport_mode: {interface.name} does not support connected mode; use datagram")
     elif link.mtu and interface.max_mtu and link.mtu > interface.max_mtu:
-        raise HostError(f"{where}: mtu: {interface.name} can do {interface.max_mtu} at most, not {link.mtu}")
+        raise HostError(f"{where}: mtu: {interface.name} supports at most {interface.max_mtu}, not {link.mtu}")
 
 
 def shared_subnets(links: Sequence[Link]) -> List[str]:

@@ -171,14 +171,14 @@ class TomlDocument:
             child = node.setdefault(part, Table())
             child = child[-1] if isinstance(child, _Tables) else child
             if not isinstance(child, Table) or child.how == "inline":
-                self._fail(f"{part!r} is no table that could have tables below it")
+                self._fail(f"{part!r} is not a table and cannot contain tables")
             node = child
         name, made = path[-1], Table()
         made.how = "header"
         if array:
             tables = node.setdefault(name, _Tables())
             if not isinstance(tables, _Tables):
-                self._fail(f"{'.'.join(path)} is something else already")
+                self._fail(f"{'.'.join(path)} is already defined as something else")
             tables.append(made)
             return made
         found = node.setdefault(name, made)
@@ -196,7 +196,7 @@ class TomlDocument:
         for part in path[:-1]:
             child = node.setdefault(part, Table())
             if not isinstance(child, Table) or child.how in ("header", "inline"):
-                self._fail(f"{'.'.join(path)} adds to something that is defined already")
+                self._fail(f"{'.'.join(path)} adds to something that is already defined")
             child.how = "dotted"
             node = child
         at = self._at
@@ -225,7 +225,7 @@ class TomlDocument:
         number = self._take(_NUMBER)
         if number:
             return float(number.replace("_", ""))
-        return self._fail(f"{self._rest()!r} is no value this reader knows")
+        return self._fail(f"{self._rest()!r} is not a value that this parser supports")
 
     def _array(self) -> List[Any]:
         values: List[Any] = []
@@ -261,7 +261,7 @@ class TomlDocument:
                 self._at = found.end()
                 raw = "".join(found.groups())
                 return _ESCAPE.sub(lambda match: self._unescape(match, start), raw) if escapes else raw
-        return self._fail("a string has no end on its line, or none at all")
+        return self._fail("a string is not terminated")
 
     def _unescape(self, match: Any, start: int) -> str:
         name = match.group(1)

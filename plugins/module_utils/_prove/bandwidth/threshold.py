@@ -63,7 +63,7 @@ def bandwidth(
     """
     threshold = demanded if demanded is not None else None if expected is None else round(expected * fraction, 2)
     if threshold is None:
-        return None, "impossible", f"{value:g} Gb/s, and nothing to hold it against: a software device has no rate"
+        return None, "impossible", f"{value:g} Gb/s, not judged: a software device has no rate"
     of = f" of {expected:g} Gb/s" if expected is not None else ""
     if value >= threshold:
         return threshold, "pass", f"{value:g}{of or ' Gb/s'}"
@@ -74,7 +74,7 @@ def latency(value: float, software: bool, limit: float) -> Tuple[Optional[float]
     """Threshold, verdict and reason for a latency in microseconds; a limit of 0 is none."""
     if software or not limit:
         why = "a software device has no known latency" if software else "no limit is set"
-        return None, "impossible", f"{value:g} us, and nothing to hold it against: {why}"
+        return None, "impossible", f"{value:g} us, not judged: {why}"
     if value <= limit:
         return limit, "pass", f"{value:g} us"
     return limit, "fail", f"{value:g} us, above the limit of {limit:g} us"

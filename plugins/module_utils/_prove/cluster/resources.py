@@ -38,7 +38,7 @@ def _daemon_set(name: str, nodes: int, found: Optional[Plain]) -> Check:
     elif seen != generation:
         text, remedy = f"nobody has looked at DaemonSet {name} since it was changed", "See kube-controller-manager."
     elif desired != nodes:
-        text = f"DaemonSet {name} is meant for {desired} nodes, the inventory has {nodes}"
+        text = f"DaemonSet {name} selects {desired} nodes, but the inventory has {nodes}"
         remedy, mend = "Label the nodes as planned.", "provision"
     elif updated != desired:
         text, verdict = f"of the {desired} pods of DaemonSet {name} {updated} have its present configuration", "warn"
@@ -67,14 +67,14 @@ def _of_node(host: str, group: str, shown: NodeStatus, leaves: Sequence[str], no
             yield check(resource, "pass", f"the node has {wanted} {resource}")
         else:
             said = ", ".join(f"{kind} {number}" for kind, number in found.items())
-            remedy = "See the log of the plugin's pod: which devices it found, and /dev/infiniband of the node."
+            remedy = "Check the log of the plugin's pod for the devices it found, and /dev/infiniband of the node."
             yield check(resource, "fail", f"of {resource} there should be {wanted}: {said}", remedy)
     for resource in leaves:
         if _number(node, "allocatable", resource):
-            text = f"pods that ask for {resource} are sent here, which is no resource of this group"
-            yield check(resource, "fail", text, "Find out who offers it on this node, and remove that plugin.")
+            text = f"pods that request {resource} are scheduled here, but it is not a resource of this group"
+            yield check(resource, "fail", text, "Find the plugin that offers it on this node, and remove it.")
         elif _number(node, "capacity", resource):
-            text = f"the capacity still has {resource}, which nobody offers here any more"
+            text = f"the capacity still has {resource}, which no plugin offers here any more"
             yield check(resource, "warn", text, mend="provision")
 
 

@@ -62,7 +62,7 @@ def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterato
             return Check("cluster", "cluster.slices", host, group, subject, verdict, text, evidence, remedy)
 
         if not node["exists"]:
-            text, remedy = "the cluster has no node of this name", "Name hosts as their nodes are called."
+            text, remedy = "the cluster has no node of this name", "Use the same names for hosts and nodes."
             yield Check("cluster", "cluster.slices", host, group, "", "fail", text, {}, remedy)
             continue
         odd = [device for device in node["missing"] if not device["intended"]]

@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 
 _WHAT = "link_errors"
-_REMEDY = "Replace or reseat cable and transceiver, try another switch port, and look at the switch's counters."
+_REMEDY = "Replace or reseat cable and transceiver, try another switch port, and check the switch's counters."
 
 Readings = Dict[Tuple[str, int], Dict[str, int]]
 
@@ -49,8 +49,8 @@ def of_node(node: HostEvidence, now: float) -> List[Check]:
     if node.began is None or node.facts is None:
         return []
     if node.earlier is None:
-        text = "whether error counters grow is not known: the facts could not be gathered a second time"
-        return [node.check(_WHAT, "impossible", "", text, "Look at the error of the task that gathers them again.")]
+        text = "it is unknown whether error counters grow: the facts could not be gathered a second time"
+        return [node.check(_WHAT, "impossible", "", text, "See the error of the task that gathers them again.")]
     before, after = _readings(node.earlier), _readings(node.facts)
     seconds = max(now - node.began, 0.0)
     found = list(_judged(node, before, after, seconds))

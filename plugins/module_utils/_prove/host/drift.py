@@ -47,7 +47,7 @@ def _lines(diff: Sequence[Map], path: str) -> List[str]:
                 if was and will:
                     found.append(f"has '{was}' instead of '{will}'")
                 elif was or will:
-                    found.append(f"has '{was}' too much" if was else f"lacks '{will}'")
+                    found.append(f"has '{was}', which is not planned" if was else f"lacks '{will}'")
     return found
 
 
@@ -92,7 +92,7 @@ def _kernel(node: HostEvidence, result: Map) -> Iterator[Check]:
     for reason in result.get("reboot_reasons") or []:
         yield node.check("kernel", "warn", "", reason, "Restart the node.")
     for option, why in (result.get("not_effective") or {}).items():
-        remedy = "Remove what contradicts it, then restart the node."
+        remedy = "Remove the contradicting setting, then restart the node."
         yield node.check("kernel", "fail", option, f"{option} is not in effect: {why}", remedy)
 
 
@@ -115,12 +115,12 @@ def _runtime(node: HostEvidence, result: Map) -> Iterator[Check]:
         why = (
             joined(files, _SHOWN) or "it does not answer on its NRI socket, or was not restarted since its last change"
         )
-        text = f"{unit} does not run with the configured NRI, CDI and memory lock: {why}"
+        text = f"{unit} does not run with the configured NRI, CDI and locked-memory limit: {why}"
         yield node.check("runtime", "fail", unit, text, "", "runtime", files=files)
     elif files:
         yield from _persistence(node, "runtime", result, unit)
     if result.get("restart_pending") and service is None:
-        text = f"{unit} was configured and not restarted since"
+        text = f"{unit} was configured, but not restarted since"
         yield node.check("runtime", "fail", unit, text, "", "restart")
     records = result.get("sandbox_records") or []
     if records:
@@ -134,8 +134,8 @@ def _runtime(node: HostEvidence, result: Map) -> Iterator[Check]:
 
 def _packages(node: HostEvidence, result: Map) -> Iterator[Check]:
     if result.get("unknown"):
-        text = "whether the packages are installed cannot be told: the node has neither dpkg nor rpm"
-        yield node.check("packages", "impossible", "", text, "Install rdma_kernel_packages in the node's own way.")
+        text = "it is unknown whether the packages are installed: the node has neither dpkg nor rpm"
+        yield node.check("packages", "impossible", "", text, "Install rdma_kernel_packages by other means.")
     names = [change["name"] for change in result["changes"]]
     if names:
         text = f"packages are not installed: {joined(names)}"
@@ -165,7 +165,7 @@ def _settled(concern: str, result: Map) -> str:
     nri: Optional[Map] = result.get("nri")
     if nri is None:
         return "the container runtime is as configured"
-    return "NRI is {} with a request timeout of {}, and memory lock and CDI are as configured".format(
+    return "NRI is {} with a request timeout of {}, and the locked-memory limit and CDI are as configured".format(
         "in effect and answers" if nri.get("enabled") else "off", nri.get("request_timeout")
     )
 
@@ -177,11 +177,11 @@ def of_node(node: HostEvidence) -> List[Check]:
         result = node.drift.get(concern)
         if result is None:
             if concern not in _OPTIONAL:
-                found.append(node.check(concern, "impossible", "", "it was not compared with what is configured"))
+                found.append(node.check(concern, "impossible", "", "it was not compared with the plan"))
         elif result.get("error"):
-            text = f"what is configured cannot be applied: {' '.join(str(result['error']).split())}"
+            text = f"the configuration cannot be applied: {' '.join(str(result['error']).split())}"
             mend = {"packages": "kernel", "images": "driver"}.get(concern, concern)
-            found.append(node.check(concern, "fail", "", text, "Put that right first.", mend))
+            found.append(node.check(concern, "fail", "", text, "Fix this first.", mend))
         else:
             checks = list(checks_of(node, result))
             found += checks or [node.check(concern, "pass", "", _settled(concern, result))]

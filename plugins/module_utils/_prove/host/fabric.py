@@ -16,9 +16,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map, joined
 
 _WHAT = "fabric"
-_CABLE = "Reseat or replace the cable, and look at speed and width that are enabled on both ends (ibportstate)."
+_CABLE = "Reseat or replace the cable, and check which speed and width are enabled on both ends (ibportstate)."
 _START = "Start a subnet manager for this fabric, on a switch or opensm on a host."
-_LOOK = "Look at the log of the subnet manager."
+_LOOK = "See the log of the subnet manager."
 # iblinkinfo's word for a port that trained and that no subnet manager has set up.
 _INITIALIZE = "Initialize"
 
@@ -77,7 +77,7 @@ def _of_fabric(node: HostEvidence, fabric: Map, seen: Set[FrozenSet[_End]]) -> I
     for link in slow:
         text = (
             f"{_name(link)} to {link['peer']}/{link['peer_port']} runs at {link['width']} with {link['speed']} Gb/s"
-            f" on each lane, both ends can do {' and '.join(link['could'])}"
+            f" on each lane, both ends support {' and '.join(link['could'])}"
         )
         yield node.check(_WHAT, "warn", _name(link), text, _CABLE, **{key: link[key] for key in ("guid", "peer_guid")})
     if not slow and not waiting:

@@ -23,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 EXPECT = "rdma_discover_expect_"
-_INTENT = "Look for what is missing or in another mode, or correct {} in the inventory."
+_INTENT = "Find out what is missing or in another mode, or correct {} in the inventory."
 # Of each finding of discover's: part of the check's id, verdict and remedy.
 _INTENTS = {
     "ports_missing": ("ports", "fail", _INTENT.format(EXPECT + "hcas")),
@@ -31,22 +31,26 @@ _INTENTS = {
     "gpus_missing": ("gpus", "fail", _INTENT.format(EXPECT + "gpus")),
     "gpus_unexpected": ("gpus", "warn", _INTENT.format(EXPECT + "gpus")),
     "link_layer_differs": ("link_layer", "fail", "Set the port's link type (mlxconfig LINK_TYPE_P1) and restart."),
-    "rate_below_intent": ("port_rate", "fail", "Look at cable, transceiver and the switch port's speed."),
+    "rate_below_intent": ("port_rate", "fail", "Check cable, transceiver and the switch port's speed."),
 }
 _WARNINGS = {
     "no_subnet_manager": ("subnet_manager", "fail", "Start a subnet manager for this fabric, on a switch or opensm."),
-    "port_down": ("port_state", "warn", "Plug in its cable, or bring it up; nothing if it is not meant to be used."),
-    "rate_below_maximum": ("port_rate", "warn", "Look at cable, transceiver and the switch port's speed."),
+    "port_down": ("port_state", "warn", "Plug in its cable or bring it up, unless it is not meant to be used."),
+    "rate_below_maximum": ("port_rate", "warn", "Check cable, transceiver and the switch port's speed."),
     "umad_missing": ("devices", "fail", "Load ib_umad."),
     "uverbs_missing": ("devices", "fail", "Load ib_uverbs."),
     "pcie_below_port_rate": ("pcie_link", "warn", "Put the card into a slot that carries the port's rate."),
-    "pcie_degraded": ("pcie_link", "warn", "Reseat the card, look at its riser, and at the slot's width and speed."),
-    "netdev_claimed_twice": ("devices", "warn", "Restart the node; if it stays, ask the driver's vendor."),
-    "no_rdma_device": ("devices", "warn", "Load the module, or look which pod has the device."),
+    "pcie_degraded": ("pcie_link", "warn", "Reseat the card, and check its riser and the slot's width and speed."),
+    "netdev_claimed_twice": (
+        "devices",
+        "warn",
+        "Restart the node. If this does not help, contact the driver's vendor.",
+    ),
+    "no_rdma_device": ("devices", "warn", "Load the module, or find the pod that has the device."),
     "link_errors": ("link_errors", "warn", "Check cable, transceiver and switch port if the counter keeps growing."),
-    "acs_redirects": ("acs", "warn", "Switch off ACS on these bridges, in the firmware or by setpci."),
+    "acs_redirects": ("acs", "warn", "Disable ACS on these bridges, in the firmware or with setpci."),
     "numa_unknown": ("numa", "warn", "Update the firmware, or enable its NUMA description of PCIe."),
-    "unreadable": ("facts", "warn", "Run as root, and look at the kernel's log."),
+    "unreadable": ("facts", "warn", "Run as root, and check the kernel log."),
 }
 # What of these a run of site mends.
 _MENDS = {"umad_missing": "kernel", "uverbs_missing": "kernel"}
@@ -100,7 +104,7 @@ def _netns_mode(node: HostEvidence) -> Iterator[Check]:
     mode, wanted = node.known.system.netns_mode, node.values.get(name)
     if wanted and mode and mode != wanted:
         text = f"the RDMA netns mode is {mode}, {name} is {wanted}"
-        remedy = "Set it, and restart the node where that is asked for: pods keep the mode from being changed."
+        remedy = "Set it, and restart the node if this is required: the mode cannot be changed while pods run."
         yield node.check("netns_mode", "fail", "", text, remedy, "kernel", mode=mode, wanted=wanted)
 
 
@@ -223,14 +227,14 @@ def _passed(node: HostEvidence, seen: Sequence[str], rails: Mapping[str, Optiona
     mtu = node.values.get("rdma_links_mtu")
     with_mtu = [name for _hca, port, name in ports if name in rails and port.netdev and port.netdev.mtu == mtu]
     right = {
-        "ports": f"{many} fit for workloads, as the group should have" if EXPECT + "hcas" in node.values else "",
-        "gpus": f"{gpus} GPU(s), as the group should have" if EXPECT + "gpus" in node.values else "",
+        "ports": f"{many} fit for workloads, as expected in the group" if EXPECT + "hcas" in node.values else "",
+        "gpus": f"{gpus} GPU(s), as expected in the group" if EXPECT + "gpus" in node.values else "",
         "port_state": f"{many} ACTIVE: {joined(names)}" if ports else "",
         "port_rate": f"ports run at {joined([f'{rate:g}' for rate in rates])} Gb/s" if rates else "",
         "subnet_manager": f"{len(infiniband)} port(s) have a subnet manager" if infiniband else "",
         "gid": f"{len(ports) - len(infiniband)} port(s) have a GID of RoCE v2" if len(ports) > len(infiniband) else "",
         "devices": f"{many} with uverbs and umad devices" if ports else "",
-        "pcie_link": "the PCIe links carry what the ports do" if rates else "",
+        "pcie_link": "the PCIe links can carry the rates of the ports" if rates else "",
         "mtu": f"MTU {mtu} on {joined(with_mtu)}" if mtu is not None and with_mtu else "",
         "vfs": f"{node.values[VFS]} VFs on each rail" if node.values.get(VFS) and ports else "",
         "address": f"the planned address on {joined(addressed)}" if addressed else "",
@@ -247,9 +251,9 @@ def of_node(node: HostEvidence) -> List[Check]:
     if node.facts is None:
         if node.malformed:
             text = f"the facts that this host sent cannot be used: {node.malformed}"
-            return [node.check("facts", "fail", "", text, "Gather them again, with this version of the collection.")]
+            return [node.check("facts", "fail", "", text, "Gather them again with this version of the collection.")]
         text = "there are no facts of this host: it could not be reached, or gathering them failed"
-        return [node.check("facts", "fail", "", text, "Look at the error of the task that gathers the facts.")]
+        return [node.check("facts", "fail", "", text, "See the error of the task that gathers the facts.")]
     rails = _wanted(node)
     found = [*_of_intent(node)]
     found += _of_warnings(node, [(check.id, check.subject) for check in found])

@@ -75,7 +75,7 @@ def _drivers_of_fleet(nodes: Sequence[HostEvidence]) -> Iterator[Check]:
         for node, _name, version, usual, table in _odd(entries):
             rows = "; ".join(f"{value}: {hosts}" for value, hosts in table.items())
             text = f"{name} is {version}, most of group {group} have {usual} ({rows})"
-            remedy = "Bring all nodes of a group to one version of kernel and drivers."
+            remedy = "Use the same kernel and driver versions on all nodes of a group."
             yield node.check("drivers", "warn", name, text, remedy, hosts=table)
     for node in nodes:
         if own[node.host]:
@@ -92,7 +92,7 @@ def _firmware(nodes: Sequence[HostEvidence]) -> Iterator[Check]:
     for (group, board), entries in boards.items():
         for node, name, version, usual, table in _odd(entries):
             text = f"{name} ({board}) has firmware {version}, most of group {group} have {usual}"
-            remedy = "Bring all cards of one kind to one firmware."
+            remedy = "Use the same firmware version on all cards of the same model."
             yield node.check("firmware", "warn", name, text, remedy, hosts=table[version])
 
 

@@ -17,10 +17,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map, joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX, HostTests, Meeting
 
-_NOT_TRIED = {"code": "not_tried", "error": "it was not tried"}
-_REMEDY = (
-    "Look for a firewall between the nodes (TCP {} and following, UDP 4791 for RoCE), and at the GIDs of both ports."
-)
+_NOT_TRIED = {"code": "not_tried", "error": "it was not tested"}
+_REMEDY = "Check firewalls between the nodes (TCP {} and following, UDP 4791 for RoCE), and the GIDs of both ports."
 
 
 def _pings(node: HostEvidence, own: HostTests, answers: Mapping[str, Map]) -> Iterator[Check]:
@@ -34,24 +32,26 @@ def _pings(node: HostEvidence, own: HostTests, answers: Mapping[str, Map]) -> It
         evidence = {**probe, "complaint": answer["complaint"], "mtu_named": answer["mtu_named"]}
         said = f": {answer['complaint']}" if answer["complaint"] else ""
         if not answer["usable"]:
-            text, remedy = f"it could not be tried{said}", "Install iputils-ping on the node."
+            text, remedy = f"it could not be tested{said}", "Install iputils-ping on the node."
             yield node.check("path_mtu", "impossible", port, text, remedy, **evidence)
         elif not answer["reached"]:
-            text = f"no packet gets from {way}{said}"
-            remedy = "See whether both have their addresses, and look at switch, VLAN and firewall."
+            text = f"no packet arrives from {way}{said}"
+            remedy = "Check that both have their addresses, and check switch, VLAN and firewall."
             yield node.check("reachable", "fail", port, text, remedy, **evidence)
         elif not answer["whole"]:
-            text = f"packets of {probe['mtu']} bytes do not get from {way}, small ones do{said}"
-            remedy = "Set one MTU on both ends (rdma_links_mtu), and at least that on every switch port between."
+            text = f"packets of {probe['mtu']} bytes do not arrive from {way}, but small ones do{said}"
+            remedy = (
+                "Set the same MTU on both ends (rdma_links_mtu), and at least as much on switch ports between them."
+            )
             yield node.check("path_mtu", "fail", port, text, remedy, "links", **evidence)
         else:
             whole.append(probe)
             if answer["lost"]:
                 text = f"{answer['lost']} of {answer['lost'] + 1} packets from {way} were lost"
-                yield node.check("reachable", "warn", port, text, "Look at error counters of the ports.", **evidence)
+                yield node.check("reachable", "warn", port, text, "Check the error counters of the ports.", **evidence)
     if whole and len(whole) == len(own.probes):
         sizes = joined([str(mtu) for mtu in sorted({probe["mtu"] for probe in whole})])
-        text = f"packets of {sizes} bytes reach {len(whole)} address(es) of peers in one piece"
+        text = f"packets of {sizes} bytes reach {len(whole)} address(es) of peers unfragmented"
         yield node.check("path_mtu", "pass", "", text, peers=[probe["target"] for probe in whole])
 
 
@@ -128,7 +128,7 @@ def _of_round(node: HostEvidence, number: int) -> Optional[Map]:
 
 
 def _untried(node: HostEvidence, why: str, *whats: str) -> List[Check]:
-    return [node.check(what, "impossible", "", f"it was not tried: {why}") for what in whats]
+    return [node.check(what, "impossible", "", f"it was not tested: {why}") for what in whats]
 
 
 def of_fleet(
@@ -145,7 +145,7 @@ def of_fleet(
             found += _untried(node, untried, "path_mtu", "duplicate_address", "bandwidth")
             continue
         if node.reached is None or "pings" not in node.reached:
-            why = str((node.reached or {}).get("msg") or "the host was lost before")
+            why = str((node.reached or {}).get("msg") or "the host failed earlier")
             found += _untried(node, why, "path_mtu", "duplicate_address")
         else:
             found += _pings(node, own, {ping["name"]: ping for ping in node.reached["pings"]})

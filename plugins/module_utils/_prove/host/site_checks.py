@@ -20,7 +20,7 @@ def _check(node: HostEvidence, entry: Mapping[str, Any], facts: Optional[Any]) -
     name, expression = entry["name"], entry["expression"]
     what = f"site.{name}"
     if facts is None:
-        return node.check(what, "impossible", "", f"the site's check {name} has no facts to look at")
+        return node.check(what, "impossible", "", f"the site's check {name} has no facts to check")
     verdict = entry.get("verdict", "fail")
     try:
         result = queries.search(expression, facts)

@@ -79,9 +79,11 @@ class PodMeter:
         if not rows:
             said = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "nothing")
             with_whom = "itself" if test == LOOPBACK else target.host
-            text = f"ib_write_bw with {with_whom} failed and said last: {said}"
+            text = f"ib_write_bw with {with_whom} failed, its last message was: {said}"
             locked = _TOO_LITTLE in output
-            what_to_do = ("Raise the memory lock and restart the pod.", "runtime") if locked else (_REMEDY, "")
+            what_to_do = (
+                ("Raise the limit of locked memory and restart the pod.", "runtime") if locked else (_REMEDY, "")
+            )
             return self._check((source.hca, source.port), "fail", text, *what_to_do)
         capacities = [_capacity(self.facts.get(end.host, Facts()), end) for end in (source, target)]
         expected = bandwidth_threshold.lower(*capacities)
@@ -93,4 +95,4 @@ class PodMeter:
         return Measurement(self.pod.group, test, source, target, value, "Gb/s", expected, threshold, verdict, text)
 
 
-_REMEDY = "See whether the host ring can measure between the two ports, and their GIDs and MTU."
+_REMEDY = "Check whether the host ring can measure between the two ports, and check their GIDs and MTU."

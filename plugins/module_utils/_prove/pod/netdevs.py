@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report im
 
 # What containerd and CRI-O tell the CNI to call its netdev.
 _CNI = "eth0"
-_TOO_LATE = "See whether NRI is on and its plugin_request_timeout is long enough, and restart the pod."
+_TOO_LATE = "Check that NRI is on and its plugin_request_timeout is long enough, and restart the pod."
 _NO_CNI = "See the pod's events, and the log of the CNI on the node."
 
 
@@ -52,8 +52,8 @@ class NetdevJudge(PodJudge):
         settings = self._settings()
         mtu = next((int(one["mtu"]) for one in settings if one.get("mtu")), netdev.mtu)
         if not own.lower_up:
-            text = f"{name} is in the pod, and its link is down (no LOWER_UP)"
-            return self.check("netdev", "fail", text, "Look at the link's other end: cable, switch port, peer.")
+            text = f"{name} is in the pod, but its link is down (no LOWER_UP)"
+            return self.check("netdev", "fail", text, "Check the link's other end: cable, switch port, peer.")
         if own.mtu != mtu:
             text = f"{name} has MTU {own.mtu} in the pod, and should have {mtu}"
             return self.check("netdev", "fail", text, "See what changes it: the CNI, or the claim.", mtu=own.mtu)
@@ -109,7 +109,7 @@ class NetdevJudge(PodJudge):
             again = after.get(hca.name)
             if again is None:
                 text = f"{nic.text} is not back on the host"
-                yield self.check("return", "fail", text, "See whether the pod's network namespace is still there.")
+                yield self.check("return", "fail", text, "Check whether the pod's network namespace still exists.")
                 continue
             for port, now in zip(hca.ports, again.ports):
                 yield from self._returned(f"{nic.text}/{port.number}", port.netdev, now.netdev)
@@ -119,7 +119,7 @@ class NetdevJudge(PodJudge):
             return
         if now is None or not now.present:
             text = f"the netdev of {name} is not back on the host"
-            yield self.check("return", "fail", text, "See whether the pod's network namespace is still there.")
+            yield self.check("return", "fail", text, "Check whether the pod's network namespace still exists.")
             return
         lost = sorted(set(before.addresses) - set(now.addresses))
         what = [f"address {', '.join(lost)}"] if lost else []
@@ -128,7 +128,7 @@ class NetdevJudge(PodJudge):
         if what or now.mtu != before.mtu:
             what += [f"MTU {before.mtu} (now {now.mtu})"] if now.mtu != before.mtu else []
             text = f"the netdev of {name} came back without {' and '.join(what)}"
-            remedy = "Let NetworkManager own the NIC: set rdma_links_subnet or rdma_links_mtu."
+            remedy = "Let NetworkManager manage the NIC: set rdma_links_subnet or rdma_links_mtu."
             yield self.check("return", "fail", text, remedy, "links")
         else:
             yield self.check("return", "pass", f"the netdev of {name} is back on the host as it was")

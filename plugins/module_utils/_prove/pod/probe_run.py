@@ -222,7 +222,7 @@ def _clear(client: Client, namespaces: Sequence[str]) -> None:
     found = [pod for path in paths.values() for pod in client.get(path, _OURS).get("items") or []]
     running = [f"Pod {metadata(pod)['namespace']}/{metadata(pod)['name']}" for pod in found if not over(pod)]
     if running:
-        raise ClusterError(f"pods of another run are at work; they end by themselves:\n{listed(running)}")
+        raise ClusterError(f"pods of another run are still running; they end by themselves:\n{listed(running)}")
     for pod in found:
         client.delete(_PODS.path(metadata(pod)["namespace"], metadata(pod)["name"]), {})
 

@@ -24,17 +24,17 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report im
 _PROMISES = {model.PCIE_ROOT: "PHB", model.NUMA_NODE: "NODE"}
 # Nodes in /dev/infiniband that belong to no device.
 _SHARED_NODES = {"rdma_cm"}
-_OF_ALL = "Look for privileged: true, a host path or a device plugin that gives all of them."
+_OF_ALL = "Check for privileged: true, a hostPath or a device plugin that injects all of them."
 
 
 class _Judge(NetdevJudge):
     def runs(self) -> Check:
         seconds, trouble = self.result["seconds"], self.result["trouble"]
         if self.result["phase"] == "Succeeded" and self.report.complete:
-            return self.check("runs", "pass", f"the pod ran {seconds:.0f} s after it was made", seconds=seconds)
-        text = f"the pod did not come to its end ({self.result['phase']}): {trouble or 'its log is not complete'}"
+            return self.check("runs", "pass", f"the pod ran {seconds:.0f} s after it was created", seconds=seconds)
+        text = f"the pod did not finish ({self.result['phase']}): {trouble or 'its log is not complete'}"
         if self.result["phase"] == IN_USE:
-            return self.check("runs", "impossible", f"no pod was made: {trouble}", "Verify again when it has ended.")
+            return self.check("runs", "impossible", f"no pod was created: {trouble}", "Verify again when it has ended.")
         taken = self._taken(trouble)
         if taken:
             remedy = "Try again when they are free."
@@ -55,7 +55,9 @@ class _Judge(NetdevJudge):
     def allocation(self) -> Check:
         """What the claim got."""
         if not self.devices:
-            return self.check("allocation", "impossible", "what the claim got is not known", "See whether the pod ran.")
+            return self.check(
+                "allocation", "impossible", "it is unknown which devices the claim got", "Check whether the pod ran."
+            )
         got: Dict[str, List[Allocated]] = {}
         for device in self.devices:
             # A request with alternatives is called request/alternative.
@@ -64,11 +66,11 @@ class _Judge(NetdevJudge):
             body = request.get("exactly") or {}
             number = len(got.get(request["name"], []))
             if body.get("allocationMode") == "ExactCount" and number != body["count"]:
-                text = f"request {request['name']} got {number} devices, it asks for {body['count']}"
+                text = f"request {request['name']} got {number} devices, but requests {body['count']}"
                 return self.check("allocation", "fail", text, "See the claim's status in the cluster.")
         unknown = [nic.name for nic in self.nics if nic.hca is None]
         if unknown:
-            text = f"got {', '.join(unknown)}, which the facts of the node do not know as an HCA"
+            text = f"got {', '.join(unknown)}, which is not an HCA in the facts of the node"
             return self.check("allocation", "fail", text, "Compare the node's ResourceSlices with its facts.")
         names = ", ".join(f"{device.request}: {device.text}" for device in self.devices)
         return self.check("allocation", "pass", f"got {names}", devices=[device.name for device in self.devices])
@@ -83,7 +85,7 @@ class _Judge(NetdevJudge):
         farthest = PATH_CLASSES[-1]
         best = {gpu: min((own.get(nic, farthest) for nic in nics), key=PATH_CLASSES.index) for gpu, own in gpus.items()}
         worst = max(best.values(), key=PATH_CLASSES.index)
-        text = f"the GPU farthest from the NICs of its claim is {worst} away"
+        text = f"the path from the NICs of the claim to its farthest GPU is {worst}"
         promises = [
             _PROMISES.get(constraint["matchAttribute"]) for constraint in self.spec["devices"].get("constraints", [])
         ]
@@ -129,7 +131,7 @@ class _Judge(NetdevJudge):
                 if state == "ACTIVE":
                     yield self.check("port", "pass", f"{name} is ACTIVE in the pod")
                 elif port.state == "ACTIVE":
-                    remedy = "Look at the netdev's state in the pod, and with InfiniBand at the subnet manager."
+                    remedy = "Check the netdev's state in the pod and, with InfiniBand, the subnet manager."
                     yield self.check("port", "fail", f"{name} is {state} in the pod, it was ACTIVE on the host", remedy)
 
     def fallback(self) -> Optional[Check]:
@@ -160,9 +162,9 @@ class _Judge(NetdevJudge):
         if limit == "unlimited":
             return self.check("memlock", "pass", "memory can be locked without limit")
         if not limit:
-            return self.check("memlock", "impossible", "the pod did not say what it may lock")
+            return self.check("memlock", "impossible", "the pod did not report its limit of locked memory")
         text = f"only {int(limit) // 1024} KiB can be locked"
-        remedy = "Raise the limit; containers that start afterwards have it."
+        remedy = "Raise the limit; it applies to containers that start afterwards."
         return self.check("memlock", "fail", text, remedy, "runtime", bytes=int(limit))
 
 
@@ -174,7 +176,7 @@ def _remedy(trouble: str) -> str:
     if "FailedPrepareDynamicResources" in trouble or "dra.net" in trouble:
         return "See the log of the DRANET pod on the node."
     if "ImagePull" in trouble or "ErrImage" in trouble:
-        return "Set rdma_verify_image to an image that the nodes can get."
+        return "Set rdma_verify_image to an image that the nodes can pull."
     return "See the pod's events and the log of the kubelet."
 
 

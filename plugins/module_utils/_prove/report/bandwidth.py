@@ -181,7 +181,7 @@ def story(series: Series, verdict: str) -> Story:
     where = f"On {series.rail} of {series.group}"
     if verdict not in _BAD:
         hosts = sorted({host for measured in many for host in _ends(measured)}, key=natural_key)
-        text = f"{where}, {count(len(many), 'measurement')} as good as demanded."
+        text = f"{where}, {count(len(many), 'measurement')} as good as required."
         if verdict == "impossible":
             text = f"{where}, {count(len(many), 'measurement')} not judged, such as: {many[0].text}."
         return Story(text, "", hosts, len(many))

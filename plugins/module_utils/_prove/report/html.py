@@ -95,7 +95,7 @@ def _text(series: bandwidth.Series, aggregated: bool) -> str:
     verdicts = Counter(measured.verdict for measured in series.measurements)
     parts = [f"{series.bad} of {len(series.measurements)} miss the threshold"] if series.bad else []
     if not series.bad and verdicts["pass"]:
-        parts.append(f"{verdicts['pass']} as good as demanded")
+        parts.append(f"{verdicts['pass']} as good as required")
     if verdicts["impossible"]:
         parts.append(f"{verdicts['impossible']} not judged")
     if aggregated:

@@ -75,7 +75,7 @@ def _each(finding: ReportFinding) -> List[str]:
         advice = f" -> {variant.remedy}" if variant.remedy else ""
         lines.append(f"{finding.verdict.upper()}  {finding.id}  {where}: {variant.text}{advice}")
     below = [line for consequence in finding.consequences for line in _each(consequence)]
-    return lines + [f"  probably from that: {line}" for line in below]
+    return lines + [f"  probably caused by this: {line}" for line in below]
 
 
 def _once(finding: ReportFinding) -> str:
@@ -84,7 +84,7 @@ def _once(finding: ReportFinding) -> str:
     such = f"{count(finding.times, 'time')}, such as: " if many > 1 else ""
     advice = f" -> {finding.remedies[0][0]}" if finding.remedies else ""
     below = ", ".join(dict.fromkeys(consequence.id for consequence in finding.consequences))
-    follows = f" (probably from that: {below})" if below else ""
+    follows = f" (probably caused by this: {below})" if below else ""
     return f"{finding.verdict.upper()}  {finding.id}  {where}: {such}{finding.variants[0].text}{advice}{follows}"
 
 
@@ -119,7 +119,7 @@ def summary(document: VerifyDocument) -> str:
     head = f"{shown.verdict.upper()}: {shown.headline} (collection {document.collection}{made})"
     parts = [[head, *_since(document)], _counts(shown), _bandwidth(document)]
     run = [_command(command) for command in commands.commands(document)]
-    mending = ["What a run of the collection mends, in this order:", *run] if run else []
+    mending = ["What a run of the collection fixes, in this order:", *run] if run else []
     room = UP_TO - sum(len(part) + 1 for part in [*parts, mending] if part)
     parts.append(_findings(shown.with_verdict("fail", "warn"), room - 2))
     parts.append(mending)

@@ -34,7 +34,9 @@ _DIGITS = 10
 def hashed(alias: str, spec: Any) -> str:
     """The object's name. Raises ClusterError if the alias cannot be the value of a label."""
     if len(alias) > _LONGEST_LABEL:
-        raise ClusterError(f"is {len(alias)} characters long, but {_LONGEST_LABEL} is the most, for it is also a label")
+        raise ClusterError(
+            f"is {len(alias)} characters long, but {_LONGEST_LABEL} is the maximum, because it is also a label"
+        )
     canonical = json.dumps(spec, sort_keys=True, separators=(",", ":"))
     return f"{alias}-{hashlib.sha256(canonical.encode()).hexdigest()[:_DIGITS]}"
 

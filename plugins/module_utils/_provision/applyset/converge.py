@@ -157,7 +157,7 @@ class _ApplysetRun:
             else:
                 self._state(self._plan.stated, self._parent.close)
         except ClusterError as error:
-            outcome = f"and the next run prunes what was made, since that failed now ({error})"
+            outcome = f"and the next run prunes what was created, because this failed now ({error})"
         raise refused(self._request, problems, outcome)
 
     def _write(self, steps: List[ApplyStep]) -> None:
@@ -165,7 +165,7 @@ class _ApplysetRun:
         if problems:
             raise ClusterError(
                 f"{len(problems)} objects could not be applied although a dry run was accepted; others were, and the "
-                f"next run goes on from here:\n{listed(problems)}"
+                f"next run continues from here:\n{listed(problems)}"
             )
         self._wait([step for step in steps if step.wanted.key.group_kind == DEFINITION])
 
@@ -218,7 +218,7 @@ class _ApplysetRun:
                 self._client.delete(member.resource.path(member.key.namespace, member.key.name), options)
             except ApiError as error:
                 if error.status == 409:
-                    return "changed at this very moment"
+                    return "changed at the same moment"
                 raise ClusterError(f"{member.key} could not be pruned: {error}") from error
             return None
 

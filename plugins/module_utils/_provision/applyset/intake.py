@@ -94,10 +94,10 @@ def _shape(item: Mapping[str, Any]) -> str:
         return f"metadata.namespace of {item['kind']} {meta['name']} is {namespace!r}, {right}"
     for field in ("labels", "annotations"):
         if not isinstance(meta.get(field) or {}, dict):
-            return f"metadata.{field} of {item['kind']} {meta['name']} is no mapping"
+            return f"metadata.{field} of {item['kind']} {meta['name']} is not a mapping"
     for field in ("managedFields", "resourceVersion", "uid"):
         if field in meta:
-            return f"metadata.{field} of {item['kind']} {meta['name']} is the API server's to set: leave it out"
+            return f"metadata.{field} of {item['kind']} {meta['name']} is set by the API server: leave it out"
     if PART_OF in (meta.get("labels") or {}):
         return f"label {PART_OF} of {item['kind']} {meta['name']} is set by this module: leave it out"
     return _values(item) if (item["apiVersion"], item["kind"]) == ("v1", "Secret") else ""

@@ -110,7 +110,7 @@ class Parent:
         if labels.get(_ID) != self.id:
             raise ClusterError(
                 f"{called} has the label {_ID}={labels.get(_ID)}, but the set of this name and namespace is {self.id}. "
-                f"If it was copied or renamed, put that right, or choose another name for the set"
+                f"If it was copied or renamed, fix this, or choose another name for the set"
             )
         if _KINDS not in annotations:
             raise ClusterError(

@@ -242,7 +242,7 @@ def _try(client: Client, request: ApplysetRequest, todo: List[ApplyStep], namesp
 def refused(request: ApplysetRequest, problems: List[str], outcome: str) -> ClusterError:
     """The error for objects that the API server does not accept."""
     return ClusterError(
-        f"{len(problems)} of {len(request.objects)} objects are refused, {outcome}:\n{listed(problems)}"
+        f"{len(problems)} of {len(request.objects)} objects are rejected, {outcome}:\n{listed(problems)}"
     )
 
 

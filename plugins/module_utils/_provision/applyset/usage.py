@@ -150,7 +150,7 @@ class Usage:
             for reference, user in found:
                 named.setdefault(reference, user)
         self._unseen[namespace] = (
-            f"may be in use: {', '.join(sorted(unseen))} of namespace {namespace} may not be listed" if unseen else ""
+            f"may be in use: {', '.join(sorted(unseen))} of namespace {namespace} cannot be listed" if unseen else ""
         )
 
     def _holders(self) -> Iterator[Resource]:
@@ -170,7 +170,7 @@ class Usage:
                 key = key_of(item, kind)
                 if key not in self._going:
                     for _field, name in values_of(item.get("spec"), ("deviceClassName",)):
-                        found.setdefault(name, f"asked for by {key}")
+                        found.setdefault(name, f"requested by {key}")
         return found
 
     def _search_networks(self) -> Dict[Tuple[str, str], str]:

@@ -144,7 +144,7 @@ def _read(name: str, entry: Any) -> Expected:
     try:
         return slices_expected.read(name, entry)
     except ValueError as error:
-        raise ClusterError(f"expected: {name} {error}, take what the filter expected_devices returns") from error
+        raise ClusterError(f"expected: {name} {error}, use the result of the filter expected_devices") from error
 
 
 def _node(seen: NodeSeen, compared: NodeDifferences) -> Dict[str, Any]:

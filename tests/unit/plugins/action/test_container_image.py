@@ -76,7 +76,7 @@ def test_what_is_taken_back_needs_no_archive() -> None:
 
 def test_an_archive_that_cannot_be(tmp_path: Path) -> None:
     archive = tmp_path / "image.tar"
-    for said in (f"archive is '{archive}', which cannot be read", f"which holds localhost/other:1, not {NAME}"):
+    for said in (f"archive is '{archive}', which cannot be read", f"which contains localhost/other:1, not {NAME}"):
         refused = action({"name": NAME, "archive": str(archive)}).run(task_vars={})
         assert refused["failed"] is True
         assert said in refused["msg"]
@@ -100,4 +100,4 @@ def test_drift_compares_every_image_with_its_archive(tmp_path: Path) -> None:
     wanted[1]["archive"] = wanted[0]["archive"]
     refused = RecordedDrift(*task).run(task_vars={})
     assert refused["failed"] is True
-    assert refused["msg"].endswith(f"which holds {names[0]}, not {names[1]}")
+    assert refused["msg"].endswith(f"which contains {names[0]}, not {names[1]}")

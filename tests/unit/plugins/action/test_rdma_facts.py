@@ -43,7 +43,7 @@ def answered(answer: Dict[str, Any]) -> Dict[str, Any]:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({"rdma": {"warnings": [{"code": "x", "text": "y"}]}}, "warnings[0].subject is missing, it must be text"),
+        ({"rdma": {"warnings": [{"code": "x", "text": "y"}]}}, "warnings[0].subject is missing, it must be a string"),
         ({"rdma": {"warnings": [{**WARNING, "text": "x" * 2000}] * 25000}}, "warnings has 25000 entries"),
         ({"rdma": []}, "is [], it must be a map"),
         ({}, "is None, it must be a map"),

@@ -76,7 +76,7 @@ def test_nothing_is_written_where_one_object_is_refused(client: Client, store: S
     with pytest.raises(ClusterError) as refused:
         run(client, config_map("a"), config_map("b"), config_map("c"))
     said = str(refused.value)
-    assert said.startswith("2 of 3 objects are refused, nothing was applied:\n")
+    assert said.startswith("2 of 3 objects are rejected, nothing was applied:\n")
     assert "a: .data.x belongs to kubectl: leave the field out, or take it over with force_conflicts" in said
     assert "data is wrong" in said
     assert (store.objects, store.seen) == ({}, [])
@@ -101,7 +101,7 @@ def test_what_changed_at_this_very_moment_stays(client: Client, store: Store) ->
     store.refuse = {f"{MAPS}/b": status(409)}
     kept = run(client, config_map("a"))
     assert actions(kept)["b"] == "kept"
-    assert [told["reason"] for told in kept["objects"] if "reason" in told] == ["changed at this very moment"]
+    assert [told["reason"] for told in kept["objects"] if "reason" in told] == ["changed at the same moment"]
     store.refuse = {f"{MAPS}/b": status(403, "may not")}
     with pytest.raises(ClusterError, match="ConfigMap dra/b could not be pruned"):
         run(client, config_map("a"))

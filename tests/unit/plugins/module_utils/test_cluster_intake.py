@@ -240,8 +240,8 @@ def test_a_set_can_define_kinds_and_use_them() -> None:
         ([{"kind": "Pod"}], ["objects[0]: apiVersion is missing"]),
         ([{"apiVersion": "v1", "kind": ""}], ["objects[0]: kind is missing"]),
         ([item("Pod", "")], ["objects[0]: metadata.name of the Pod is missing"]),
-        ([item("Pod", "a", metadata={"labels": ["x"]})], ["metadata.labels of Pod a is no mapping"]),
-        ([item("Pod", "a", metadata={"uid": "1"})], ["metadata.uid of Pod a is the API server's to set: leave it out"]),
+        ([item("Pod", "a", metadata={"labels": ["x"]})], ["metadata.labels of Pod a is not a mapping"]),
+        ([item("Pod", "a", metadata={"uid": "1"})], ["metadata.uid of Pod a is set by the API server: leave it out"]),
         ([item("Pod", "a", metadata={"labels": {PART_OF: "x"}})], ["is set by this module: leave it out"]),
         ([item("Pod", "a"), item("Pod", "a")], ["Pod kube-system/a is in the set twice"]),
         (
@@ -261,7 +261,7 @@ def test_a_set_can_define_kinds_and_use_them() -> None:
             [item("Thing", "t", "broken.example.org/v1")],
             ["the API server of the group broken.example.org does not ans"],
         ),
-        ([{**CLAIM, "metadata": {"name": "n" * 64}}], ["is 64 characters long, but 63 is the most"]),
+        ([{**CLAIM, "metadata": {"name": "n" * 64}}], ["is 64 characters long, but 63 is the maximum"]),
         (
             [{**DEFINITION, "spec": {"group": "example.org"}}],
             ["CustomResourceDefinition racks.example.org: spec has no valid 'versions'"],

@@ -109,7 +109,7 @@ def test_a_device_too_few_and_one_too_many(cluster: Server, client: Client) -> N
 
 
 @pytest.mark.parametrize(
-    ("pods", "reason"), [(items(), "it has no pod there"), (status(403), "its pod may not be looked at")]
+    ("pods", "reason"), [(items(), "it has no pod there"), (status(403), "its pod cannot be read")]
 )
 def test_a_node_that_publishes_nothing(cluster: Server, client: Client, pods: Reply, reason: str) -> None:
     cluster.paths.update({PATH: items(), PODS: pods})
@@ -130,7 +130,7 @@ def test_waiting_in_vain_says_for_whom_and_why(
         info.info(client, SliceRequest({name: wanted([], wait=True) for name in (NODE, "gone")}, wait_timeout=30))
 
 
-@pytest.mark.parametrize(("one", "message"), [({}, "has no 'drivers'"), ({"drivers": 7}, "of another form")])
+@pytest.mark.parametrize(("one", "message"), [({}, "has no 'drivers'"), ({"drivers": 7}, "has the wrong format")])
 def test_what_is_expected_has_a_form(cluster: Server, client: Client, one: Dict[str, Any], message: str) -> None:
     with pytest.raises(ClusterError, match=f"^expected: {NODE} .*{message}"):
         info.info(client, SliceRequest({NODE: one}))

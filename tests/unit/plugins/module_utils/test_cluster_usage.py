@@ -127,7 +127,7 @@ def test_what_goes_as_well_needs_nothing(server: Server, client: Client) -> None
 
 def test_what_may_not_be_looked_at_may_need_it(server: Server, client: Client) -> None:
     forbidden = {PODS: status(403, "pods is forbidden"), JOBS: status(403, "trainjobs is forbidden")}
-    expected = "may be in use: pods, trainjobs of namespace train may not be listed"
+    expected = "may be in use: pods, trainjobs of namespace train cannot be listed"
     assert reason(server, client, TEMPLATE, forbidden) == expected
     # One who does need it is the better reason.
     assert reason(server, client, TEMPLATE, {**forbidden, DEPLOYMENTS: items(named("user", **USER))}) == (
@@ -155,13 +155,13 @@ def test_a_class_that_a_claim_asks_for_stays(server: Server, client: Client, kin
     path = f"/apis/resource.k8s.io/v1/{kind}"
     what = "ResourceClaim" if kind == "resourceclaims" else "ResourceClaimTemplate"
     assert reason(server, client, member("DeviceClass", "rdma"), {path: items(named("one", **asking))}) == (
-        f"asked for by {what} train/one"
+        f"requested by {what} train/one"
     )
     assert reason(server, client, member("DeviceClass", "other"), {path: items(named("one", **asking))}) == ""
     going = ObjectKey("resource.k8s.io", what, "train", "one")
     assert reason(server, client, member("DeviceClass", "rdma"), {path: items(named("one", **asking))}, going) == ""
     twice = {path: items(named("one", **asking), named("two", **asking))}
-    assert reason(server, client, member("DeviceClass", "rdma"), twice) == f"asked for by {what} train/one"
+    assert reason(server, client, member("DeviceClass", "rdma"), twice) == f"requested by {what} train/one"
 
 
 def test_a_class_stays_where_claims_may_not_be_listed(server: Server, client: Client) -> None:

@@ -131,9 +131,9 @@ def test_what_others_configure(tmp_path: Path) -> None:
     )
     config = kernel_config.read(files, wanted)
     assert config.conflicts(wanted) == [
-        "/etc/modprobe.d/early.conf sets ib_core.netns_mode=1, 0 is wanted: /etc/modprobe.d/zerocopy-rdma.conf "
+        "/etc/modprobe.d/early.conf sets ib_core.netns_mode=1, not 0: /etc/modprobe.d/zerocopy-rdma.conf "
         "takes precedence",
-        "/run/modprobe.d/zz.conf sets mlx5_core.prof_sel=2, 3 is wanted: it takes precedence",
+        "/run/modprobe.d/zz.conf sets mlx5_core.prof_sel=2, not 3: it takes precedence",
         "/run/modprobe.d/zz.conf blacklists rdma_cm: systemd-modules-load will not load it at boot",
     ]
     assert config.stronger("ib_core.netns_mode", "0", wanted) is None
@@ -260,7 +260,7 @@ def test_what_would_be_taken_away_by_unloading(tmp_path: Path) -> None:
     reasons = {name: live.occupied(files, name) for name in ("mlx5_core", "rdma_rxe", "ib_ipoib", "ib_umad")}
     assert reasons == {
         "mlx5_core": "it drives 0000:00:05.0",
-        "rdma_rxe": "RDMA device rxe0 is there",
+        "rdma_rxe": "RDMA device rxe0 exists",
         "ib_ipoib": "ibp5s0 is up",
         "ib_umad": None,
     }

@@ -80,8 +80,8 @@ def disconnected(*names: str) -> Snapshot:
         ),
         ({"mac": "aa:00:00:00:00:99"}, "mac: no NIC has aa:00:00:00:00:99; the node has: aa:00:00:00:00:01 (eno1)"),
         ({"mac": "aa:00:00:00:00:01"}, "mac aa:00:00:00:00:01 cannot be used: eno1 carries the default route"),
-        ({"hca": "mlx5_0", "addresses": ["10.0.0.9/16"]}, "10.0.0.0/16 would cover 10.0.1.1, the default gateway"),
-        ({"hca": "mlx5_0", "routes": [{"to": "10.0.1.0/24"}]}, "routes: 10.0.1.0/24 would cover 10.0.1.1"),
+        ({"hca": "mlx5_0", "addresses": ["10.0.0.9/16"]}, "10.0.0.0/16 would contain 10.0.1.1, the default gateway"),
+        ({"hca": "mlx5_0", "routes": [{"to": "10.0.1.0/24"}]}, "routes: 10.0.1.0/24 would contain 10.0.1.1"),
         ({"hca": "mlx5_0", "type": "infiniband"}, "type: hca mlx5_0 port 1 is ethernet, not infiniband"),
         ({"hca": "mlx5_0", "mtu": 9217}, "mtu is 9217, it must be 1280 to 9216"),
     ],
@@ -115,21 +115,21 @@ def test_the_connection_ansible_came_by_is_refused_below_a_vlan_too(tree: NodeTr
 
 def test_the_controllers_address_is_not_drawn_to_a_link(tree: NodeTree) -> None:
     ssh = "10.20.7.7 40000 10.0.1.5 22"
-    with pytest.raises(HostError, match=r"10\.20\.0\.0/16 would cover 10\.20\.7\.7, where Ansible connects from"):
+    with pytest.raises(HostError, match=r"10\.20\.0\.0/16 would contain 10\.20\.7\.7, where Ansible connects from"):
         plan(node(tree, ssh=ssh), RAIL)
 
 
 def test_somebody_elses_profile_is_not_overwritten(tree: NodeTree) -> None:
     tree.write(FILE.format("rail0")[1:], "[connection]\nid=rail0\n")
-    with pytest.raises(HostError, match="is somebody else's profile; choose another name"):
+    with pytest.raises(HostError, match="was not written by this module; choose another name"):
         plan(node(tree), RAIL)
 
 
 def test_what_the_hardware_cannot_do(tree: NodeTree) -> None:
-    with pytest.raises(HostError, match="mtu: ens1np0 can do 9000 at most, not 9216"):
+    with pytest.raises(HostError, match="mtu: ens1np0 supports at most 9000, not 9216"):
         plan(node(tree, there={"ens1np0": {"max_mtu": 9000}}), dict(RAIL, mtu=9216))
     tree.nic("0000:91:00.0", "ibp145s0", "00:00:10:03:fe:80:00:00:00:00:00:00:b8:59:9f:03:00:c6:e4:6b", hca="mlx5_4")
-    with pytest.raises(HostError, match="ibp145s0 cannot do connected mode"):
+    with pytest.raises(HostError, match="ibp145s0 does not support connected mode"):
         plan(node(tree), {"name": "ib0", "hca": "mlx5_4", "transport_mode": "connected", "mtu": 65520})
 
 
@@ -282,7 +282,7 @@ def test_a_copy_of_a_profile_is_somebody_elses(tree: NodeTree) -> None:
     copy = tree.root / FILE.format("copy")[1:]
     copy.write_bytes((tree.root / FILE.format("rail0")[1:]).read_bytes())
     assert [change.name for change in plan(node(tree)).changes] == [FILE.format("rail0")]
-    with pytest.raises(HostError, match=r"copy\.nmconnection is somebody else's profile"):
+    with pytest.raises(HostError, match=r"copy\.nmconnection was not written by this module"):
         plan(node(tree), dict(RAIL, name="copy"))
 
 

@@ -210,7 +210,7 @@ def test_only_our_own_checkpoint_of_a_killed_run_is_closed(
 
 def test_confirming_too_late_is_an_error(tmp_path: Path) -> None:
     script = Script({"GetManagedObjects": [managed(None)]})
-    with pytest.raises(HostError, match="has rolled the links back, since nobody confirmed within 60 s"):
+    with pytest.raises(HostError, match="has rolled the links back, because this was not confirmed within 60 s"):
         apply.confirm(noted(tmp_path, CHECKPOINT, "enp39s0"), script, CHECKPOINT)
     with pytest.raises(HostError, match="is not the checkpoint of the last call"):
         apply.confirm(noted(tmp_path, CHECKPOINT, "enp39s0"), script, "/x")

@@ -42,20 +42,23 @@ REFUSED = [
     (dict(MLX, type="ethernet", transport_mode="datagram"), "transport_mode is for InfiniBand, but hca mlx5_0 port 1"),
     (dict(MLX, type="ethernet", pkeys=[{"pkey": "0x8001"}]), "pkeys are for InfiniBand"),
     (dict(MLX, type="infiniband", vlans=[{"id": 7}]), "vlans are for Ethernet"),
-    (dict(MLX, pkeys=[{"pkey": "0x8000"}]), "links: rail0: pkey is '0x8000', which is no partition"),
+    (dict(MLX, pkeys=[{"pkey": "0x8000"}]), "links: rail0: pkey is '0x8000', which is not a partition"),
     (dict(MLX, pkeys=[{"pkey": "0x18001"}]), "pkey is '0x18001', it must be a P_Key"),
-    (dict(MLX, pkeys=[{"pkey": "0x7fff"}]), "pkey is '0x7fff', the default partition, which the port itself is in"),
+    (
+        dict(MLX, pkeys=[{"pkey": "0x7fff"}]),
+        "pkey is '0x7fff', the default partition, to which the port itself belongs",
+    ),
     (dict(MLX, pkeys=[{"pkey": "x"}]), "pkey is 'x', it must be a P_Key in hexadecimal"),
     (dict(MLX, vlans=[{"id": 4095}]), "vlans: id is 4095, it must be 1 to 4094"),
     (dict(MLX, type="ethernet", mtu=4000, vlans=[{"id": 7, "mtu": 9000}]), "9000 is more than 4000, that of the link"),
     (dict(MLX, routes=[{"to": "0.0.0.0/0"}]), "to: 0.0.0.0/0 is a default route"),
     (
         dict(MLX, routes=[{"to": "10.1.0.1/16"}]),
-        "it must be a network like 10.20.0.0/16, host bits zero",
+        "it must be a network like 10.20.0.0/16, with host bits zero",
     ),
     (dict(MLX, routes=[{"to": "10.1.0.0/16", "via": "fe80::1"}]), "via: fe80::1 is IPv6, but to: 10.1.0.0/16 is IPv4"),
-    (dict(MLX, routes=[{"to": "10.1.0.0/16", "table": 254}]), "table: 254 is not a routing table of one's own"),
-    (dict(MLX, rail_table=0), "rail_table: 0 is not a routing table of one's own"),
+    (dict(MLX, routes=[{"to": "10.1.0.0/16", "table": 254}]), "table: 254 is not a custom routing table"),
+    (dict(MLX, rail_table=0), "rail_table: 0 is not a custom routing table"),
     (dict(MLX, pkeys=[{"pkey": "0x0001"}, {"pkey": "0x8001"}]), "connection name 'rail0.8001' is already taken"),
 ]
 

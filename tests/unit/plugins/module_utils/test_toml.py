@@ -91,10 +91,10 @@ def test_refusals_name_the_line() -> None:
     for text, said in [
         ("a = 1\na = 2", r"x, line 2: a is defined a second time"),
         ("[a]\n[b]\n[a]", r"x, line 3: a is defined a second time"),
-        ("a = {b = 1}\n[a.c]", r"x, line 2: 'a' is no table"),
-        ("a = 2021-01-01", r"x, line 1: '2021-01-01' is no value this reader knows"),
+        ("a = {b = 1}\n[a.c]", r"x, line 2: 'a' is not a table"),
+        ("a = 2021-01-01", r"x, line 1: '2021-01-01' is not a value that this parser supports"),
         ('{{ template "base" . }}', r"x, line 1: a key cannot begin with '\{\{ template"),
-        ("a = 'x", r"x, line 1: a string has no end"),
+        ("a = 'x", r"x, line 1: a string is not terminated"),
         ("a = " + "[" * 5000, r"x, line 1: too many brackets"),
     ]:
         with pytest.raises(HostError, match=said):

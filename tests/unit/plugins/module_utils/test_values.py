@@ -97,7 +97,7 @@ def test_what_a_rule_reads(rule: Callable[[Any], Any], value: Any, expected: Any
         (pci.address, "1a:00", "a PCI address like"),
         (pci.address, "0000:1a:20.0", "a PCI address like"),
         (pci.address, "0000:1a:00.8", "a PCI address like"),
-        (pkey.full, "0x8000", "no partition"),
+        (pkey.full, "0x8000", "is not a partition"),
         (pkey.full, "0xffff", "the default partition"),
         (pkey.full, "8001", "like '0x1f41' or '0x8001'"),
         (pkey.full, "0x18001", "in hexadecimal"),

@@ -155,7 +155,7 @@ def test_a_failure_puts_the_files_back(run: Run, tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(apply.LinkTransaction, "_change", fail)
     result = run(links=[dict(LINKS[0], mtu=4000), LINKS[1]])
-    assert result["msg"] == "links: rail1: ens2np0 did not come up; everything was put back"
+    assert result["msg"] == "links: rail1: ens2np0 did not come up; everything was rolled back"
     assert files(tmp_path) == before
 
 
@@ -175,7 +175,7 @@ def test_what_cannot_be_put_back_is_said(run: Run, tmp_path: Path, monkeypatch: 
         patch.setattr(Files, "write", full)
         result = run(links=[dict(LINKS[0], mtu=4000), LINKS[1]])
     first, second = written[:2]
-    assert result["msg"].startswith(f"{second}: No space left on device; not everything could be put back: {first}")
+    assert result["msg"].startswith(f"{second}: No space left on device; not everything could be rolled back: {first}")
     assert files(tmp_path) != before
     run(links=LINKS[:1])
     found = files(tmp_path)
