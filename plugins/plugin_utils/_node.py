@@ -15,7 +15,7 @@ import re
 from typing import Any, Dict, Optional
 
 from ansible.module_utils import basic
-from ansible.plugins.action import ActionBase
+from ansible.plugins.action import ActionBase, normal
 
 # Ours, or that of the installed ansible-core: 2.21 needs 3.9.
 OLDEST = max((3, 8), basic._PY_MIN)
@@ -48,3 +48,10 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
             f"{interpreter} is Python {has}, modules need Python {needed} or newer on nodes. "
             f"Install one, and set ansible_python_interpreter to it if Ansible does not find it."
         )
+
+
+class PlainAction(NodeAction, normal.ActionModule):  # type: ignore[misc]  # ansible-core has no types here
+    """For modules that need nothing else of the controller."""
+
+    _requires_connection = True
+    _supports_check_mode = True
