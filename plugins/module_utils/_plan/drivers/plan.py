@@ -72,6 +72,11 @@ def keeps(exclude: Sequence[str]) -> str:
     return found
 
 
+def excluded(values: Values) -> List[str]:
+    """PCI addresses that no pod may have, for whatever strategy. Raises PlanError."""
+    return [checked(EXCLUDE, text, pci.address) for text in values[EXCLUDE]]
+
+
 def check_share(variable: str, value: str) -> None:
     """:raises PlanError: it is no ``maxUnavailable`` of a DaemonSet."""
     if not _SHARE.fullmatch(value):
@@ -82,7 +87,7 @@ def _driver(group: str, values: Values, known: plan_variables.Options, nodes: Se
     """The driver of a group, whose nodes have these facts. Raises PlanError."""
     version = values[versions.DRANET_VERSION]
     known_gates = versions.feature_gates(versions.dranet(version))
-    exclude = [checked(EXCLUDE, address, pci.address) for address in values[EXCLUDE]]
+    exclude = excluded(values)
     check_share("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"])
     for gate, on in values[GATES].items():
         if not isinstance(on, bool):

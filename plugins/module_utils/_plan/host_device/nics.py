@@ -55,7 +55,7 @@ def _against(hca: Hca, number: int, facts: Facts, exclude: Sequence[str]) -> Opt
         return f"{hca.name} has VFs, and then the plugin does not hand out the NIC itself"
     reasons = facts.reasons
     for port in hca.ports:
-        kept = [one.text for one in reasons.get((hca.name, port.number), []) if one.code not in PASSING]
+        kept = [reason.text for reason in reasons.get((hca.name, port.number), []) if reason.code not in PASSING]
         if kept:
             return f"{hca.name} would come with its port {port.number}, which no pod may have: {kept[0]}"
     if (hca.name, number) in facts.in_pod:

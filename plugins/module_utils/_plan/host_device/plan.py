@@ -8,13 +8,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import KUBELET
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks, nics, objects, programs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.nics import NodeNics
@@ -25,16 +27,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import l
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.plan import LAYER
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names, pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
-SET, WAIT, NAMESPACES = PREFIX + "set", PREFIX + "wait", PREFIX + "namespaces"
-# What another strategy hands out, so that pods would wait for it forever.
-_OF_CLAIMS = ("rdma_claims_templates", "rdma_claims_claims")
+WAIT, NAMESPACES = PREFIX + "wait", PREFIX + "namespaces"
 # Of the links, with which the rails of pods are numbered.
 _OF_LINKS = (
     links_addresses.SUBNET,
@@ -49,19 +46,9 @@ _OF_LINKS = (
 )
 _LAYERS = ("InfiniBand", "Ethernet")
 
-Found = List[Tuple[str, Problem]]
-
 
 @dataclass
-class _NicGroup:
-    name: str
-    label: str
-    values: Mapping[str, Any]
-    hosts: List[ClaimHost] = field(default_factory=list)
-
-
-@dataclass
-class HostDevicePlan:
+class HostDevicePlan(PluginPlan):
     """``configurations`` have the hosts on which they apply with the number of NICs by the full name of the resource.
 
     ``networks`` are those of pods by group, in the order of the rails, ``namespaces`` where they are defined, and
@@ -69,61 +56,14 @@ class HostDevicePlan:
     ``beside`` are the DaemonSets that every node of the strategy needs.
     """
 
-    namespace: str = ""
     namespaces: Dict[str, List[str]] = field(default_factory=dict)
-    objects: List[Dict[str, Any]] = field(default_factory=list)
     configurations: List[Tuple[HostDevices, Dict[str, Dict[str, int]]]] = field(default_factory=list)
     networks: Dict[str, List[PodNetwork]] = field(default_factory=dict)
     hcas: Dict[str, List[Dict[str, List[str]]]] = field(default_factory=dict)
     beside: List[str] = field(default_factory=list)
-    labels: Dict[str, Dict[str, Any]] = field(default_factory=dict)
-    wait: bool = False
-    found: Found = field(default_factory=list)
-    warnings: List[str] = field(default_factory=list)
 
 
-def _typed(host: ClaimHost, mine: Sequence[str], known: plan_variables.Options) -> Tuple[Dict[str, Any], List[Problem]]:
-    wanted = (*mine, drivers_plan.EXCLUDE, *_OF_CLAIMS, *_OF_LINKS)
-    given = {name: value for name, value in host.variables.items() if name in wanted}
-    typed, problems = plan_variables.converted(given, known)
-    problems += [problem for problem in host.broken if problem.variable in wanted]
-    for name in _OF_CLAIMS:
-        if typed.get(name):
-            right = f"but {STRATEGY} is host_device, with which pods claim nothing: leave it out"
-            problems.append(Problem(name, f"is set, {right}"))
-    return typed, problems
-
-
-def _groups(hosts: Sequence[ClaimHost], known: plan_variables.Options, found: Found) -> List[_NicGroup]:
-    """The groups whose variables are right; what is wrong is added to ``found``."""
-    mine = [name for name in known if name.startswith(PREFIX)]
-    defaults = {name: option.get("default") for name, option in known.items()}
-    groups: Dict[str, _NicGroup] = {}
-    for host in hosts:
-        typed, problems = _typed(host, mine, known)
-        found += [(host.name, problem) for problem in problems]
-        if problems:
-            continue
-        values = {**defaults, **typed}
-        try:
-            label = drivers_plan.label_of_group(host.group)
-        except PlanError as error:
-            found.append((host.name, error.problem))
-            continue
-        group = groups.setdefault(label, _NicGroup(host.group, label, values))
-        if group.name != host.group:
-            right = f"which has the same name in Kubernetes as {group.name}: rename one of them"
-            found.append((host.name, wrong("rdma_group", host.group, right)))
-        for name in sorted(set(mine) - set(fleet_wide.NAMES)):
-            if values[name] != group.values[name]:
-                first = group.hosts[0].name
-                right = f"but {group.values[name]!r} on {first}: it must be the same on all hosts of a group"
-                found.append((host.name, wrong(name, values[name], right)))
-        group.hosts.append(replace(host, variables=values))
-    return list(groups.values())
-
-
-def _layer(group: _NicGroup) -> str:
+def _layer(group: PluginGroup) -> str:
     """The link layer of which pods get NICs. Raises PlanError."""
     wanted = group.values.get(LAYER)
     there = {layer for host in group.hosts if host.facts is not None for layer in nics.layers(host.facts)}
@@ -133,17 +73,16 @@ def _layer(group: _NicGroup) -> str:
     return str(wanted or next(iter(there), _LAYERS[0]))
 
 
-def _nodes(group: _NicGroup, rails: int, result: HostDevicePlan) -> Dict[str, NodeNics]:
+def _nodes(group: PluginGroup, rails: int, result: HostDevicePlan) -> Dict[str, NodeNics]:
     """What the nodes of a group have for pods. Raises PlanError where none has anything."""
     layer = _layer(group)
     nodes: Dict[str, NodeNics] = {}
-    known = [host for host in group.hosts if host.facts is not None]
-    for host in known:
+    for host in group.hosts:
+        if host.facts is None:
+            continue
         try:
-            exclude = [
-                checked(drivers_plan.EXCLUDE, text, pci.address) for text in host.variables[drivers_plan.EXCLUDE]
-            ]
-            own = nics.nics(host.name, host.variables, host.facts, rails, layer, exclude)  # type: ignore[arg-type]
+            exclude = drivers_plan.excluded(host.variables)
+            own = nics.nics(host.name, host.variables, host.facts, rails, layer, exclude)
         except PlanError as error:
             result.found.append((host.name, error.problem))
             continue
@@ -155,12 +94,9 @@ def _nodes(group: _NicGroup, rails: int, result: HostDevicePlan) -> Dict[str, No
         if missing:
             result.warnings.append(f"{host.name}: has no NIC for rail {', '.join(missing)}")
         nodes[host.name] = own
-    silent = [host.name for host in group.hosts if host.facts is None]
-    if silent and known:
-        result.warnings.append(f"{fold(silent)}: there are no facts, so the plugin is left there as it is")
+    result.warnings += group.left_alone()
     if not nodes and not result.found:
-        right = f"has an ACTIVE NIC of {layer} that a pod can have" if known else "has facts: run rdma_discover first"
-        raise PlanError(Problem(STRATEGY, f"is host_device, but no node of the group {right}"))
+        raise PlanError(group.without(f"has an ACTIVE NIC of {layer} that a pod can have"))
     if layer == "Ethernet" and links_plan.asked(group.values) is None:
         text = f"{group.name}: a NIC comes back from a pod with its link down, and without {links_addresses.SUBNET} or"
         result.warnings.append(f"{text} {links_limits.MTU} nothing here sets it up again")
@@ -170,7 +106,7 @@ def _nodes(group: _NicGroup, rails: int, result: HostDevicePlan) -> Dict[str, No
     return nodes
 
 
-def _check_room(group: _NicGroup, nodes: Mapping[str, NodeNics]) -> None:
+def _check_room(group: PluginGroup, nodes: Mapping[str, NodeNics]) -> None:
     """:raises PlanError: a network has fewer addresses than there are NICs that need one."""
     for rail, (at, network) in enumerate(networks.networks(group.values)):
         need = sum(len(own.pools.get(rail, [])) for own in nodes.values())
@@ -190,8 +126,7 @@ def _configurations(
         by_name = {of_rail[rail].resource.partition("/")[2]: pools[rail] for rail in pools}
         own = replace(devices, pools=by_name)
         if len(parts) > 1:
-            digest = hashlib.sha256(repr(sorted(by_name.items())).encode()).hexdigest()[:8]
-            own = replace(own, value=f"{devices.value}-{digest}")
+            own = replace(own, value=plugin_groups.value_of_shape(devices.value, by_name))
         counts = {
             host: {of_rail[rail].resource: len(several) for rail, several in sorted(nodes[host].pools.items())}
             for host in part
@@ -200,7 +135,7 @@ def _configurations(
     return found
 
 
-def _of_group(group: _NicGroup, known: plan_variables.Options, result: HostDevicePlan) -> None:
+def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDevicePlan) -> None:
     """Adds what a group needs to the result. Raises PlanError."""
     of_rail = networks.pod_networks(group.name, group.label, group.values)
     drivers_plan.check_share(programs.UNAVAILABLE, group.values[programs.UNAVAILABLE])
@@ -213,10 +148,11 @@ def _of_group(group: _NicGroup, known: plan_variables.Options, result: HostDevic
         value=group.label,
         image=programs.reference(programs.PLUGIN, group.values, known),
         prefix=networks.prefix(group.values),
-        pools={},
         imported=programs.imported(programs.PLUGIN, group.values),
         pull_secrets=tuple(group.values[programs.PULL_SECRETS]),
         max_unavailable=group.values[programs.UNAVAILABLE],
+        kubelet_root=KUBELET,
+        pools={},
     )
     nodes = _nodes(group, len(of_rail), result)
     _check_room(group, nodes)
@@ -228,7 +164,7 @@ def _of_group(group: _NicGroup, known: plan_variables.Options, result: HostDevic
     result.namespaces[group.name] = list(group.values[NAMESPACES])
 
 
-def _one_name(groups: Sequence[_NicGroup], result: HostDevicePlan) -> None:
+def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
     """Groups whose pods would ask for the same: the scheduler would mix their nodes."""
     first: Dict[str, str] = {}
     for group in groups:
@@ -242,8 +178,7 @@ def _one_name(groups: Sequence[_NicGroup], result: HostDevicePlan) -> None:
 def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> HostDevicePlan:
     """The NICs of hosts that all have this strategy; their ``found`` problems are by host."""
     result = HostDevicePlan()
-    ordered = sorted(hosts, key=lambda host: natural_key(host.name))
-    groups = _groups(ordered, known, result.found)
+    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, _OF_LINKS)
     if result.found or not groups:
         return result
     values = groups[0].values
@@ -264,14 +199,11 @@ def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> HostDevic
     if result.found:
         return result
     of_host = {host: own.value for own, counts in result.configurations for host in counts}
-    for group in groups:
-        for host in group.hosts:
-            if host.facts is not None:
-                result.labels[host.name] = {objects.LABEL: of_host.get(host.name)}
+    result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
     result.objects = [
         *manifests.namespaces(result.namespace),
         *of_cni,
-        *objects.objects(result.namespace, [own for own, _counts in result.configurations]),
+        *objects.PLUGIN.objects(result.namespace, [own for own, _counts in result.configurations]),
     ]
     for group in groups:
         for network in result.networks[group.name]:

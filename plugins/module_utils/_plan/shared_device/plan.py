@@ -9,33 +9,30 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference, manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import SharedDevices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.selectors import NodePorts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, names, pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
 PREFIX = "rdma_shared_device_"
 RESOURCE, RESOURCE_PREFIX, MOST = PREFIX + "resource", PREFIX + "prefix", PREFIX + "max"
 NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
-SET, WAIT = PREFIX + "set", PREFIX + "wait"
+WAIT = PREFIX + "wait"
 IMAGE = ImageVariables(PREFIX + "image", PREFIX + "version", PREFIX + "digest", PREFIX + "archive")
 _INTERVAL, _KUBELET_ROOT, _UNAVAILABLE = PREFIX + "update_interval", PREFIX + "kubelet_root", PREFIX + "max_unavailable"
-# What another strategy hands out, so that pods would wait for it forever.
-_OF_CLAIMS = ("rdma_claims_templates", "rdma_claims_claims")
 
 _MOST, _LONGEST_INTERVAL = 10000, 86400
 # validResourceName of the plugin, within what Kubernetes takes (IsQualifiedName).
@@ -43,33 +40,17 @@ _RESOURCE = re.compile("[A-Za-z0-9](?:[A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
 # Quotas put it before the name of a resource (IsExtendedResourceName).
 _REQUESTS = "requests."
 
-Found = List[Tuple[str, Problem]]
-
 
 @dataclass
-class _SharedGroup:
-    name: str
-    label: str
-    values: Mapping[str, Any]
-    hosts: List[ClaimHost] = field(default_factory=list)
-
-
-@dataclass
-class SharedDevicePlan:
+class SharedDevicePlan(PluginPlan):
     """``configurations`` have the hosts on which they apply; ``resources`` are the full names by group.
 
     ``hcas`` are by group and host those that pods share.
     """
 
-    namespace: str = ""
-    objects: List[Dict[str, Any]] = field(default_factory=list)
     configurations: List[Tuple[SharedDevices, List[str]]] = field(default_factory=list)
     resources: Dict[str, str] = field(default_factory=dict)
     hcas: Dict[str, Dict[str, List[str]]] = field(default_factory=dict)
-    labels: Dict[str, Dict[str, Any]] = field(default_factory=dict)
-    wait: bool = False
-    found: Found = field(default_factory=list)
-    warnings: List[str] = field(default_factory=list)
 
 
 def prefix(text: str) -> str:
@@ -116,7 +97,7 @@ def _between(name: str, value: int, least: int, most: int, unit: str = "") -> No
         raise PlanError(wrong(name, value, f"it must be {least} to {most}{unit}"))
 
 
-def _devices(group: _SharedGroup, known: plan_variables.Options) -> SharedDevices:
+def _devices(group: PluginGroup, known: plan_variables.Options) -> SharedDevices:
     """A group's configuration without its selectors. Raises PlanError."""
     values = group.values
     _between(MOST, values[MOST], 1, _MOST)
@@ -137,56 +118,14 @@ def _devices(group: _SharedGroup, known: plan_variables.Options) -> SharedDevice
     )
 
 
-def _groups(hosts: Sequence[ClaimHost], known: plan_variables.Options, found: Found) -> List[_SharedGroup]:
-    """The groups whose variables are right; what is wrong is added to ``found``."""
-    mine = plan_variables.with_prefix(PREFIX, known)
-    defaults = {name: option.get("default") for name, option in known.items()}
-    groups: Dict[str, _SharedGroup] = {}
-    for host in hosts:
-        wanted = (*mine, drivers_plan.EXCLUDE, *_OF_CLAIMS)
-        typed, problems = plan_variables.converted(
-            {name: value for name, value in host.variables.items() if name in wanted}, known
-        )
-        problems += [problem for problem in host.broken if problem.variable in wanted]
-        for name in _OF_CLAIMS:
-            if typed.get(name):
-                right = f"but {STRATEGY} is shared_device, with which pods use no claims: leave it out"
-                problems.append(Problem(name, f"is set, {right}"))
-        found += [(host.name, problem) for problem in problems]
-        if problems:
-            continue
-        values = {**defaults, **typed}
-        try:
-            label = drivers_plan.label_of_group(host.group)
-        except PlanError as error:
-            found.append((host.name, error.problem))
-            continue
-        group = groups.setdefault(label, _SharedGroup(host.group, label, values))
-        if group.name != host.group:
-            right = f"which has the same name in Kubernetes as {group.name}: rename one of them"
-            found.append((host.name, wrong("rdma_group", host.group, right)))
-        for name in sorted(set(mine) - set(fleet_wide.NAMES)):
-            if values[name] != group.values[name]:
-                first = group.hosts[0].name
-                right = f"but {group.values[name]!r} on {first}: a group has one resource, so it must be the same"
-                found.append((host.name, wrong(name, values[name], right)))
-        group.hosts.append(replace(host, variables=values))
-    return list(groups.values())
-
-
-def _exclude(host: ClaimHost) -> List[str]:
-    """PCI addresses that no pod may have, for whatever strategy. Raises PlanError."""
-    return [checked(drivers_plan.EXCLUDE, text, pci.address) for text in host.variables[drivers_plan.EXCLUDE]]
-
-
-def _ports(group: _SharedGroup, result: SharedDevicePlan) -> Dict[str, NodePorts]:
+def _ports(group: PluginGroup, result: SharedDevicePlan) -> Dict[str, NodePorts]:
     """What the nodes of a group have to share."""
     nodes: Dict[str, NodePorts] = {}
     for host in group.hosts:
         if host.facts is None:
             continue
         try:
-            own = selectors.ports(host.facts, _exclude(host))
+            own = selectors.ports(host.facts, drivers_plan.excluded(host.variables))
         except PlanError as error:
             result.found.append((host.name, error.problem))
             continue
@@ -199,14 +138,10 @@ def _ports(group: _SharedGroup, result: SharedDevicePlan) -> Dict[str, NodePorts
             nodes[host.name] = own
         else:
             result.warnings.append(f"{host.name}: no ACTIVE port that pods can share, so the plugin does not run there")
-    silent = [host.name for host in group.hosts if host.facts is None]
-    known = len(silent) < len(group.hosts)
-    if silent and known:
-        result.warnings.append(f"{fold(silent)}: no facts, so the plugin is left unchanged there")
+    result.warnings += group.left_alone()
     if not nodes and not result.found:
-        right = "has an ACTIVE port that pods can share" if known else "has facts: run rdma_discover first"
-        for host in group.hosts:
-            result.found.append((host.name, Problem(STRATEGY, f"is shared_device, but no node of the group {right}")))
+        problem = group.without("has an ACTIVE port that pods can share")
+        result.found += [(host.name, problem) for host in group.hosts]
     return nodes
 
 
@@ -217,8 +152,7 @@ def _configurations(devices: SharedDevices, nodes: Mapping[str, NodePorts]) -> L
     for part in parts:
         own = replace(devices, selectors=selectors.selectors([nodes[host] for host in part]))
         if len(parts) > 1:
-            digest = hashlib.sha256(repr(sorted(own.selectors.items())).encode()).hexdigest()[:8]
-            own = replace(own, value=f"{devices.value}-{digest}")
+            own = replace(own, value=plugin_groups.value_of_shape(devices.value, own.selectors))
         found.append((own, part))
     return found
 
@@ -226,8 +160,7 @@ def _configurations(devices: SharedDevices, nodes: Mapping[str, NodePorts]) -> L
 def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> SharedDevicePlan:
     """The plugin for hosts that all have this strategy; their ``found`` problems are by host."""
     result = SharedDevicePlan()
-    ordered = sorted(hosts, key=lambda host: natural_key(host.name))
-    groups = _groups(ordered, known, result.found)
+    groups = plugin_groups.groups(hosts, PREFIX, known, result.found)
     if not result.found and groups:
         first = groups[0]
         result.namespace = first.values[NAMESPACE]
@@ -244,11 +177,9 @@ def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> SharedDev
         result.resources[group.name] = f"{devices.prefix}/{devices.resource}"
         result.hcas[group.name] = {host: own.hcas for host, own in nodes.items()}
         result.configurations += _configurations(devices, nodes)
-        of_host = {host: own.value for own, part in result.configurations for host in part}
-        for host in group.hosts:
-            if host.facts is not None:
-                result.labels[host.name] = {objects.LABEL: of_host.get(host.name)}
     if not result.found and groups:
         every = [own for own, _part in result.configurations]
-        result.objects = [*manifests.namespaces(result.namespace), *objects.objects(result.namespace, every)]
+        result.objects = [*manifests.namespaces(result.namespace), *objects.PLUGIN.objects(result.namespace, every)]
+        of_host = {host: own.value for own, part in result.configurations for host in part}
+        result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
     return result

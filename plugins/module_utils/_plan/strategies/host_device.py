@@ -14,24 +14,21 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference, manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks, objects, plan, programs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
     NodeStatus,
-    ObjectSet,
     PodRequest,
-    Strategy,
     StrategyImage,
     StrategyPlan,
-    of_fleet,
     served,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
 
 NAME = "host_device"
 
@@ -51,28 +48,17 @@ def _ask(network: PodNetwork, hcas: Mapping[str, Sequence[str]], namespace: str)
     )
 
 
-class HostDevice(Strategy):
+class HostDevice(DevicePluginStrategy):
     name = NAME
     roles = ("rdma_host_device",)
     label = objects.LABEL
-    netns_modes = ("shared",)
-    slices = False
+    prefix = programs.PREFIX
 
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
-        own = served(NAME, hosts)
-        found = plan.plan(own, known)
-        names = {host.name for host in own}
-        result = StrategyPlan(
-            labels={**{host.name: {objects.LABEL: None} for host in hosts if host.name not in names}, **found.labels},
-            warnings=found.warnings,
-            problems=messages(found.found),
-            wait=found.wait,
-            nodes=manifests.nodes(found.labels),
-        )
+        found = plan.plan(served(NAME, hosts), known)
+        result = self.applied(found, hosts, known)
         if result.problems:
             return result
-        values = of_fleet(own, known)
-        result.sets = [ObjectSet(str(values[plan.SET]), str(values[plan.PARENT_NAMESPACE]), found.objects)]
         for group, of_rail in found.networks.items():
             place = found.namespaces[group][0]
             result.asks[group] = [_ask(network, hcas, place) for network, hcas in zip(of_rail, found.hcas[group])]

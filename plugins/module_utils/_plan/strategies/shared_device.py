@@ -13,49 +13,34 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference, manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
     NodeStatus,
-    ObjectSet,
     PodRequest,
-    Strategy,
     StrategyImage,
     StrategyPlan,
-    of_fleet,
     served,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
 
 NAME = "shared_device"
 
 
-class SharedDevice(Strategy):
+class SharedDevice(DevicePluginStrategy):
     name = NAME
     roles = ("rdma_shared_device",)
     label = objects.LABEL
-    # It ends at once in mode exclusive.
-    netns_modes = ("shared",)
-    slices = False
+    prefix = plan.PREFIX
 
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
-        own = served(NAME, hosts)
-        found = plan.plan(own, known)
-        names = {host.name for host in own}
-        result = StrategyPlan(
-            labels={**{host.name: {objects.LABEL: None} for host in hosts if host.name not in names}, **found.labels},
-            warnings=found.warnings,
-            problems=messages(found.found),
-            wait=found.wait,
-            nodes=manifests.nodes(found.labels),
-        )
+        found = plan.plan(served(NAME, hosts), known)
+        result = self.applied(found, hosts, known)
         if result.problems:
             return result
-        values = of_fleet(own, known)
-        result.sets = [ObjectSet(str(values[plan.SET]), str(values[plan.PARENT_NAMESPACE]), found.objects)]
         result.asks = {
             group: [PodRequest(name, found.hcas[group], limits={name: 1})] for group, name in found.resources.items()
         }

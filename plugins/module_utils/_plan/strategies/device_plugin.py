@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What strategies have in common whose pods request extended resources, which a device plugin makes of NICs."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
+    ObjectSet,
+    Strategy,
+    StrategyPlan,
+    of_fleet,
+    served,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
+
+
+class DevicePluginStrategy(Strategy):
+    """``prefix`` is that of the variables of its role."""
+
+    prefix: str
+    # In mode exclusive k8s-rdma-shared-dev-plugin ends at once, and an RDMA device does not follow its netdev.
+    netns_modes = ("shared",)
+    slices = False
+
+    def applied(self, found: PluginPlan, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> StrategyPlan:
+        """The answers without how pods ask and what nodes show; hosts of other strategies lose the label."""
+        own = served(self.name, hosts)
+        names = {host.name for host in own}
+        result = StrategyPlan(
+            labels={**{host.name: {self.label: None} for host in hosts if host.name not in names}, **found.labels},
+            warnings=found.warnings,
+            problems=messages(found.found),
+            wait=found.wait,
+            nodes=manifests.nodes(found.labels),
+        )
+        if not result.problems:
+            values = of_fleet(own, known)
+            parent = str(values[self.prefix + "parent_namespace"])
+            result.sets = [ObjectSet(str(values[self.prefix + "set"]), parent, found.objects)]
+        return result
