@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 SERIAL = "rdma_serial"
 SERIAL_MAX = "rdma_serial_max"
+POD_NODES = "rdma_verify_pod_nodes"
 _RIGHT = "it must be a number of hosts from 1, a percentage such as '25%', or a list of these"
 
 
@@ -36,3 +37,6 @@ def of_playbooks(values: Mapping[str, Any]) -> Iterator[Problem]:
     at_most = values.get(SERIAL_MAX)
     if at_most is not None and not _is_batch(at_most):
         yield wrong(SERIAL_MAX, at_most, "it must be a number of hosts from 1, or a percentage such as '25%'")
+    nodes = values.get(POD_NODES)
+    if nodes is not None and nodes < 0:
+        yield wrong(POD_NODES, nodes, "it must be a number of nodes of each group, or 0 for all")
