@@ -12,7 +12,8 @@ from typing import Any, Iterator
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel, objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel, hosts, objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
@@ -110,6 +111,28 @@ def test_numa_by_version_of_the_drivers(facts_of: Facts) -> None:
         plan(facts, template(gpus=8, nics=8), rdma_driver_gpu_version="0.5.0", rdma_driver_dranet_version="1.5.0")
     )
     assert [one["matchAttribute"] for one in pairs["constraints"]] == [NUMA] * 8
+
+
+def test_what_the_driver_of_a_group_leaves_out_is_no_nic_of_its_claims(facts_of: Facts) -> None:
+    facts = facts_of("case-b200")
+    places = {hca["name"]: hca["pci"]["address"] for hca in facts["hcas"]}
+    managing = {
+        places[entry["hca"]]
+        for entry in facts["excluded"]
+        if "nvswitch_management" in {reason["code"] for reason in entry["reasons"]}
+    }
+    assert managing
+    plain = copy.deepcopy(facts)
+    plain["excluded"] = [entry for entry in facts["excluded"] if places[entry["hca"]] not in managing]
+    several = [
+        ClaimHost(name, group, VERSIONS, read.facts(own))
+        for name, group, own in (("n1", "one", facts), ("n2", "one", plain), ("n3", "other", plain))
+    ]
+    members, problems = hosts.members(several, variables.options_of())
+    assert problems == []
+    nics = {name: {device.pci for device in node.nics} for name, node in hosts.nodes(members, []).items()}
+    assert nics["n1"] == nics["n2"] == nics["n3"] - managing
+    assert managing < nics["n3"]
 
 
 def test_nodes_that_differ_are_told_and_not_averaged(facts_of: Facts) -> None:

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected as claims_expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
@@ -111,6 +113,23 @@ def test_what_the_driver_publishes(facts_of: Facts, align: str, older: bool) -> 
     assert "AMD_Instinct_MI300X_OAM" in text
     if align == "numa":
         assert ('device.attributes["gpu.amd.com"].numaNode' in text) is not older
+
+
+def test_numa_nodes_are_told_only_in_a_way_that_all_gpus_have(facts_of: Facts) -> None:
+    facts = facts_of(NODE)
+    published = slices(*(gpu(facts, place, older=place > 0) for place in range(8)))
+    (problem,) = planned(facts, published, gpus=4, nics=4, align="numa").problems
+    assert "GPUs of these nodes are told in different ways" in problem
+
+
+@pytest.mark.parametrize(("published", "expected"), [(0, 8), (3, 3)])
+def test_gpus_are_predicted_until_their_driver_publishes_some(facts_of: Facts, published: int, expected: int) -> None:
+    facts = facts_of(NODE)
+    real = [one for one in devices(facts) if one.is_rdma_nic]
+    real += model.devices(slices(*(gpu(facts, place) for place in range(published)))) if published else []
+    members, problems = hosts.members([ClaimHost(NODE, "mi300x", VERSIONS, read.facts(facts))], variables.options_of())
+    assert problems == []
+    assert len(hosts.nodes(members, real)[NODE].gpus) == expected
 
 
 def test_parts_of_gpus_are_not_handed_out_as_gpus(facts_of: Facts) -> None:

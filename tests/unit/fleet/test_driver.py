@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Tuple
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -213,6 +214,18 @@ def test_what_belongs_to_the_node_is_never_published(facts_of: Callable[..., Any
 
 def _usable(facts: Dict[str, Any]) -> List[str]:
     return [one["hca"] for one in facts["usable"]]
+
+
+def test_a_nic_belongs_to_the_node_if_all_its_ports_do(facts_of: Callable[..., Any]) -> None:
+    facts = copy.deepcopy(facts_of("case-two-ports"))
+    (hca,) = facts["hcas"]
+    facts["usable"], facts["excluded"] = [], []
+    found = []
+    for port in (1, 2):
+        reason = {"code": "bridge_port", "text": "in words", "fields": {"netdev": f"p{port}", "master": "br0"}}
+        facts["excluded"].append({"hca": hca["name"], "port": port, "reasons": [reason]})
+        found.append(list(exclusions.why(read.facts(facts))))
+    assert found == [[], [hca["pci"]["address"]]]
 
 
 def test_an_uplink_of_one_node_may_be_a_nic_of_another(facts_of: Callable[..., Any]) -> None:
