@@ -475,7 +475,7 @@ def test_the_plugin_restarts_with_its_configuration_and_only_then(facts_of: Fact
 def test_a_node_without_facts_keeps_its_plugin(facts_of: Facts) -> None:
     found = right(hosts_of({"v100-01": facts_of("v100-01"), "away": None}))
     assert found["labels"] == {"v100-01": {LABEL: "ib"}}
-    assert "away: there are no facts, so the plugin is left there as it is" in found["warnings"]
+    assert "away: no facts, so the plugin is left unchanged there" in found["warnings"]
 
 
 def test_hosts_of_other_strategies_lose_the_label(facts_of: Facts) -> None:
