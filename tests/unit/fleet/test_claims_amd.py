@@ -119,7 +119,7 @@ def test_numa_nodes_are_told_only_in_a_way_that_all_gpus_have(facts_of: Facts) -
     facts = facts_of(NODE)
     published = slices(*(gpu(facts, place, older=place > 0) for place in range(8)))
     (problem,) = planned(facts, published, gpus=4, nics=4, align="numa").problems
-    assert "GPUs of these nodes are told in different ways" in problem
+    assert "the drivers of these nodes identify GPUs in different ways" in problem
 
 
 @pytest.mark.parametrize(("published", "expected"), [(0, 8), (3, 3)])
