@@ -374,7 +374,7 @@ def test_a_nic_in_a_pod_stays_in_the_configuration(facts_of: Facts) -> None:
     facts = facts_of("case-in-pod")
     (away,) = [entry["hca"] for entry in facts["excluded"] if {one["code"] for one in entry["reasons"]} == {"in_pod"}]
     found = right(hosts_of({"case-in-pod": facts}, "lab"))
-    (pools,) = configs(found).values()
+    (pools,) = [*configs(found).values()]
     assert set(addresses(facts, away)) <= set(pools["hostdev_lab"])
 
 

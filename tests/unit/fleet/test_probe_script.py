@@ -124,7 +124,7 @@ esac
     found = run_script(tmp_path, program, ZEROCOPY_LOOPBACK="1")
     assert found.complete
     assert found.bandwidth == {}
-    (output,) = found.loopback.values()
+    (output,) = [*found.loopback.values()]
     meter = bandwidth.PodMeter(pod_plan.Pod("a", "default", "n1", "g", "e", "e"), found, {}, 0.9)
     (measured,) = meter.loopback()
     assert isinstance(measured, document.Measurement)
