@@ -38,13 +38,26 @@ def test_pods_that_hold_devices(cluster_set: ClusterSet, run_module: Callable[..
         "metadata": {"name": "held", "namespace": "default"},
         "spec": {"devices": {"requests": [request]}},
     }
-    cluster_set.kubectl("create", "-f", "-", stdin=claim)
+    # The controller of claims takes back what is reserved for a pod that is not there.
+    pod: Dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "worker-0", "namespace": "default"},
+        "spec": {
+            "nodeName": "ranges-1",
+            "containers": [{"name": "main", "image": "example.org/none:v1"}],
+            "resourceClaims": [{"name": "nic", "resourceClaimName": "held"}],
+        },
+    }
+    cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": [claim, pod]})
+    uid = cluster_set.kubectl("get", "pod", "worker-0", "--namespace=default", "--output=jsonpath={.metadata.uid}")
     device = {"request": "nic", "driver": "dra.net", "pool": "ranges-1", "device": "eth1"}
-    user = {"resource": "pods", "name": "worker-0", "uid": "00000000-0000-4000-8000-000000000000"}
+    user = {"resource": "pods", "name": "worker-0", "uid": uid}
     status = {"allocation": {"devices": {"results": [device]}}, "reservedFor": [user]}
     patch = ("--subresource=status", "--type=merge", "--patch", json.dumps({"status": status}))
     cluster_set.kubectl("patch", "resourceclaim", "held", "--namespace=default", *patch)
     found = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig))
+    cluster_set.kubectl("delete", "pod", "worker-0", "--namespace=default", "--force", "--grace-period=0")
     free = ("--subresource=status", "--type=merge", "--patch", json.dumps({"status": None}))
     cluster_set.kubectl("patch", "resourceclaim", "held", "--namespace=default", *free)
     cluster_set.kubectl("delete", "resourceclaim", "held", "--namespace=default")
