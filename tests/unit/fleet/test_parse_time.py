@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What a playbook imports uses no module of a collection that may be missing.
+
+ansible-core 2.18 resolves modules when it parses, and would refuse the playbook even for a fleet without a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+PLAYBOOKS = sorted((CHECKOUT / "playbooks").glob("*.yml"))
+OURS = ("ansible.builtin.", "zerocopy.rdma.")
+
+
+def tasks_of(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every task of a file of plays or tasks and of what it imports, with the file that it stands in."""
+    for found in yaml.safe_load(path.read_text("utf-8")):
+        yield from task_and_imports(path, found)
+
+
+def task_and_imports(path: Path, found: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    yield path, found
+    for section in ("pre_tasks", "tasks", "post_tasks", "handlers", "block", "rescue", "always"):
+        for inner in found.get(section, []):
+            yield from task_and_imports(path, inner)
+    for module in ("ansible.builtin.import_playbook", "ansible.builtin.import_tasks"):
+        if module in found:
+            yield from tasks_of(path.parent / found[module])
+    if "ansible.builtin.import_role" in found:
+        role = found["ansible.builtin.import_role"]
+        tasks = CHECKOUT / "roles" / role["name"].removeprefix("zerocopy.rdma.") / "tasks"
+        yield from tasks_of(tasks / f"{role.get('tasks_from', 'main')}.yml")
+
+
+def foreign(playbook: Path) -> set[str]:
+    """Modules of other collections, each with its file."""
+    return {
+        f"{path.relative_to(CHECKOUT)}: {key}"
+        for path, task in tasks_of(playbook)
+        for key in task
+        if key.count(".") == 2 and not key.startswith(OURS)
+    }
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=[playbook.stem for playbook in PLAYBOOKS])
+def test_no_module_of_another_collection_is_resolved_in_advance(playbook: Path) -> None:
+    assert foreign(playbook) == set()
+
+
+def test_imports_are_followed() -> None:
+    files = {str(path.relative_to(CHECKOUT)) for path, _task in tasks_of(CHECKOUT / "playbooks" / "site.yml")}
+    assert files >= {"playbooks/provision.yml", "roles/rdma_host_device/tasks/deploy.yml"}
+    assert "roles/rdma_driver/tasks/gpu.yml" not in files
