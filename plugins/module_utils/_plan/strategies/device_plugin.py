@@ -8,13 +8,15 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from abc import abstractmethod
+from typing import Generic, Sequence, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
+    ClusterState,
     ObjectSet,
     Strategy,
     StrategyPlan,
@@ -23,8 +25,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
 
+Planned = TypeVar("Planned", bound=PluginPlan)
 
-class DevicePluginStrategy(Strategy):
+
+class DevicePluginStrategy(Strategy, Generic[Planned]):
     """``prefix`` is that of the variables of its role."""
 
     prefix: str
@@ -32,9 +36,18 @@ class DevicePluginStrategy(Strategy):
     netns_modes = ("shared",)
     slices = False
 
-    def applied(self, found: PluginPlan, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> StrategyPlan:
-        """The answers without how pods ask and what nodes show; hosts of other strategies lose the label."""
+    @abstractmethod
+    def planned(self, own: Sequence[ClaimHost], known: plan_variables.Options) -> Planned:
+        """The objects and labels of the strategy's own hosts."""
+
+    @abstractmethod
+    def answer(self, found: Planned, result: StrategyPlan) -> None:
+        """Add how the pods of a plan without problems ask, and what its nodes show."""
+
+    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+        """Hosts of other strategies lose the label."""
         own = served(self.name, hosts)
+        found = self.planned(own, known)
         names = {host.name for host in own}
         result = StrategyPlan(
             labels={**{host.name: {self.label: None} for host in hosts if host.name not in names}, **found.labels},
@@ -47,4 +60,5 @@ class DevicePluginStrategy(Strategy):
             values = of_fleet(own, known)
             parent = str(values[self.prefix + "parent_namespace"])
             result.sets = [ObjectSet(str(values[self.prefix + "set"]), parent, found.objects)]
+            self.answer(found, result)
         return result

@@ -19,14 +19,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks, objects, plan, programs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.plan import HostDevicePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
-    ClusterState,
     NodeStatus,
     PodRequest,
     StrategyImage,
     StrategyPlan,
-    served,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 
@@ -48,17 +47,16 @@ def _ask(network: PodNetwork, hcas: Mapping[str, Sequence[str]], namespace: str)
     )
 
 
-class HostDevice(DevicePluginStrategy):
+class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     name = NAME
     roles = ("rdma_host_device",)
     label = objects.LABEL
     prefix = programs.PREFIX
 
-    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
-        found = plan.plan(served(NAME, hosts), known)
-        result = self.applied(found, hosts, known)
-        if result.problems:
-            return result
+    def planned(self, own: Sequence[ClaimHost], known: plan_variables.Options) -> HostDevicePlan:
+        return plan.plan(own, known)
+
+    def answer(self, found: HostDevicePlan, result: StrategyPlan) -> None:
         for group, of_rail in found.networks.items():
             place = found.namespaces[group][0]
             result.asks[group] = [_ask(network, hcas, place) for network, hcas in zip(of_rail, found.hcas[group])]
@@ -66,7 +64,6 @@ class HostDevice(DevicePluginStrategy):
             daemon_sets = tuple(f"{found.namespace}/{name}" for name in (devices.name, *found.beside))
             for host, resources in counts.items():
                 result.shows[host] = NodeStatus(resources=resources, daemon_sets=daemon_sets)
-        return result
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return [

@@ -17,30 +17,28 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_r
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.plan import SharedDevicePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
-    ClusterState,
     NodeStatus,
     PodRequest,
     StrategyImage,
     StrategyPlan,
-    served,
 )
 
 NAME = "shared_device"
 
 
-class SharedDevice(DevicePluginStrategy):
+class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     name = NAME
     roles = ("rdma_shared_device",)
     label = objects.LABEL
     prefix = plan.PREFIX
 
-    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
-        found = plan.plan(served(NAME, hosts), known)
-        result = self.applied(found, hosts, known)
-        if result.problems:
-            return result
+    def planned(self, own: Sequence[ClaimHost], known: plan_variables.Options) -> SharedDevicePlan:
+        return plan.plan(own, known)
+
+    def answer(self, found: SharedDevicePlan, result: StrategyPlan) -> None:
         result.asks = {
             group: [PodRequest(name, found.hcas[group], limits={name: 1})] for group, name in found.resources.items()
         }
@@ -48,7 +46,6 @@ class SharedDevice(DevicePluginStrategy):
             resources = {f"{devices.prefix}/{devices.resource}": devices.most}
             shown = NodeStatus(resources=resources, daemon_sets=(f"{found.namespace}/{devices.name}",))
             result.shows.update(dict.fromkeys(part, shown))
-        return result
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return [StrategyImage(image_reference.tagged(plan.IMAGE, values), str(values[plan.IMAGE.archive]))]
