@@ -9,25 +9,22 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.resource import ResourceVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.programs import PREFIX
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 NETWORKS = PREFIX + "networks"
 EXPECTED = "rdma_discover_expect_hcas"
-RESOURCE, RESOURCE_PREFIX = PREFIX + "resource", PREFIX + "prefix"
-
-# validResourceName of the plugin, with room for the number of a rail.
-_RESOURCE = re.compile("[A-Za-z0-9](?:[A-Za-z0-9_]{0,53}[A-Za-z0-9])?")
+# With room for the number of a rail.
+RESOURCE = ResourceVariables(PREFIX + "prefix", PREFIX + "resource", "hostdev_", 55)
 
 
 def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
@@ -62,53 +59,25 @@ def room(network: Network) -> int:
     return max(network.num_addresses - 2, 0)
 
 
-def resource(group: str, values: Mapping[str, Any]) -> str:
-    """The name of a group's resource after the prefix, without a rail. Raises PlanError."""
-    given = values[RESOURCE]
-    name = given or "hostdev_" + re.sub("[^A-Za-z0-9_]", "_", group)
-    if not _RESOURCE.fullmatch(name):
-        right = "it must be at most 55 letters, digits and _, with a letter or digit at both ends"
-        raise PlanError(
-            wrong(RESOURCE, name, right) if given else Problem(RESOURCE, f"is {name!r} unless set, {right}")
-        )
-    return name
-
-
-def prefix(values: Mapping[str, Any]) -> str:
-    """The prefix of the resource's name. Raises PlanError."""
-    text = values[RESOURCE_PREFIX]
-    if not names.is_extended_resource(f"{text}/hostdev"):
-        right = "it must be a DNS name in lower case, like rdma, and none that Kubernetes keeps for itself"
-        raise PlanError(wrong(RESOURCE_PREFIX, text, right))
-    return str(text)
-
-
 def resources(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
     """The full names that the groups of these hosts have by their variables; what is wrong is left out."""
     found: Dict[str, None] = {}
-    wanted = (NETWORKS, RESOURCE, RESOURCE_PREFIX, addresses.RAILS, addresses.RAIL_SUBNETS, EXPECTED)
-    defaults = {name: known[name].get("default") for name in wanted}
-    for host in hosts:
-        given = {name: host.variables[name] for name in wanted if name in host.variables}
-        typed, problems = plan_variables.converted(given, known)
-        # Groups of other strategies are told nothing of variables that they do not need.
+    others = (NETWORKS, addresses.RAILS, addresses.RAIL_SUBNETS, EXPECTED)
+    for name, values in RESOURCE.of_hosts(hosts, known, others):
         with contextlib.suppress(PlanError):
-            if not problems:
-                values = {**defaults, **typed}
-                base = f"{prefix(values)}/{resource(host.group, values)}"
-                # Also where the networks have gone with the strategy.
-                rails = max(len(values[NETWORKS]), addresses.number_of_rails(addresses.intent(values)))
-                every = [f"{base}_rail{rail}" for rail in range(rails)] if rails > 1 else []
-                found.update(dict.fromkeys([base, *every]))
+            # Also where the networks have gone with the strategy.
+            rails = max(len(values[NETWORKS]), addresses.number_of_rails(addresses.intent(values)))
+            every = [f"{name}_rail{rail}" for rail in range(rails)] if rails > 1 else []
+            found.update(dict.fromkeys([name, *every]))
     return list(found)
 
 
 def pod_networks(group: str, label: str, values: Mapping[str, Any]) -> List[PodNetwork]:
     """The networks of a group's pods, by rail; ``label`` is its name as a DNS label. Raises PlanError."""
-    found, own, base = networks(values), prefix(values), resource(group, values)
+    found, resource = networks(values), RESOURCE.full(group, values)
     if len(found) == 1:
-        return [PodNetwork(f"rdma-{label}", f"{own}/{base}", found[0][1])]
+        return [PodNetwork(f"rdma-{label}", resource, found[0][1])]
     return [
-        PodNetwork(f"rdma-{label}-rail{rail}", f"{own}/{base}_rail{rail}", network)
+        PodNetwork(f"rdma-{label}-rail{rail}", f"{resource}_rail{rail}", network)
         for rail, (_at, network) in enumerate(found)
     ]

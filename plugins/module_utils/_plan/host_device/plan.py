@@ -147,7 +147,7 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
     devices = HostDevices(
         value=group.label,
         image=programs.reference(programs.PLUGIN, group.values, known),
-        prefix=networks.prefix(group.values),
+        prefix=networks.RESOURCE.prefix(group.values),
         imported=programs.imported(programs.PLUGIN, group.values),
         pull_secrets=tuple(group.values[programs.PULL_SECRETS]),
         max_unavailable=group.values[programs.UNAVAILABLE],
@@ -172,7 +172,8 @@ def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
             other = first.setdefault(network.resource, group.name)
             if other != group.name:
                 right = f"which pods of group {other} ask for as well: the names must differ"
-                result.found += [(host.name, wrong(networks.RESOURCE, network.resource, right)) for host in group.hosts]
+                problem = wrong(networks.RESOURCE.name_variable, network.resource, right)
+                result.found += [(host.name, problem) for host in group.hosts]
 
 
 def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> HostDevicePlan:

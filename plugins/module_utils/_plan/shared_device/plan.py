@@ -8,37 +8,33 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.resource import ResourceVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import SharedDevices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.selectors import NodePorts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
 PREFIX = "rdma_shared_device_"
-RESOURCE, RESOURCE_PREFIX, MOST = PREFIX + "resource", PREFIX + "prefix", PREFIX + "max"
+RESOURCE = ResourceVariables(PREFIX + "prefix", PREFIX + "resource", "rdma_", 63)
+MOST = PREFIX + "max"
 NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
 WAIT = PREFIX + "wait"
 IMAGE = ImageVariables(PREFIX + "image", PREFIX + "version", PREFIX + "digest", PREFIX + "archive")
 _INTERVAL, _KUBELET_ROOT, _UNAVAILABLE = PREFIX + "update_interval", PREFIX + "kubelet_root", PREFIX + "max_unavailable"
 
 _MOST, _LONGEST_INTERVAL = 10000, 86400
-# validResourceName of the plugin, within what Kubernetes takes (IsQualifiedName).
-_RESOURCE = re.compile("[A-Za-z0-9](?:[A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
-# Quotas put it before the name of a resource (IsExtendedResourceName).
-_REQUESTS = "requests."
 
 
 @dataclass
@@ -51,45 +47,6 @@ class SharedDevicePlan(PluginPlan):
     configurations: List[Tuple[SharedDevices, List[str]]] = field(default_factory=list)
     resources: Dict[str, str] = field(default_factory=dict)
     hcas: Dict[str, Dict[str, List[str]]] = field(default_factory=dict)
-
-
-def prefix(text: str) -> str:
-    """The prefix of an extended resource's name. Raises PlanError."""
-    if not names.is_subdomain(_REQUESTS + text):
-        raise PlanError(
-            wrong(RESOURCE_PREFIX, text, "it must be a DNS name in lower case, like rdma or rdma.example.org")
-        )
-    if text == "kubernetes.io" or text.endswith(".kubernetes.io") or text.startswith(_REQUESTS):
-        raise PlanError(wrong(RESOURCE_PREFIX, text, "which is reserved for Kubernetes: choose another one, like rdma"))
-    return text
-
-
-def resource(group: str, values: Mapping[str, Any]) -> str:
-    """The name of a group's resource after the prefix. Raises PlanError."""
-    given = values[RESOURCE]
-    name = given or "rdma_" + re.sub("[^A-Za-z0-9_]", "_", group)
-    if not _RESOURCE.fullmatch(name):
-        right = "it must be at most 63 letters, digits and _, with a letter or digit at both ends"
-        text = (
-            wrong(RESOURCE, name, right) if given else Problem(RESOURCE, f"is not set and would be {name!r}, {right}")
-        )
-        raise PlanError(text)
-    return name
-
-
-def resources(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
-    """The full names that the groups of these hosts have by their variables; what is wrong is left out."""
-    found: Dict[str, None] = {}
-    defaults = {name: known[name]["default"] for name in (RESOURCE, RESOURCE_PREFIX)}
-    for host in hosts:
-        given = {name: host.variables[name] for name in defaults if name in host.variables}
-        typed, problems = plan_variables.converted(given, known)
-        if not problems:
-            values = {**defaults, **typed}
-            # Groups of other strategies are told nothing of variables that they do not need.
-            with contextlib.suppress(PlanError):
-                found[f"{prefix(values[RESOURCE_PREFIX])}/{resource(host.group, values)}"] = None
-    return list(found)
 
 
 def _between(name: str, value: int, least: int, most: int, unit: str = "") -> None:
@@ -106,8 +63,8 @@ def _devices(group: PluginGroup, known: plan_variables.Options) -> SharedDevices
     return SharedDevices(
         value=group.label,
         image=image_reference.reference(IMAGE, values, known),
-        prefix=prefix(values[RESOURCE_PREFIX]),
-        resource=resource(group.name, values),
+        prefix=RESOURCE.prefix(values),
+        resource=RESOURCE.name(group.name, values),
         most=values[MOST],
         selectors={},
         update_interval=values[_INTERVAL],

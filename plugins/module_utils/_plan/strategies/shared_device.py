@@ -51,4 +51,4 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
         return [StrategyImage(image_reference.tagged(plan.IMAGE, values), str(values[plan.IMAGE.archive]))]
 
     def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
-        return plan.resources(hosts, known)
+        return list(dict.fromkeys(name for name, _values in plan.RESOURCE.of_hosts(hosts, known)))
