@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
@@ -99,6 +100,17 @@ def applied(tree: SriovTree, *links: Dict[str, Any], **notes: Any) -> None:
     on.ledger.apply(found.files)
     on.ledger.notes.update(links=found.remembered, unmanaged=found.unmanaged, **notes)
     on.ledger.save()
+
+
+def test_the_documented_recovery_removes_every_file_of_links(tree: SriovTree) -> None:
+    applied(tree, LINK)
+    assert (tree.root / keyfile.VFS_PATH.lstrip("/")).exists()
+    text = (Path(__file__).resolve().parents[4] / "docs/recovery.md").read_text()
+    script = text.split("```sh\n")[1].split("```")[0]
+    assert script.startswith("root=/\nconcern=kernel_modules\n")
+    script = script.replace("root=/\nconcern=kernel_modules\n", f"root={tree.root}\nconcern=nm_links\n", 1)
+    subprocess.run(["sh", "-euc", script], check=True)
+    assert [path for path in (tree.root / "etc").rglob("*") if path.is_file()] == []
 
 
 def test_vfs_are_planned_before_they_exist(tree: SriovTree) -> None:
