@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Plans of the strategies with a device plugin for tests, and what a cluster shows of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from dataclasses import dataclass
+from typing import Any, Callable, Mapping
+
+from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+
+Facts = Callable[..., dict[str, Any]]
+Hosts = dict[str, dict[str, Any]]
+NODES = ["v100-01", "v100-02", "a100-01", "a100-02", "h100-01", "h100-02", "h100-03", "lab-01", "lab-02"]
+NODES += ["case-two-ports", "case-vf", "case-h100-roce", "case-b200", "case-default-route"]
+
+
+@dataclass(frozen=True)
+class PluginFleet:
+    """Fleets of one strategy; ``needed`` are the variables that it cannot do without."""
+
+    strategy: str
+    label: str
+    needed: Mapping[str, Any]
+
+    def hosts_of(self, facts: Mapping[str, dict[str, Any] | None], group: str = "ib", **own: Any) -> Hosts:
+        """Hosts with these facts, all of one group."""
+        return {
+            host: {
+                "rdma_strategy": self.strategy,
+                **self.needed,
+                **own,
+                "inventory_hostname": host,
+                "group_names": [group],
+                "ansible_facts": {"rdma": of_host} if of_host else {},
+            }
+            for host, of_host in facts.items()
+        }
+
+    def recorded(self, facts_of: Facts, *names: str, group: str = "ib", **own: Any) -> Hosts:
+        return self.hosts_of({name: facts_of(name) for name in names}, group, **own)
+
+    def plan(self, hosts: Hosts) -> dict[str, Any]:
+        return strategy_plan({}, list(hosts), hosts, self.strategy)
+
+    def right(self, hosts: Hosts) -> dict[str, Any]:
+        found = self.plan(hosts)
+        assert found["problems"] == []
+        return found
+
+    def configs(self, found: dict[str, Any]) -> dict[str, Any]:
+        """The file that the plugin reads, by the value of the label of its nodes."""
+        sets = objects(found, "DaemonSet")
+        return {
+            sets[name]["spec"]["template"]["spec"]["nodeSelector"][self.label]: json.loads(item["data"]["config.json"])
+            for name, item in objects(found, "ConfigMap").items()
+            if "config.json" in item["data"]
+        }
+
+
+SHARED_DEVICE = PluginFleet("shared_device", "zerocopy.rdma/shared-device", {})
+HOST_DEVICE = PluginFleet("host_device", "zerocopy.rdma/host-device", {"rdma_host_device_networks": ["10.90.0.0/24"]})
+RAILS = {"rdma_host_device_networks": ["10.90.0.0/24", "10.90.1.0/24"]}
+
+
+def objects(found: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:
+    items = [item for one in found["sets"] for item in one["objects"] if item["kind"] == kind]
+    return {item["metadata"]["name"]: item for item in items}
+
+
+def shared(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What pods share, by the value of the label of the nodes."""
+    every = {}
+    for label, config in SHARED_DEVICE.configs(found).items():
+        (every[label],) = config["configList"]
+    return every
+
+
+def pools(found: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """The PCI addresses of each resource of whole NICs, by the value of the label of the nodes."""
+    return {
+        label: {pool["resourceName"]: pool["selectors"]["pciAddresses"] for pool in config["resourceList"]}
+        for label, config in HOST_DEVICE.configs(found).items()
+    }
+
+
+def unplug(facts: dict[str, Any], entry: dict[str, Any]) -> None:
+    """Make a usable port one that is DOWN."""
+    facts["usable"].remove(entry)
+    reason = {"code": "port_down", "text": "port state is DOWN", "fields": {"state": "DOWN"}}
+    facts["excluded"].append({**entry, "reasons": [reason]})
+
+
+def unplugged(facts: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    """Facts where some of the usable ports are DOWN."""
+    own = copy.deepcopy(facts)
+    for entry in list(own["usable"]):
+        if chance.random() < 0.3:
+            unplug(own, entry)
+    return own
+
+
+def node(name: str, **resources: Any) -> dict[str, Any]:
+    """A live node; a number is both capacity and allocatable, a pair is one of each."""
+    pairs = {f"rdma/{key}": value if isinstance(value, tuple) else (value, value) for key, value in resources.items()}
+    status = {
+        kind: {key: str(pair[place]) for key, pair in pairs.items()}
+        for place, kind in enumerate(("capacity", "allocatable"))
+    }
+    return {"metadata": {"name": name}, "status": status}
+
+
+def daemon_set(name: str, desired: int, ready: int) -> dict[str, Any]:
+    status = {"desiredNumberScheduled": desired, "numberReady": ready, "updatedNumberScheduled": desired}
+    meta = {"name": name, "namespace": "kube-system", "generation": 2}
+    return {"metadata": meta, "status": {**status, "observedGeneration": 2}}

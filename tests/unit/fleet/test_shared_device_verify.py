@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What verify makes of a cluster with the strategy shared_device, and what nodes must not have."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
+from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import SHARED_DEVICE, Facts, daemon_set, node
+
+hosts_of, recorded = SHARED_DEVICE.hosts_of, SHARED_DEVICE.recorded
+plan, right = SHARED_DEVICE.plan, SHARED_DEVICE.right
+
+
+def verdicts(facts_of: Facts, nodes: List[Dict[str, Any]], sets: List[Dict[str, Any]]) -> Dict[str, str]:
+    hosts = {
+        **recorded(facts_of, "v100-01", "v100-02", group="v100"),
+        **recorded(facts_of, "a100-01", group="a100"),
+        **recorded(facts_of, "h100-01", group="h100", rdma_strategy="dra"),
+    }
+    found = strategy_verdicts({}, list(hosts), hosts, nodes, sets)["checks"]
+    return {f"{check['host'] or ''} {check['subject']}": check["verdict"] for check in found}
+
+
+def test_what_verify_says_of_a_fleet_that_is_right(facts_of: Facts) -> None:
+    nodes = [
+        node("v100-01", rdma_v100=63),
+        node("v100-02", rdma_v100=63),
+        node("a100-01", rdma_a100=63),
+        node("h100-01"),
+    ]
+    sets = [daemon_set("rdma-shared-v100", 2, 2), daemon_set("rdma-shared-a100", 1, 1)]
+    found = verdicts(facts_of, nodes, sets)
+    assert found == {
+        " kube-system/rdma-shared-v100": "pass",
+        " kube-system/rdma-shared-a100": "pass",
+        "v100-01 rdma/rdma_v100": "pass",
+        "v100-02 rdma/rdma_v100": "pass",
+        "a100-01 rdma/rdma_a100": "pass",
+    }
+
+
+def test_what_verify_says_of_faults(facts_of: Facts) -> None:
+    nodes = [
+        node("v100-01", rdma_v100=(63, 0)),
+        node("v100-02", rdma_v100=63, rdma_a100=(63, 0)),
+        node("a100-01", rdma_a100=63, rdma_v100=63),
+        node("h100-01", rdma_v100=63),
+    ]
+    found = verdicts(facts_of, nodes, [daemon_set("rdma-shared-v100", 2, 1)])
+    assert found == {
+        " kube-system/rdma-shared-v100": "fail",
+        " kube-system/rdma-shared-a100": "fail",
+        "v100-01 rdma/rdma_v100": "fail",
+        "v100-02 rdma/rdma_v100": "pass",
+        "v100-02 rdma/rdma_a100": "warn",
+        "a100-01 rdma/rdma_a100": "pass",
+        "a100-01 rdma/rdma_v100": "fail",
+        "h100-01 rdma/rdma_v100": "fail",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict", "said"),
+    [
+        ({}, "pass", "the 1 pods of DaemonSet kube-system/rdma-shared-v100 are ready"),
+        ({"desiredNumberScheduled": 2}, "fail", "selects 2 nodes, but the inventory has 1"),
+        ({"observedGeneration": 1}, "fail", "nobody has looked at DaemonSet"),
+        ({"updatedNumberScheduled": None}, "warn", "of the 1 pods of DaemonSet .* 0 have its present configuration"),
+        ({"numberReady": None}, "fail", "of the 1 pods of DaemonSet .* 0 are ready"),
+    ],
+)
+def test_what_verify_says_of_a_daemon_set(facts_of: Facts, changed: Dict[str, Any], verdict: str, said: str) -> None:
+    hosts = recorded(facts_of, "v100-01", group="v100")
+    item = daemon_set("rdma-shared-v100", 1, 1)
+    item["status"].update(changed)
+    found = strategy_verdicts({}, list(hosts), hosts, [node("v100-01", rdma_v100=63)], [item])["checks"]
+    (check,) = [check for check in found if check["id"] == "cluster.plugin"]
+    assert check["verdict"] == verdict
+    assert re.search(said, check["text"])
+
+
+def test_a_node_that_is_not_in_the_cluster(facts_of: Facts) -> None:
+    hosts = recorded(facts_of, "v100-01", group="v100")
+    (check,) = strategy_verdicts({}, list(hosts), hosts, [], [daemon_set("rdma-shared-v100", 1, 1)])["checks"][1:]
+    assert (check["host"], check["verdict"]) == ("v100-01", "fail")
+    assert check["text"] == "the cluster has no node of this name"
+
+
+def test_what_nodes_must_not_have(facts_of: Facts) -> None:
+    hosts = {
+        **recorded(facts_of, "v100-01", "case-nothing", group="v100"),
+        **hosts_of({"away": None}, "v100"),
+        **recorded(facts_of, "a100-01", group="a100", rdma_shared_device_prefix="example.org"),
+        # A group that has left it, and one whose variables make no name.
+        **recorded(facts_of, "h100-01", group="h100", rdma_strategy="none"),
+        **recorded(facts_of, "lab-01", group="lab", rdma_strategy="none", rdma_shared_device_resource="no-name"),
+    }
+    names = ["rdma/rdma_v100", "example.org/rdma_a100", "rdma/rdma_h100"]
+    assert strategies({}, list(hosts), hosts)["resources"]["shared_device"] == names
+    found = right(hosts)
+    # Of a host without facts nothing is known. A node without a port has no plugin, and so no resource.
+    assert found["leaves"] == {
+        "v100-01": names[1:],
+        "case-nothing": names,
+        "a100-01": [names[0], names[2]],
+        "h100-01": names,
+        "lab-01": names,
+    }
+    left = node("h100-01", rdma_h100=(63, 0))
+    checks = strategy_verdicts({}, list(hosts), hosts, [left], [])["checks"]
+    (check,) = [check for check in checks if check["host"] == "h100-01"]
+    assert (check["subject"], check["verdict"], check["mend"]) == ("rdma/rdma_h100", "warn", "provision")
+
+
+def test_a_fleet_that_never_shared_has_nothing_to_lose(facts_of: Facts) -> None:
+    """The names are looked for all the same, since a run that was interrupted leaves no other trace."""
+    hosts = recorded(facts_of, "v100-01", group="v100", rdma_strategy="dra")
+    assert plan(hosts)["leaves"] == {"v100-01": ["rdma/rdma_v100"]}
