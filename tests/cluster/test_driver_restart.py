@@ -57,8 +57,8 @@ class Kubelet(threading.Thread):
     def run(self) -> None:
         try:
             self._play()
-        except ProtocolError:
-            # The connection that it still has ends with the API server.
+        except (ProtocolError, TypeError):
+            # The connection that it still has ends with the API server; the client reads half a line as no object.
             if not self._stopped:
                 raise
 
@@ -102,7 +102,7 @@ def kubelet(cluster: dynamic.DynamicClient, namespace: str, create: Callable[...
         body = node(host)
         body["metadata"]["labels"]["zerocopy.rdma/group"] = group
         create(cluster, "Node", body)
-    own = {"rdma_driver_namespace": namespace}
+    own = {"rdma_driver_namespace": namespace, "rdma_driver_set": namespace}
     plan = drivers_plan.plan([(host, group, own) for host, group in HOSTS.items()], variables.options_of())
     assert plan.problems == []
     for item in plan.objects:

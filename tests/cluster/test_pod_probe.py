@@ -197,7 +197,7 @@ def test_another_run_is_not_disturbed(fleet: Fleet, probe: Callable[..., Any], c
     other["metadata"]["labels"] = {"zerocopy.rdma/probe": "pod"}
     fleet.pods([other])
     failed = probe([wanted(fleet)])
-    assert "pods of another run are at work" in failed["msg"]
+    assert "pods of another run are still running" in failed["msg"]
     assert names(cluster, fleet.namespace) == ["other"]
 
 

@@ -37,7 +37,7 @@ def test_each_fault_of_a_cluster_is_named(cluster_set: ClusterSet, playbook: Pla
     assert gone["remedy"]
     every = [check for check in report["checks"] if check["verdict"] == "fail"]
     assert said.startswith(f"{len(every)} of {len(report['checks'])} checks and measurements failed")
-    assert "the first is cluster.driver of v100-01: DRANET's pod dranet-v100-" in said
+    assert "The first is cluster.driver of v100-01: DRANET's pod dranet-v100-" in said
 
 
 def test_claims_that_cannot_be_are_a_check_that_failed(cluster_set: ClusterSet, playbook: Playbook) -> None:
@@ -47,5 +47,5 @@ def test_claims_that_cannot_be_are_a_check_that_failed(cluster_set: ClusterSet, 
     (check,) = report["checks"]
     assert (check["id"], check["host"], check["verdict"]) == ("cluster.provision", None, "fail")
     assert "requests 0 gpus and 99 nics" in check["text"]
-    first = "1 of 1 checks and measurements failed, the first is cluster.provision of the cluster: provision stops"
+    first = "1 of 1 checks and measurements failed. The first is cluster.provision of the cluster: provision stops"
     assert said.startswith(first)
