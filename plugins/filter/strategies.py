@@ -10,8 +10,9 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Returns which strategies (C(rdma_strategy)) these hosts have, whether these need DRA in the cluster, and which hosts
-    would get a strategy while another one still serves them.
+  - Returns which strategies (C(rdma_strategy)) these hosts have, whether these need DRA in the cluster, which hosts
+    would get a strategy while another one still serves them, and which nodes would lose a DRA driver while pods hold
+    its devices.
   - Compute it once for all hosts (C(run_once)), not per host.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
@@ -25,6 +26,11 @@ options:
     description: Pods that hold devices, by DRA driver and node, as M(zerocopy.rdma.cluster_info) returns them.
     type: dict
     default: {}
+  selectors:
+    description: Node selectors of the drivers' DaemonSets, as M(zerocopy.rdma.cluster_info) returns them.
+    type: list
+    elements: dict
+    default: []
 """
 
 EXAMPLES = r"""
@@ -47,6 +53,11 @@ _value:
       description: For each strategy, the extended resources that groups of these hosts have or had with it.
       type: dict
       sample: {shared_device: [rdma/rdma_v100]}
+    driver_sets:
+      description: C(name) and C(namespace) of each set of objects that has a DRA driver.
+      type: list
+      elements: dict
+      sample: [{name: zerocopy-rdma-driver, namespace: kube-system}]
     slices:
       description: Whether the cluster has to serve C(resource.k8s.io).
       type: bool
@@ -56,7 +67,7 @@ _value:
       elements: str
 """
 
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from jinja2 import pass_context
 
@@ -70,15 +81,18 @@ def strategies(
     context: Mapping[str, Any],
     hosts: List[str],
     hostvars: Mapping[str, Mapping[str, Any]],
-    nodes: Optional[Mapping[str, Mapping[str, str]]] = None,
-    held: Optional[registry.Held] = None,
+    nodes: Optional[registry.NodeLabels] = None,
+    held: Optional[Mapping[str, Mapping[str, Sequence[str]]]] = None,
+    selectors: Sequence[Mapping[str, str]] = (),
 ) -> Dict[str, Any]:
     found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
+    cluster = registry.ClusterUse(nodes or {}, held or {}, selectors)
     return {
         "names": {host.group: plan_variables.strategy_of(host.variables) for host in found},
         "resources": {name: one.resources(found, known) for name, one in registry.STRATEGIES.items()},
         "slices": any(strategy.slices for strategy in registry.used(found)),
-        "problems": registry.changes(found, nodes or {}) + registry.losing(found, nodes or {}, held or {}, known),
+        "driver_sets": registry.driver_sets(found, known),
+        "problems": registry.changes(found, cluster.labels) + registry.losing(found, cluster, known),
     }
 
 

@@ -11,7 +11,7 @@ version_added: 0.1.0
 description:
   - Returns the version, the networks and the labels of the nodes of a cluster, and which pods hold
     devices of DRA drivers.
-  - Lists the nodes and the ResourceClaims once.
+  - Lists the nodes, the ResourceClaims and the DaemonSets of O(sets) once.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -27,6 +27,20 @@ options:
         registered with the kubelet (1.34.0 and 1.34.1).
     type: bool
     default: false
+  sets:
+    description: Sets of objects (M(zerocopy.rdma.applyset)) whose DaemonSets are looked at.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Name of the set.
+        type: str
+        required: true
+      namespace:
+        description: Namespace of the set's parent.
+        type: str
+        required: true
 seealso:
   - module: zerocopy.rdma.resource_slice_info
 """
@@ -71,6 +85,12 @@ held:
   returned: success
   type: dict
   sample: {dra.net: {h100-01: [training/worker-0]}}
+selectors:
+  description: Node selectors of the DaemonSets of O(sets).
+  returned: success
+  type: list
+  elements: dict
+  sample: [{zerocopy.rdma/group: h100}]
 nodes:
   description: Labels of each node, by the node's name.
   returned: success
@@ -83,14 +103,30 @@ from typing import Any, Dict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
-    return cluster.info(client, dra=module.params["dra"])
+    sets = [Parent(each["name"], each["namespace"]) for each in module.params["sets"]]
+    return cluster.info(client, module.params["dra"], sets)
 
 
 def main() -> None:
-    run({"dra": {"type": "bool", "default": False}}, _call)
+    run(
+        {
+            "dra": {"type": "bool", "default": False},
+            "sets": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "name": {"type": "str", "required": True},
+                    "namespace": {"type": "str", "required": True},
+                },
+            },
+        },
+        _call,
+    )
 
 
 if __name__ == "__main__":

@@ -241,3 +241,40 @@ DEFINITION: Object = {
         ],
     },
 }
+
+
+def hold(cluster_set: ClusterSet, name: str) -> Callable[[], None]:
+    """Have the pod worker-0 hold a device of DRANET on a node, by a claim. Returns what ends that."""
+    request = {"name": "nic", "exactly": {"deviceClassName": "held"}}
+    claim: Dict[str, Any] = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "held", "namespace": "default"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    # The controller of claims takes back what is reserved for a pod that is not there.
+    pod: Dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "worker-0", "namespace": "default"},
+        "spec": {
+            "nodeName": name,
+            "containers": [{"name": "main", "image": "example.org/none:v1"}],
+            "resourceClaims": [{"name": "nic", "resourceClaimName": "held"}],
+        },
+    }
+    cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": [claim, pod]})
+    uid = cluster_set.kubectl("get", "pod", "worker-0", "--namespace=default", "--output=jsonpath={.metadata.uid}")
+    device = {"request": "nic", "driver": "dra.net", "pool": name, "device": "eth1"}
+    user = {"resource": "pods", "name": "worker-0", "uid": uid}
+    status = {"allocation": {"devices": {"results": [device]}}, "reservedFor": [user]}
+    patch = ("--subresource=status", "--type=merge", "--patch", json.dumps({"status": status}))
+    cluster_set.kubectl("patch", "resourceclaim", "held", "--namespace=default", *patch)
+
+    def free() -> None:
+        cluster_set.kubectl("delete", "pod", "worker-0", "--namespace=default", "--force", "--grace-period=0")
+        freed = ("--subresource=status", "--type=merge", "--patch", json.dumps({"status": None}))
+        cluster_set.kubectl("patch", "resourceclaim", "held", "--namespace=default", *freed)
+        cluster_set.kubectl("delete", "resourceclaim", "held", "--namespace=default")
+
+    return free

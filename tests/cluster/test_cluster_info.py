@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Callable, Dict
 
 from ansible_collections.zerocopy.rdma.plugins.modules import cluster_info
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, hold
 
 
 def _node(number: int) -> Dict[str, Any]:
@@ -31,34 +30,7 @@ def test_networks_and_nodes(cluster_set: ClusterSet, run_module: Callable[..., A
 
 
 def test_pods_that_hold_devices(cluster_set: ClusterSet, run_module: Callable[..., Any], control_plane: Any) -> None:
-    request = {"name": "nic", "exactly": {"deviceClassName": "held"}}
-    claim: Dict[str, Any] = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "held", "namespace": "default"},
-        "spec": {"devices": {"requests": [request]}},
-    }
-    # The controller of claims takes back what is reserved for a pod that is not there.
-    pod: Dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "worker-0", "namespace": "default"},
-        "spec": {
-            "nodeName": "ranges-1",
-            "containers": [{"name": "main", "image": "example.org/none:v1"}],
-            "resourceClaims": [{"name": "nic", "resourceClaimName": "held"}],
-        },
-    }
-    cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": [claim, pod]})
-    uid = cluster_set.kubectl("get", "pod", "worker-0", "--namespace=default", "--output=jsonpath={.metadata.uid}")
-    device = {"request": "nic", "driver": "dra.net", "pool": "ranges-1", "device": "eth1"}
-    user = {"resource": "pods", "name": "worker-0", "uid": uid}
-    status = {"allocation": {"devices": {"results": [device]}}, "reservedFor": [user]}
-    patch = ("--subresource=status", "--type=merge", "--patch", json.dumps({"status": status}))
-    cluster_set.kubectl("patch", "resourceclaim", "held", "--namespace=default", *patch)
+    free = hold(cluster_set, "ranges-1")
     found = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig))
-    cluster_set.kubectl("delete", "pod", "worker-0", "--namespace=default", "--force", "--grace-period=0")
-    free = ("--subresource=status", "--type=merge", "--patch", json.dumps({"status": None}))
-    cluster_set.kubectl("patch", "resourceclaim", "held", "--namespace=default", *free)
-    cluster_set.kubectl("delete", "resourceclaim", "held", "--namespace=default")
+    free()
     assert found["held"]["dra.net"]["ranges-1"] == ["default/worker-0"]

@@ -11,7 +11,14 @@ from typing import Any, Dict
 
 import yaml
 
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, pod_spec, reasons
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
+    ClusterSet,
+    Object,
+    actions,
+    hold,
+    pod_spec,
+    reasons,
+)
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import HOSTS, Playbook, Results, make_set_of_inventory
 
 # A fixture that is defined elsewhere.
@@ -146,3 +153,28 @@ def test_nodes_get_no_labels_where_the_driver_would_be_refused(cluster_set: Clus
     )
     assert "the namespace nobody-made-it for the parent of the set does not exist" in said
     assert versions(cluster_set) == before
+
+
+def test_the_driver_of_a_group_without_hosts(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    playbook(**own)
+    # A node of the group that was in the inventory once.
+    gone = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "v100-09", "labels": {"zerocopy.rdma/group": "v100"}},
+    }
+    cluster_set.kubectl("create", "-f", "-", stdin=gone)
+    free = hold(cluster_set, "v100-09")
+    # The group has hosts, so its DaemonSet stays on all nodes with its label.
+    playbook(**own)
+    leaving: Dict[str, Any] = {"groups": {"v100": {"rdma_strategy": "none", "rdma_claims_templates": []}}, **own}
+    said = playbook.refused(**leaving)
+    free()
+    playbook(**leaving)
+    left = cluster_set.kubectl("get", "node", "v100-09", "--output=jsonpath={.metadata.labels}")
+    cluster_set.kubectl("delete", "node", "v100-09")
+    assert "Nothing was changed" in said
+    assert "v100-09: zerocopy.rdma/group is 'v100', but no host of the run has the driver of this group" in said
+    assert "(default/worker-0): delete them first, or put the node into the inventory" in said
+    assert "zerocopy.rdma/group" in left

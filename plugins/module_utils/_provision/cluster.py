@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Any, Dict, Iterable, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, Query
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 # Their kubelets lose the registration of DRA drivers (kubernetes#133920).
@@ -46,10 +47,10 @@ def _refuse_kubelets(nodes: Iterable[Object]) -> None:
         raise ClusterError(f"the kubelet is Kubernetes {told}, {_why()}")
 
 
-def _optional(client: Client, path: str) -> List[Object]:
+def _optional(client: Client, path: str, query: Optional[Query] = None) -> List[Object]:
     """A list, empty where it may not be read."""
     try:
-        return client.get(path).get("items") or []
+        return client.get(path, query).get("items") or []
     except ApiError as error:
         if error.status == 403:
             return []
@@ -91,8 +92,17 @@ def _held(client: Client, api: Api) -> Dict[str, Dict[str, List[str]]]:
     return {driver: {node: sorted(pods) for node, pods in nodes.items() if pods} for driver, nodes in found.items()}
 
 
-def info(client: Client, dra: bool) -> Dict[str, Any]:
-    """The result of the module ``cluster_info``.
+def _selectors(client: Client, sets: Iterable[Parent]) -> List[Dict[str, str]]:
+    """By which labels the DaemonSets of these sets of objects find their nodes."""
+    found: List[Dict[str, str]] = []
+    for parent in sets:
+        items = _optional(client, "/apis/apps/v1/daemonsets", {"labelSelector": f"{PART_OF}={parent.id}"})
+        found += [item["spec"]["template"]["spec"].get("nodeSelector") or {} for item in items]
+    return found
+
+
+def info(client: Client, dra: bool, sets: Sequence[Parent] = ()) -> Dict[str, Any]:
+    """The result of the module ``cluster_info``; ``sets`` are those whose DaemonSets are of interest.
 
     The networks are those that the API server knows: a network plugin with ranges of its own does not write them into
     nodes, and before Kubernetes 1.33 those of services are not told. Raises ClusterError, with ``dra`` also where DRA
@@ -106,6 +116,7 @@ def info(client: Client, dra: bool) -> Dict[str, Any]:
         "kubernetes": str(release["gitVersion"]),
         "networks": _networks_of(client, api, nodes),
         "held": _held(client, api),
+        "selectors": _selectors(client, sets),
         "nodes": {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes},
     }
     if dra:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
+from urllib.parse import urlencode
 
 import pytest
 
@@ -13,6 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import pr
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent
 
 _RANGES = {
     "resource": "servicecidrs",
@@ -36,7 +38,8 @@ class Answers:
         if ranges is not None:
             self._answers["/apis/networking.k8s.io/v1/servicecidrs"] = {"items": [{"spec": {"cidrs": ranges}}]}
 
-    def get(self, path: str, accept: str = "") -> Dict[str, Any]:
+    def get(self, path: str, query: Optional[Dict[str, str]] = None, accept: str = "") -> Dict[str, Any]:
+        path += f"?{urlencode(query)}" if query else ""
         if path not in self._answers:
             raise ApiError(403, {"message": "forbidden"})
         found: Dict[str, Any] = self._answers[path]
@@ -158,3 +161,14 @@ def test_pods_that_hold_devices() -> None:
     # Who may not list claims goes on without.
     assert cluster.info(Answers([node("n1")], **served), False)["held"] == {}  # type: ignore[arg-type]
     assert info([node("n1")])["held"] == {}
+
+
+def test_nodes_of_the_daemon_sets_of_a_set() -> None:
+    client: Any = Answers([node("n1")])
+    driver = Parent("zerocopy-rdma-driver", "kube-system")
+    assert cluster.info(client, False, [driver])["selectors"] == []
+    sets = [{"spec": {"template": {"spec": spec}}} for spec in ({"nodeSelector": {"example.org/group": "h100"}}, {})]
+    query = urlencode({"labelSelector": f"applyset.kubernetes.io/part-of={driver.id}"})
+    client._answers[f"/apis/apps/v1/daemonsets?{query}"] = {"items": sets}
+    assert cluster.info(client, False, [driver])["selectors"] == [{"example.org/group": "h100"}, {}]
+    assert cluster.info(client, False)["selectors"] == []

@@ -170,6 +170,57 @@ def test_many_pods_are_not_all_named(facts_of: Facts) -> None:
     assert "(train/0, train/1, train/2, train/3 and 2 more)" in line
 
 
+SELECTORS = [{GROUP: "h100"}, {GROUP: "v100"}, {}]
+
+
+@pytest.mark.parametrize(
+    ("h100", "said"),
+    [
+        # No host of the group is left, or none that has the driver. With one, the DaemonSet stays on all its nodes.
+        (None, True),
+        ({"rdma_strategy": "none"}, True),
+        ({"rdma_driver_enabled": False}, True),
+        ({}, False),
+    ],
+)
+def test_a_driver_stays_on_nodes_that_left_the_inventory(
+    facts_of: Facts, h100: dict[str, Any] | None, said: bool
+) -> None:
+    hosts = hostvars(facts_of, v100={}, **({} if h100 is None else {"h100": h100}))
+    labels = {node: {GROUP: node.partition("-")[0]} for node in ("v100-01", "h100-01", "h100-03", "h100-04")}
+    held = {"dra.net": {"v100-01": ["train/a"], "h100-03": ["train/a", "train/b"], "h100-04": []}}
+    found = strategies({}, list(hosts), hosts, labels, held, SELECTORS)["problems"]
+    assert (
+        found
+        == [
+            "h100-03: zerocopy.rdma/group is 'h100', but no host of the run has the driver of this group any more, and"
+            " pods hold devices of dra.net on this node (train/a, train/b): delete them first, or put the node into the"
+            " inventory"
+        ]
+        * said
+    )
+    # The DaemonSet is another set's, they hold devices of another driver, or nobody said that it is our node.
+    for at, holding, selectors in (
+        (labels, held, SELECTORS[1:]),
+        (labels, {"gpu.nvidia.com": held["dra.net"]}, SELECTORS),
+        ({}, held, SELECTORS),
+    ):
+        assert strategies({}, list(hosts), hosts, at, holding, selectors)["problems"] == []
+
+
+def test_a_host_that_moves_to_another_group_keeps_a_driver(facts_of: Facts) -> None:
+    hosts = hostvars(facts_of, v100={})
+    labels = {"v100-01": {GROUP: "h100"}}
+    assert strategies({}, list(hosts), hosts, labels, HELD, SELECTORS)["problems"] == []
+
+
+def test_sets_that_have_a_driver(facts_of: Facts) -> None:
+    hosts = hostvars(facts_of, v100={"rdma_driver_parent_namespace": "rdma", "rdma_strategy": "none"})
+    # Of a run for one group, which prunes nothing of the other groups' set.
+    found = strategies({"rdma_set": "zerocopy-rdma-v100"}, list(hosts), hosts)["driver_sets"]
+    assert found == [{"name": "zerocopy-rdma-v100-driver", "namespace": "rdma"}]
+
+
 def test_a_node_that_another_strategy_serves_is_refused(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
     class Other(NoStrategy):
         name, label = "other", "example.org/other"

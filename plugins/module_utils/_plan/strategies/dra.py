@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -86,6 +86,7 @@ class Dra(Strategy):
     netns_modes: Tuple[str, ...] = ()
     slices = True
     driver, switch = model.DRANET, _ENABLED
+    driver_set = ("rdma_driver_set", "rdma_driver_parent_namespace")
 
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
         of_driver, of_claims = driver(hosts, known), claims(hosts, cluster, known)
@@ -114,3 +115,6 @@ class Dra(Strategy):
 
     def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
         return []
+
+    def driven(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Set[str]:
+        return {value for labels in driver(hosts, known).labels.values() for value in labels.values() if value}

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -21,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
     ClusterState,
     Strategy,
     StrategyPlan,
+    of_fleet,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
@@ -33,9 +35,20 @@ STRATEGIES: Dict[str, Strategy] = {
 }
 
 Found = Iterator[Tuple[str, Problem]]
-# Pods (namespace/name) by DRA driver and node.
-Held = Mapping[str, Mapping[str, Sequence[str]]]
+NodeLabels = Mapping[str, Mapping[str, str]]
 _SHOWN = 4
+
+
+@dataclass(frozen=True)
+class ClusterUse:
+    """What is in a cluster at the moment: labels of its nodes, and pods (namespace/name) by DRA driver and node.
+
+    ``selectors`` are those by which the DaemonSets of the drivers' sets find their nodes.
+    """
+
+    labels: NodeLabels = field(default_factory=dict)
+    held: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    selectors: Sequence[Mapping[str, str]] = ()
 
 
 def roles() -> List[str]:
@@ -103,7 +116,7 @@ def _same_resources(hosts: Sequence[ClaimHost]) -> Found:
                     yield host.name, Problem(STRATEGY, text)
 
 
-def changes(hosts: Sequence[ClaimHost], labels: Mapping[str, Mapping[str, str]]) -> List[str]:
+def changes(hosts: Sequence[ClaimHost], labels: NodeLabels) -> List[str]:
     """Hosts that another strategy still serves. ``labels`` are those of the cluster's nodes."""
     found: List[Tuple[str, Problem]] = []
     for host in hosts:
@@ -147,23 +160,59 @@ def _cause(strategy: Strategy, values: Mapping[str, Any], known: plan_variables.
     return strategy.switch if plan_variables.converted(own, known)[0].get(strategy.switch) is False else ""
 
 
-def losing(
-    hosts: Sequence[ClaimHost],
-    labels: Mapping[str, Mapping[str, str]],
-    held: Held,
-    known: plan_variables.Options,
-) -> List[str]:
-    """Hosts that would lose a DRA driver while pods hold devices of it: it has to be there when these pods end."""
+def driver_sets(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[Dict[str, str]]:
+    """Name and namespace of each set of objects that has a DRA driver."""
+    values = of_fleet(hosts, known)
+    sets = [strategy.driver_set for strategy in STRATEGIES.values() if strategy.driver]
+    return [{"name": str(values[name]), "namespace": str(values[namespace])} for name, namespace in sets]
+
+
+def losing(hosts: Sequence[ClaimHost], cluster: ClusterUse, known: plan_variables.Options) -> List[str]:
+    """Nodes that would lose a DRA driver while pods hold devices of it: it has to be there when these pods end."""
     found: List[Tuple[str, Problem]] = []
-    for host in hosts:
-        for strategy in STRATEGIES.values():
-            pods = held.get(strategy.driver, {}).get(host.name) if strategy.driver else None
-            cause = _cause(strategy, host.variables, known)
-            if pods and cause and labels.get(host.name, {}).get(strategy.label):
-                shown = ", ".join(pods[:_SHOWN]) + (f" and {len(pods) - _SHOWN} more" if len(pods) > _SHOWN else "")
-                right = f"but pods hold devices of {strategy.driver} on this node ({shown}): delete them first"
-                found.append((host.name, wrong(cause, host.variables.get(cause), right)))
+    for strategy in STRATEGIES.values():
+        held = cluster.held.get(strategy.driver, {}) if strategy.driver else {}
+        found += _losing(strategy, hosts, cluster.labels, held, known)
+        left = {node: pods for node, pods in held.items() if node not in {host.name for host in hosts}}
+        found += _left_behind(strategy, hosts, cluster, left, known)
     return messages(found)
+
+
+def _losing(
+    strategy: Strategy,
+    hosts: Sequence[ClaimHost],
+    labels: NodeLabels,
+    held: Mapping[str, Sequence[str]],
+    known: plan_variables.Options,
+) -> Found:
+    """Hosts that leave a strategy."""
+    for host in hosts:
+        cause = _cause(strategy, host.variables, known)
+        if held.get(host.name) and cause and labels.get(host.name, {}).get(strategy.label):
+            right = f"but {_holding(strategy, held[host.name])}: delete them first"
+            yield host.name, wrong(cause, host.variables.get(cause), right)
+
+
+def _left_behind(
+    strategy: Strategy,
+    hosts: Sequence[ClaimHost],
+    cluster: ClusterUse,
+    held: Mapping[str, Sequence[str]],
+    known: plan_variables.Options,
+) -> Found:
+    """Nodes that are no hosts any more, whose group has none left; in a group with hosts they keep their driver."""
+    there = {selector[strategy.label] for selector in cluster.selectors if strategy.label in selector}
+    going = there - strategy.driven(hosts, known) if held and there else set()
+    for node, pods in held.items():
+        value = cluster.labels.get(node, {}).get(strategy.label)
+        if pods and value in going:
+            why = f"but no host of the run has the driver of this group any more, and {_holding(strategy, pods)}"
+            yield node, wrong(strategy.label, value, f"{why}: delete them first, or put the node into the inventory")
+
+
+def _holding(strategy: Strategy, pods: Sequence[str]) -> str:
+    shown = ", ".join(pods[:_SHOWN]) + (f" and {len(pods) - _SHOWN} more" if len(pods) > _SHOWN else "")
+    return f"pods hold devices of {strategy.driver} on this node ({shown})"
 
 
 def plan(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
@@ -129,12 +129,13 @@ class Strategy(ABC):
 
     ``label`` is the label of nodes that have it at the moment, empty where it leaves nothing there. ``netns_modes`` are
     the RDMA netns modes in which it works; empty means that none is of concern. ``slices`` says whether it needs
-    ``resource.k8s.io``. ``driver`` is the DRA driver that has to stay as long as pods hold devices of it, and
-    ``switch`` the variable that switches it off.
+    ``resource.k8s.io``. ``driver`` is the DRA driver that has to stay as long as pods hold devices of it, ``switch``
+    the variable that switches it off, and ``driver_set`` those of the name and the namespace of its set of objects.
     """
 
     driver: str = ""
     switch: str = ""
+    driver_set: Tuple[str, str] = ("", "")
     name: str
     roles: Tuple[str, ...]
     label: str
@@ -155,6 +156,10 @@ class Strategy(ABC):
 
         A device plugin that goes leaves its resources in the status of nodes; by these names they are found again.
         """
+
+    def driven(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Set[str]:
+        """Values of ``label`` whose nodes have ``driver`` when all of these hosts have what they shall have."""
+        return set()
 
     def networks(self, values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
         """Networks that pods get addresses from, each with the variable that it is from. Raises PlanError.
