@@ -20,11 +20,11 @@ import os
 import py_compile
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -37,6 +37,8 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 COPY = CHECKOUT / "build/mutants/ansible_collections/zerocopy/rdma"
 LIBRARY = "plugins/module_utils"
 DATA = CHECKOUT / "build/mutants/coverage"
+# Wall time for each second of CPU time that a mutant may use, on a machine that has much else to do.
+IDLE = 40
 
 COMPARED: dict[type, type] = {
     ast.Eq: ast.NotEq, ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.In: ast.NotIn, ast.Is: ast.IsNot
@@ -130,12 +132,17 @@ def mutants(path: str) -> Iterator[Mutant]:
             yield Mutant(path, line, text, partial(source, node, name, index, old, new))
 
 
-def _forked(call: Callable[[], int], seconds: float) -> int:
-    """What ``call`` returns in a process of its own with all that it starts, 124 where it takes too long."""
+def _forked(call: Callable[[], int], seconds: float) -> tuple[int, float]:
+    """What ``call`` returns in a process of its own, 124 where it takes too long, and its CPU time in seconds.
+
+    The limit is CPU time of each process, and that of all which the child has waited for counts, too: a machine that is
+    busy takes longer and uses no more of it. A child that only sleeps ends at ``IDLE`` times as much wall time.
+    """
     child = os.fork()
     if not child:
         os.setsid()
-        signal.alarm(int(seconds) + 1)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
+        signal.alarm(int(seconds * IDLE) + 1)
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
@@ -143,10 +150,11 @@ def _forked(call: Callable[[], int], seconds: float) -> int:
         with contextlib.suppress(BaseException):
             status = call()
         os._exit(status)
-    _pid, waited = os.waitpid(child, 0)
+    _pid, waited, usage = os.wait4(child, 0)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    return 124 if os.WIFSIGNALED(waited) else os.WEXITSTATUS(waited)
+    status = 124 if os.WIFSIGNALED(waited) else os.WEXITSTATUS(waited)
+    return status, usage.ru_utime + usage.ru_stime
 
 
 def _pytest(tests: list[str]) -> int:
@@ -154,7 +162,7 @@ def _pytest(tests: list[str]) -> int:
 
 
 def _covered(test: str) -> float:
-    """Run a test file and keep which lines it ran. Returns how many seconds it took."""
+    """Run a test file and keep which lines it ran. Returns how many seconds of CPU time it took."""
 
     def call() -> int:
         measured = coverage.Coverage(str(DATA), data_suffix=True, source=[str(COPY / LIBRARY)], context=test)
@@ -164,11 +172,10 @@ def _covered(test: str) -> float:
         measured.save()
         return status
 
-    began = time.monotonic()
-    status = _forked(call, 900)
+    status, seconds = _forked(call, 900)
     if status:
         sys.exit(f"{test} fails without a bug: exit code {status}")
-    return time.monotonic() - began
+    return seconds
 
 
 def _prepare() -> None:
@@ -241,7 +248,7 @@ def main() -> None:
             original = file.read_bytes()
             file.write_text(mutant.source(), encoding="utf-8")
             limit = 30 + 5 * sum(seconds[test] for test in concerned)
-            if not concerned or _forked(partial(_pytest, concerned), limit) == 0:
+            if not concerned or _forked(partial(_pytest, concerned), limit)[0] == 0:
                 survived.append(mutant)
             file.write_bytes(original)
         killed = len(sample) - len(survived)
