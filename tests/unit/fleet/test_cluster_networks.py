@@ -147,6 +147,10 @@ def test_pods_that_hold_devices() -> None:
     served: Dict[str, Any] = {"resource.k8s.io": {"version": "v1", "resources": [_CLAIMS]}}
     client: Any = Answers([node("n1")], **served)
     pods = [{"resource": "pods", "name": name} for name in ("b", "a")]
+    # A claim for a GPU with its NIC, in another namespace.
+    both = claim("n3", pods[1])
+    both["metadata"]["namespace"] = "other"
+    both["status"]["allocation"]["devices"]["results"][1]["driver"] = "gpu.nvidia.com"
     client._answers["/apis/resource.k8s.io/v1/resourceclaims"] = {
         "items": [
             claim("n1", *pods),
@@ -154,13 +158,34 @@ def test_pods_that_hold_devices() -> None:
             claim("n2", {"resource": "podgroups", "name": "g"}),
             claim("n1", pods[0], driver="gpu.nvidia.com"),
             {"metadata": {"name": "waits", "namespace": "train"}},
+            {"metadata": {"name": "unused", "namespace": "train"}, "status": {"allocation": {}}},
+            {"metadata": {"name": "ended", "namespace": "train"}, "status": {"reservedFor": pods}},
+            both,
         ]
     }
-    held = {"dra.net": {"n1": ["train/a", "train/b"]}, "gpu.nvidia.com": {"n1": ["train/b"]}}
+    held = {
+        "dra.net": {"n1": ["train/a", "train/b"], "n3": ["other/a"]},
+        "gpu.nvidia.com": {"n1": ["train/b"], "n3": ["other/a"]},
+    }
     assert cluster.info(client, False)["held"] == held
     # Who may not list claims goes on without.
     assert cluster.info(Answers([node("n1")], **served), False)["held"] == {}  # type: ignore[arg-type]
     assert info([node("n1")])["held"] == {}
+
+
+@pytest.mark.parametrize("path", ["/apis/resource.k8s.io/v1/resourceclaims", "/apis/apps/v1/daemonsets"])
+def test_an_api_server_that_fails_is_not_one_that_refuses(path: str) -> None:
+    class Failing(Answers):
+        def get(self, path: str, query: Optional[Dict[str, str]] = None, accept: str = "") -> Dict[str, Any]:
+            if path == failing:
+                raise ApiError(500, {"message": "etcdserver: request timed out"})
+            return super().get(path, query, accept)
+
+    failing = path
+    served: Dict[str, Any] = {"resource.k8s.io": {"version": "v1", "resources": [_CLAIMS]}}
+    client: Any = Failing([node("n1")], **served)
+    with pytest.raises(ApiError, match="timed out"):
+        cluster.info(client, False, [Parent("zerocopy-rdma-driver", "kube-system")])
 
 
 def test_nodes_of_the_daemon_sets_of_a_set() -> None:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import ROLES
 
 UNCHANGED: dict[str, Any] = {"changed": False, "unfinished": False, "error": None}
@@ -71,7 +72,7 @@ def test_check_mode_says_what_would_be() -> None:
     ]
 
 
-@pytest.mark.parametrize("role", ["rdma_driver", "rdma_claims", "rdma_shared_device"])
+@pytest.mark.parametrize("role", registry.roles())
 def test_objects_of_every_strategy(role: str) -> None:
     hostvars = {"h100-01": {"group_names": ["h100"], f"{role}_result": APPLIED}}
     # Of a run that did not compare nodes, only the objects are told.
@@ -82,11 +83,28 @@ def test_objects_of_every_strategy(role: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "name"), [("rdma_driver", "deploy"), ("rdma_claims", "apply"), ("rdma_shared_device", "deploy")]
+    ("role", "name"), [(role, "apply" if role == "rdma_claims" else "deploy") for role in registry.roles()]
 )
 def test_roles_leave_what_is_read(role: str, name: str) -> None:
     tasks = yaml.safe_load(Path(ROLES, role, "tasks", f"{name}.yml").read_text("utf-8"))
     assert f"{role}_result" in [task.get("register") for task in tasks]
+
+
+def test_objects_of_all_strategies_together() -> None:
+    roles = ("rdma_driver", "rdma_host_device")
+    objects = [{"action": action} for action in ("unchanged", "kept", "pruned", "configured", "created")]
+    hostvars: dict[str, Any] = {name: {"group_names": ["h100"]} for name in ("h100-01", "h100-02")}
+    hostvars["h100-02"].update({f"{role}_result": {"objects": objects} for role in roles})
+    # A host that failed has no results of later tasks.
+    told = "objects of the cluster: 2 created, 2 configured, 2 pruned, 2 kept, 2 unchanged"
+    assert said(hostvars, ("h100-01",))[:2] == ["h100: 1 failed (h100-01)", told]
+
+
+def test_a_run_in_which_all_hosts_failed() -> None:
+    assert said(fleet(h100_01=None, h100_02=drift(links=True)), ("h100-01", "h100-02")) == [
+        "h100: 2 failed (h100-[01-02])",
+        "next: ansible-playbook -i /srv/inventory zerocopy.rdma.verify",
+    ]
 
 
 def test_nothing_to_say_is_silent() -> None:
