@@ -5,15 +5,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: site_summary
-short_description: What a run of site did
+short_description: Summarise what a run of site did
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Says in a few lines how many nodes of each group were changed, left unchanged or failed, what was done to objects of
-    the cluster, and how to verify it.
-  - Reads results of the roles C(zerocopy.rdma.rdma_drift) and of those of the strategies. Compute it once for all hosts
-    (C(run_once)), not per host.
+  - Returns a few lines that say how many nodes of each group were changed, were left unchanged or failed, what was done
+    to objects of the cluster, and how to verify the result.
+  - Reads the results of the role C(zerocopy.rdma.rdma_drift) and of the roles of all strategies. Compute it once for
+    all hosts (C(run_once)), not per host.
 positional: hostvars, active
 options:
   _input:
@@ -41,7 +41,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The lines. There are none for a run that was about neither nodes nor the cluster.
+  description: The lines. Empty if the run concerned neither nodes nor the cluster.
   type: list
   elements: str
   sample:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: strategies
-short_description: Find the strategies of a fleet, and hosts that another strategy still serves
+short_description: Return the strategies of a fleet, and the hosts that another strategy still serves
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Returns which strategies (C(rdma_strategy)) these hosts have, whether these need DRA in the cluster, which hosts
-    would get a strategy while another one still serves them, and which nodes would lose a DRA driver while pods hold
-    its devices.
+  - Returns which strategies (C(rdma_strategy)) these hosts have, whether these strategies need DRA in the cluster,
+    which hosts would get a strategy while another one still serves them, and which nodes would lose a DRA driver while
+    pods hold its devices.
   - Compute it once for all hosts (C(run_once)), not per host.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts

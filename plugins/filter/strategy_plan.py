@@ -85,7 +85,7 @@ _value:
       type: dict
       sample: {h100-01: {drivers: [dra.net, gpu.nvidia.com], resources: {}}}
     leaves:
-      description: For each host, the extended resources that it must not have, of other groups or its former ones.
+      description: For each host, the extended resources that it must not have (of other groups, or its former ones).
       type: dict
       sample: {h100-01: [rdma/rdma_v100]}
     warnings:

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_info
-short_description: Ask an API server what a plan for RDMA has to know of its cluster
+short_description: Query an API server for what a plan for RDMA needs to know about the cluster
 version_added: 0.1.0
 description:
-  - Returns the version, the networks and the labels of the nodes of a cluster, and which pods hold
-    devices of DRA drivers.
+  - Returns the version and the networks of a cluster, the labels of its nodes, and the pods that hold devices of DRA
+    drivers.
   - Lists the nodes, the ResourceClaims and the DaemonSets of O(sets) once.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -22,9 +22,9 @@ extends_documentation_fragment:
 options:
   dra:
     description:
-      - Whether DRA drivers have to work in this cluster. The module fails if the API server does not serve
-        C(resource.k8s.io), and says what to enable, or if Kubernetes is of a version in which drivers do not stay
-        registered with the kubelet (1.34.0 and 1.34.1).
+      - Whether DRA drivers have to work in this cluster. If so, the module fails if the API server does not serve
+        C(resource.k8s.io), and the message says what to enable. It also fails on the versions of Kubernetes in which
+        drivers do not stay registered with the kubelet (1.34.0 and 1.34.1).
     type: bool
     default: false
   sets:

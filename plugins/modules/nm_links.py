@@ -143,15 +143,16 @@ options:
         type: int
       vfs:
         description:
-          - Number of SR-IOV virtual functions (VFs) of this port, Ethernet only. Left as it is when not given or V(0).
-          - The VFs are for pods, so NetworkManager leaves them alone as in O(unmanaged). They get the MTU of the link,
-            also when they come back from a pod.
-          - NetworkManager makes them at boot, from C(sriov-num-vfs) of the device in
-            C(/etc/NetworkManager/conf.d/90-zerocopy-rdma-vfs.conf). A C([sriov]) section of the profile would remove
-            all of them, also those in pods, whenever the profile goes down, so none is written. VFs are no part of the
-            checkpoint.
-          - Refused where the firmware allows fewer; and any change of the number while a VF is in a pod or has
-            another user, since all VFs of a port go when their number changes.
+          - Number of SR-IOV virtual functions (VFs) of this port, Ethernet only. If omitted or V(0), a port that got
+            VFs from an earlier call gets back the number that it had before; other ports are not changed.
+          - The VFs are for pods, so NetworkManager leaves them unmanaged, as those in O(unmanaged). They get the MTU of
+            the link, also when they come back from a pod.
+          - NetworkManager creates the VFs at boot, because of C(sriov-num-vfs) in
+            C(/etc/NetworkManager/conf.d/90-zerocopy-rdma-vfs.conf). The profile has no C([sriov]) section, because with
+            one NetworkManager would remove all VFs, also those in pods, whenever the profile goes down. A rollback of
+            the checkpoint does not change the VFs.
+          - The module fails if the firmware allows fewer VFs. It also fails if the number would change while a VF is in
+            a pod or otherwise in use, because the kernel removes all VFs of a port when their number changes.
         type: int
   unmanaged:
     description:
@@ -212,7 +213,7 @@ EXAMPLES = r"""
         pkeys:
           - {pkey: "0x8001", addresses: [10.31.0.11/16]}
 
-- name: Eight VFs for pods, on a port without an address
+- name: Create eight VFs for pods, on a port without an address
   zerocopy.rdma.nm_links:
     links: [{name: rail0, hca: mlx5_0, mtu: 9000, vfs: 8}]
 

@@ -61,7 +61,7 @@ options:
           - Name of a ResourceClaim to use instead of a template. If other pods use it, the pod is not created.
         type: str
       limits:
-        description: Extended resources, each with its number.
+        description: Extended resources that the pod requests, each with its number.
         type: dict
         default: {}
       annotations:
@@ -158,8 +158,8 @@ pods:
       elements: dict
 in_use:
   description:
-    - What was taken on each node before the pods were created. Of claims it is the devices (driver and name), of the
-      resources in O(pods[].limits) the resource and the pod that has it.
+    - What was in use on each node before the pods were created. A device of a claim is shown as driver and name, a
+      resource in O(pods[].limits) as the resource and the pod that has it.
   returned: success
   type: dict
   sample: {h100-01: [dra.net/pci-0000-1a-00-0], v100-01: [rdma/rdma_v100 training/worker-0]}
