@@ -104,6 +104,30 @@ def unplugged(facts: dict[str, Any], chance: random.Random) -> dict[str, Any]:
     return own
 
 
+def mixed(facts_of: Facts, chance: random.Random) -> dict[str, dict[str, Any]]:
+    """Facts of three recorded nodes, some of whose usable ports are DOWN."""
+    return {f"node-{place}": unplugged(facts_of(name), chance) for place, name in enumerate(chance.sample(NODES, 3))}
+
+
+def wrong_names(own: str, start: str, longest: int) -> list[tuple[dict[str, Any], str]]:
+    """What is refused of the name of an extended resource; ``own`` is the prefix of the role's variables."""
+    reserved = "which is reserved for Kubernetes"
+    most = f"it must be at most {longest} letters"
+    return [
+        ({own + "prefix": "RDMA"}, "prefix is 'RDMA', it must be a DNS name"),
+        ({own + "prefix": "rdma/ib"}, "prefix is 'rdma/ib', it must be a DNS name"),
+        ({own + "prefix": "a" * 250}, "it must be a DNS name in lower case, like rdma or rdma.example.org"),
+        ({own + "prefix": "kubernetes.io"}, f"prefix is 'kubernetes.io', {reserved}: choose another"),
+        ({own + "prefix": "node.kubernetes.io"}, reserved),
+        ({own + "prefix": "xkubernetes.io"}, f"prefix is 'xkubernetes.io', {reserved}"),
+        ({own + "prefix": "requests.rdma"}, reserved),
+        ({own + "resource": "rdma-v100"}, f"resource is 'rdma-v100', {most}, digits and _"),
+        ({own + "resource": "_v100"}, "with a letter or digit at both ends"),
+        ({own + "resource": "r" * (longest + 1)}, most),
+        ({"rdma_group": "v100_"}, f"resource is not set and would be '{start}v100_', {most}"),
+    ]
+
+
 def node(name: str, **resources: Any) -> dict[str, Any]:
     """A live node; a number is both capacity and allocatable, a pair is one of each."""
     pairs = {f"rdma/{key}": value if isinstance(value, tuple) else (value, value) for key, value in resources.items()}

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import copy
 import random
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Set
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import (
     HOST_DEVICE,
-    NODES,
     RAILS,
     Facts,
+    mixed,
     pools,
     unplug,
-    unplugged,
 )
 
 LABEL = HOST_DEVICE.label
@@ -167,16 +166,12 @@ def plugin(facts: Dict[str, Any], resources: Dict[str, List[str]]) -> Dict[str, 
 @pytest.mark.parametrize("seed", range(60))
 def test_no_configuration_reaches_an_hca_without_an_active_port(facts_of: Facts, seed: int) -> None:
     chance = random.Random(seed)
-    facts: Dict[str, Optional[Dict[str, Any]]] = {}
-    for place, name in enumerate(chance.sample(NODES, 3)):
-        own = unplugged(facts_of(name), chance)
-        facts[f"node-{place}"] = own
+    facts = mixed(facts_of, chance)
     layer = chance.choice(["InfiniBand", "Ethernet"])
     networks = [f"10.90.{rail}.0/24" for rail in range(chance.choice([1, 2, 4]))]
     found = plan(hosts_of(facts, rdma_discover_expect_link_layer=layer, rdma_host_device_networks=networks))
     of_label = pools(found)
-    for host, known in facts.items():
-        own = known or {}
+    for host, own in facts.items():
         label = (found["labels"].get(host) or {}).get(LABEL) if of_label else None
         got = plugin(own, of_label[label]) if label else {}
         for names in got.values():

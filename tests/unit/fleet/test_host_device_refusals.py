@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import HOST_DEVICE, RAILS, Facts
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import HOST_DEVICE, RAILS, Facts, wrong_names
 
 OWN = "rdma_host_device_"
 hosts_of, plan, recorded = HOST_DEVICE.hosts_of, HOST_DEVICE.plan, HOST_DEVICE.recorded
@@ -35,17 +35,7 @@ REFUSED = [
         {**RAILS, "rdma_links_rail_subnets": [f"10.91.{rail}.0/24" for rail in range(4)]},
         "networks has 2 networks, but the links of the node have 4 rail(s)",
     ),
-    ({OWN + "prefix": "RDMA"}, "prefix is 'RDMA', it must be a DNS name"),
-    ({OWN + "prefix": "rdma/ib"}, "prefix is 'rdma/ib', it must be a DNS name"),
-    ({OWN + "prefix": "a" * 250}, "it must be a DNS name in lower case, like rdma or rdma.example.org"),
-    ({OWN + "prefix": "kubernetes.io"}, "prefix is 'kubernetes.io', which is reserved for Kubernetes: choose another"),
-    ({OWN + "prefix": "node.kubernetes.io"}, "which is reserved for Kubernetes"),
-    ({OWN + "prefix": "xkubernetes.io"}, "prefix is 'xkubernetes.io', which is reserved for Kubernetes"),
-    ({OWN + "prefix": "requests.rdma"}, "which is reserved for Kubernetes"),
-    ({OWN + "resource": "rdma-v100"}, "resource is 'rdma-v100', it must be at most 55 letters, digits and _"),
-    ({OWN + "resource": "_v100"}, "with a letter or digit at both ends"),
-    ({OWN + "resource": "r" * 56}, "it must be at most 55 letters"),
-    ({"rdma_group": "v100_"}, "resource is not set and would be 'hostdev_v100_', it must be at most 55 letters"),
+    *wrong_names(OWN, "hostdev_", 55),
     ({OWN + "namespaces": []}, "namespaces is empty: name at least one namespace of pods"),
     ({OWN + "namespaces": ["Pods"]}, "namespaces[0] is 'Pods', it must be the name of a namespace"),
     ({OWN + "image": "ghcr.io/plugin:v1"}, "it must be an image without scheme, tag or digest"),

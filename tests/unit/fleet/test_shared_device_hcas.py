@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import random
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Set
 
 import pytest
 
@@ -15,11 +15,10 @@ from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategi
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import selectors
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import (
-    NODES,
     SHARED_DEVICE,
     Facts,
+    mixed,
     shared,
-    unplugged,
 )
 
 LABEL = SHARED_DEVICE.label
@@ -110,17 +109,14 @@ def plugin(facts: Dict[str, Any], wanted: Dict[str, List[str]]) -> Set[str]:
 @pytest.mark.parametrize("seed", range(60))
 def test_no_configuration_reaches_an_hca_without_an_active_port(facts_of: Facts, seed: int) -> None:
     chance = random.Random(seed)
-    facts: Dict[str, Optional[Dict[str, Any]]] = {}
-    for place, name in enumerate(chance.sample(NODES, 3)):
-        own = unplugged(facts_of(name), chance)
+    facts = mixed(facts_of, chance)
+    for own in facts.values():
         if chance.random() < 0.3:
             for port in (port for hca in own["hcas"] for port in hca["ports"]):
                 port["netdev"] = None if port["link_layer"] == "InfiniBand" else port["netdev"]
-        facts[f"node-{place}"] = own
     found = plan(hosts_of(facts))
     of_label = shared(found) if not found["problems"] else {}
-    for host, known in facts.items():
-        own = known or {}
+    for host, own in facts.items():
         label = (found["labels"].get(host) or {}).get(LABEL) if of_label else None
         got = plugin(own, of_label[label]["selectors"]) if label else set()
         active = {entry["hca"] for entry in own["usable"]}

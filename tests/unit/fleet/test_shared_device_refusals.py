@@ -11,23 +11,13 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import SHARED_DEVICE, Facts
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import SHARED_DEVICE, Facts, wrong_names
 
 OWN = "rdma_shared_device_"
 hosts_of, plan, recorded = SHARED_DEVICE.hosts_of, SHARED_DEVICE.plan, SHARED_DEVICE.recorded
 
 REFUSED = [
-    ({OWN + "prefix": "RDMA"}, "prefix is 'RDMA', it must be a DNS name"),
-    ({OWN + "prefix": "rdma/ib"}, "prefix is 'rdma/ib', it must be a DNS name"),
-    ({OWN + "prefix": "a" * 250}, "it must be a DNS name in lower case, like rdma or rdma.example.org"),
-    ({OWN + "prefix": "kubernetes.io"}, "prefix is 'kubernetes.io', which is reserved for Kubernetes: choose another"),
-    ({OWN + "prefix": "node.kubernetes.io"}, "which is reserved for Kubernetes"),
-    ({OWN + "prefix": "xkubernetes.io"}, "prefix is 'xkubernetes.io', which is reserved for Kubernetes"),
-    ({OWN + "prefix": "requests.rdma"}, "which is reserved for Kubernetes"),
-    ({OWN + "resource": "rdma-v100"}, "resource is 'rdma-v100', it must be at most 63 letters, digits and _"),
-    ({OWN + "resource": "_v100"}, "with a letter or digit at both ends"),
-    ({OWN + "resource": "r" * 64}, "it must be at most 63 letters"),
-    ({"rdma_group": "v100_"}, "resource is not set and would be 'rdma_v100_', it must be at most 63 letters"),
+    *wrong_names(OWN, "rdma_", 63),
     ({OWN + "max": 0}, "max is 0, it must be 1 to 10000"),
     ({OWN + "max": 10001}, "max is 10001, it must be 1 to 10000"),
     ({OWN + "max": "many"}, "max is 'many', it must be a whole number"),
