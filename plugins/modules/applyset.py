@@ -28,7 +28,7 @@ description:
   - According to the specification, each tool rejects sets of other tools. To hand over a set of C(kubectl apply --prune
     --applyset=NAME) to this module, change the annotation C(applyset.kubernetes.io/tooling) of its parent to
     C(zerocopy.rdma/v0.1.0); to hand it back, to C(kubectl/v1.36.0). The members are not changed. If O(objects) differ
-    from what C(kubectl) applied, O(force_conflicts) is needed once.
+    from what C(kubectl) applied, O(force_conflicts=always) is needed once.
   - ResourceClaims and ResourceClaimTemplates are immutable. Therefore their names in O(objects) are aliases, and the
     real name is the alias with a hash of the spec. The label C(zerocopy.rdma/alias) contains the alias. Other objects
     of the set can use the alias in V(resourceClaimName) and V(resourceClaimTemplateName). For objects outside the set,
@@ -67,9 +67,14 @@ options:
     type: str
     default: zerocopy.rdma
   force_conflicts:
-    description: Whether to take over fields that another field manager has set to another value, instead of failing.
-    type: bool
-    default: false
+    description:
+      - Which fields to take over if another field manager has set them to another value. Otherwise the call fails
+        before it changes anything.
+      - V(members) takes over fields of objects that are already part of the set, for example what somebody has changed
+        with C(kubectl edit), but none of an object that was there before. V(always) takes over fields of any object.
+    type: str
+    choices: [never, members, always]
+    default: never
   prune:
     description:
       - Whether to delete objects that have left the set. Otherwise they remain members until a later call prunes them.
@@ -216,7 +221,7 @@ def main() -> None:
             "namespace": {"type": "str", "required": True},
             "objects": {"type": "list", "elements": "dict", "default": []},
             "field_manager": {"type": "str", "default": FIELD_MANAGER},
-            "force_conflicts": {"type": "bool", "default": False},
+            "force_conflicts": {"type": "str", "choices": ["never", "members", "always"], "default": "never"},
             "prune": {"type": "bool", "default": True},
             "wait": {"type": "bool", "default": False},
             "wait_timeout": {"type": "int", "default": 120},

@@ -107,10 +107,29 @@ def test_a_conflict_names_the_other_manager_and_the_field(cluster_set: ClusterSe
     text = "belongs to their-operator: leave the field out, or take it over with force_conflicts"
     assert f"ConfigMap {cluster_set.namespace}/settings: .data.key {text}" in failed["msg"]
     assert cluster_set.versions() == before
-    forced = cluster_set(objects=wanted, force_conflicts=True)
+    forced = cluster_set(objects=wanted, force_conflicts="always")
     assert actions(forced)[f"ConfigMap {cluster_set.namespace}/settings"] == "configured"
     assert cluster_set.get("configmap", "settings")["data"]["key"] == "value"
     assert cluster_set(objects=wanted)["changed"] is False
+
+
+def test_what_was_changed_by_hand_is_put_right_in_members_alone(cluster_set: ClusterSet) -> None:
+    wanted = objects(cluster_set.namespace)
+    cluster_set(objects=wanted)
+    cluster_set.patch("configmap", "settings", {"data": {"key": "theirs"}}, manager="kubectl-edit")
+    foreign = config_map("foreign", cluster_set.namespace)
+    cluster_set.kubectl("create", "-f", "-", stdin={**foreign, "data": {"key": "theirs"}})
+    before = cluster_set.versions()
+    failed = cluster_set(objects=[*wanted, foreign], force_conflicts="members")
+    assert failed["msg"].startswith(f"1 of {len(wanted) + 1} objects are rejected, nothing was applied:\n")
+    said = f"this object is not part of the set {cluster_set.namespace}/set: rename or delete it"
+    assert f"ConfigMap {cluster_set.namespace}/foreign: .data.key belongs to kubectl-create: {said}" in failed["msg"]
+    assert cluster_set.versions() == before
+    seen = cluster_set(objects=wanted, force_conflicts="members", check=True)
+    assert actions(seen)[f"ConfigMap {cluster_set.namespace}/settings"] == "configured"
+    assert cluster_set.versions() == before
+    assert actions(cluster_set(objects=wanted, force_conflicts="members")) == actions(seen)
+    assert cluster_set.get("configmap", "settings")["data"]["key"] == "value"
 
 
 def test_a_typo_is_refused_and_nothing_is_applied(cluster_set: ClusterSet) -> None:
@@ -155,7 +174,7 @@ def test_an_object_of_another_set_is_not_taken_over(cluster_set: ClusterSet) -> 
     wanted = objects(cluster_set.namespace)
     cluster_set(objects=wanted)
     before = cluster_set.versions()
-    failed = cluster_set(name="second", objects=wanted[:1], force_conflicts=True)
+    failed = cluster_set(name="second", objects=wanted[:1], force_conflicts="always")
     assert f"ConfigMap {cluster_set.namespace}/settings is in the set applyset-" in failed["msg"]
     assert cluster_set.versions() == before
 

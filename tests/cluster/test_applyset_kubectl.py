@@ -48,7 +48,7 @@ def test_a_set_of_kubectl_is_taken_over_when_it_is_handed_over(cluster_set: Clus
     assert cluster_set(objects=[first])["changed"] is False
     first["data"] = {"key": "changed"}
     assert ".data.key belongs to kubectl" in cluster_set(objects=[first])["msg"]
-    assert cluster_set(objects=[first], force_conflicts=True)["changed"] is True
+    assert cluster_set(objects=[first], force_conflicts="always")["changed"] is True
     assert cluster_set.get("configmap", "first")["data"] == {"key": "changed"}
 
 

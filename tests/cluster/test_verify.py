@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, List, Set
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
@@ -26,18 +27,27 @@ def test_each_fault_of_a_cluster_is_named(cluster_set: ClusterSet, playbook: Pla
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     playbook(**own)
     cluster_set.kubectl("delete", "deviceclass", "zerocopy-rdma-nic")
+    # From now on kubectl manages this label, so applying it again is a conflict.
+    template = ["resourceclaimtemplate", "-n", cluster_set.namespace, "--selector=zerocopy.rdma/alias=a100-1nic"]
+    cluster_set.kubectl("label", "--overwrite", *template, "zerocopy.rdma/alias=mine")
     said, report = playbook.verified("--tags=cluster", **own)
     # This ring alone, which needs the facts of the host.
     assert {check["ring"] for check in report["checks"]} == {"cluster"}
     assert report["bandwidth"] == []
     # No kubelet starts the pods of the DaemonSets.
     assert hosts(failed(report, "cluster.driver")) == set(HOSTS)
-    (gone,) = failed(report, "cluster.objects")
+    gone, changed = failed(report, "cluster.objects")
     assert "DeviceClass zerocopy-rdma-nic" in gone["text"]
+    subject = f"ResourceClaimTemplate {cluster_set.namespace}/a100-1nic"
+    assert re.fullmatch(f"{subject} of set .* was changed by hand", changed["text"])
     assert gone["remedy"]
+    assert changed["remedy"]
     every = [check for check in report["checks"] if check["verdict"] == "fail"]
     assert said.startswith(f"{len(every)} of {len(report['checks'])} checks and measurements failed")
     assert "The first is cluster.driver of v100-01: DRANET's pod dranet-v100-" in said
+    playbook(**own)
+    _said, mended = playbook.verified("--tags=cluster", **own)
+    assert failed(mended, "cluster.objects") == []
 
 
 def test_claims_that_cannot_be_are_a_check_that_failed(cluster_set: ClusterSet, playbook: Playbook) -> None:

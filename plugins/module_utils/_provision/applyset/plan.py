@@ -46,7 +46,8 @@ class ApplysetRequest:
     namespace: str
     objects: List[Object] = field(default_factory=list)
     field_manager: str = FIELD_MANAGER
-    force_conflicts: bool = False
+    # ``never``, ``members`` or ``always``.
+    force_conflicts: str = "never"
     prune: bool = True
     wait: bool = False
     # Seconds without progress.
@@ -81,12 +82,14 @@ class ApplysetPlan:
     ending: List[SetMember]
 
 
-def apply_query(request: ApplysetRequest, dry: bool = False) -> Dict[str, str]:
-    """The query of server-side apply for the members of the set."""
+def apply_query(request: ApplysetRequest, step: ApplyStep, dry: bool = False) -> Dict[str, str]:
+    """The query of server-side apply for an object of the set."""
+    is_member = step.before is not None
+    force = request.force_conflicts == "always" or (request.force_conflicts == "members" and is_member)
     query = {
         "fieldManager": request.field_manager,
         "fieldValidation": "Strict",
-        "force": str(request.force_conflicts).lower(),
+        "force": str(force).lower(),
     }
     return {**query, "dryRun": "All"} if dry else query
 
@@ -208,7 +211,6 @@ def _refuse_foreign(client: Client, parent: Parent, new: List[Wanted]) -> None:
 
 def _try(client: Client, request: ApplysetRequest, todo: List[ApplyStep], namespaces: Set[str]) -> None:
     """Dry-run everything that may have to be written, and note what would happen. Raises ClusterError."""
-    query = apply_query(request, dry=True)
 
     def tried(step: ApplyStep) -> Optional[Response]:
         wanted = step.wanted
@@ -217,7 +219,7 @@ def _try(client: Client, request: ApplysetRequest, todo: List[ApplyStep], namesp
         path = wanted.resource.path(wanted.key.namespace, wanted.key.name)
         accept = METADATA if step.before is None and not request.diff else JSON
         try:
-            return client.apply(path, wanted.body, query, accept)
+            return client.apply(path, wanted.body, apply_query(request, step, dry=True), accept)
         except ApiError as error:
             if _untold(error, namespaces):
                 return None
@@ -226,7 +228,7 @@ def _try(client: Client, request: ApplysetRequest, todo: List[ApplyStep], namesp
     problems = []
     for step, answer in zip(todo, client.map(tried, todo)):
         if isinstance(answer, ClusterError):
-            problems.append(explained(step.wanted, answer))
+            problems.append(explained(request, step.wanted, answer))
         elif answer is None:
             step.after = step.wanted.body
         else:
@@ -253,7 +255,7 @@ def _untold(error: ApiError, namespaces: Set[str]) -> bool:
     return error.status == 400 and "does not support dry run" in str(error)
 
 
-def explained(wanted: Wanted, error: ClusterError) -> str:
+def explained(request: ApplysetRequest, wanted: Wanted, error: ClusterError) -> str:
     """An error of applying an object; for a conflict, whose field it is and what to do about it."""
     conflicts = []
     for cause in error.causes if isinstance(error, ApiError) else []:
@@ -262,4 +264,7 @@ def explained(wanted: Wanted, error: ClusterError) -> str:
             conflicts.append(f"{cause.get('field')} belongs to {manager.group(1) if manager else 'another manager'}")
     if not conflicts:
         return f"{wanted.key}: {error}"
-    return f"{wanted.key}: {'; '.join(conflicts)}: leave the field out, or take it over with force_conflicts"
+    remedy = "leave the field out, or take it over with force_conflicts"
+    if request.force_conflicts == "members":
+        remedy = f"this object is not part of the set {request.namespace}/{request.name}: rename or delete it"
+    return f"{wanted.key}: {'; '.join(conflicts)}: {remedy}"

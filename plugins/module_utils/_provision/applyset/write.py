@@ -33,12 +33,12 @@ _NEW_KIND_PAUSE = 0.1
 
 def write(client: Client, request: ApplysetRequest, steps: List[ApplyStep]) -> List[str]:
     """Apply the objects, several at a time, note what became of them, and return what is wrong."""
-    query = apply_query(request)
     accept = JSON if request.wait or request.diff else METADATA
     problems = []
-    for step, answer in zip(steps, client.map(lambda step: _apply(client, step, query, accept), steps)):
+    answers = client.map(lambda step: _apply(client, step, apply_query(request, step), accept), steps)
+    for step, answer in zip(steps, answers):
         if isinstance(answer, ClusterError):
-            problems.append(explained(step.wanted, answer))
+            problems.append(explained(request, step.wanted, answer))
         else:
             step.after = answer.body
             step.action = step.action or ("created" if answer.status == 201 else "configured")

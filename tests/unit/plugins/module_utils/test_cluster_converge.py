@@ -80,6 +80,8 @@ def test_nothing_is_written_where_one_object_is_refused(client: Client, store: S
     assert "a: .data.x belongs to kubectl: leave the field out, or take it over with force_conflicts" in said
     assert "data is wrong" in said
     assert (store.objects, store.seen) == ({}, [])
+    with pytest.raises(ClusterError, match=r"a: .data.x belongs to kubectl: this object is not part of the set"):
+        run(client, config_map("a"), force_conflicts="members")
 
 
 def test_an_object_of_another_set_is_not_taken(client: Client, store: Store) -> None:
