@@ -32,7 +32,7 @@ _value:
   type: dict
   contains:
     name:
-      description: Name of the strategy.
+      description: Name of the strategy. Where one strategy serves several values of C(rdma_strategy), the first.
       type: str
     netns_mode:
       description: RDMA netns mode. Empty to leave it unchanged.
@@ -62,10 +62,10 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inv
 @pass_context
 def strategy(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, Any]:
     values = _strategy_inventory.values(context, variables)
-    name = plan_variables.strategy_of(values)
-    images = registry.STRATEGIES[name].images(values) if name in registry.STRATEGIES else []
+    found = registry.of_host(values)
+    images = found.images(values) if found else []
     return {
-        "name": name,
+        "name": found.name if found else plan_variables.strategy_of(values),
         "netns_mode": registry.netns_mode(values) or "",
         "images": [asdict(image) for image in images],
     }

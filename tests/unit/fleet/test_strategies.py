@@ -49,7 +49,7 @@ def objects(found: dict[str, Any], kind: str) -> list[str]:
 
 def test_all_answers_are_there_for_every_strategy(facts_of: Facts) -> None:
     for name, one in registry.STRATEGIES.items():
-        assert one.name == name
+        assert one.names[0] == one.name == name
         given = {"rdma_strategy": name, "rdma_host_device_networks": ["10.90.0.0/24"]}
         found = plan(hostvars(facts_of, v100=given), name)
         assert {host for host, labels in found["labels"].items() if any(labels.values())} == (
@@ -221,6 +221,28 @@ def test_sets_that_have_a_driver(facts_of: Facts) -> None:
     # Of a run for one group, which prunes nothing of the other groups' set.
     found = strategies({"rdma_set": "zerocopy-rdma-v100"}, list(hosts), hosts)["driver_sets"]
     assert found == [{"name": "zerocopy-rdma-v100-driver", "namespace": "rdma"}]
+
+
+def test_a_strategy_may_serve_several_words(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other(NoStrategy):
+        name, also, label = "other", ("more",), "example.org/other"
+
+    one = Other()
+    monkeypatch.setitem(registry.STRATEGIES, "other", one)
+    assert registry.words()[-2:] == ["other", "more"]
+    hosts = hostvars(facts_of, v100={"rdma_strategy": "more"}, h100={"rdma_strategy": "other"})
+    assert [registry.of_host(own) for own in hosts.values()] == [one] * 4
+    assert strategy({}, hosts["v100-01"])["name"] == "other"
+    # Between its words nothing has to go first, from another strategy to it something has.
+    served = {host: {"example.org/other": "it"} for host in hosts}
+    assert strategies({}, list(hosts), hosts, served)["problems"] == []
+    served["v100-01"] = {GROUP: "v100"}
+    (line,) = strategies({}, list(hosts), hosts, served)["problems"]
+    assert line.startswith("v100-01: rdma_strategy is 'more', but dra still serves this node")
+    assert line.endswith("and then with more")
+    hosts = hostvars(facts_of, v100={})
+    (line,) = strategies({}, list(hosts), hosts, {"v100-02": {"example.org/other": "it"}})["problems"]
+    assert "but other or more still serves this node" in line
 
 
 def test_a_node_that_another_strategy_serves_is_refused(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
     Strategy,
     StrategyPlan,
     of_fleet,
-    served,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
 
@@ -46,7 +45,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
 
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
         """Hosts of other strategies lose the label."""
-        own = served(self.name, hosts)
+        own = self.own(hosts)
         found = self.planned(own, known)
         names = {host.name for host in own}
         result = StrategyPlan(

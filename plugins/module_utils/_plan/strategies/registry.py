@@ -56,22 +56,32 @@ def roles() -> List[str]:
     return [role for strategy in STRATEGIES.values() for role in strategy.roles]
 
 
+def words() -> List[str]:
+    """What ``rdma_strategy`` may be."""
+    return [word for strategy in STRATEGIES.values() for word in strategy.names]
+
+
+def of_host(values: Mapping[str, Any]) -> Optional[Strategy]:
+    """The strategy of a host with these variables, ``None`` where there is no such strategy."""
+    word = strategy_of(values)
+    return next((strategy for strategy in STRATEGIES.values() if word in strategy.names), None)
+
+
 def used(hosts: Sequence[ClaimHost]) -> List[Strategy]:
     """The strategies of these hosts."""
-    names = {strategy_of(host.variables) for host in hosts}
-    return [strategy for name, strategy in STRATEGIES.items() if name in names]
+    return [strategy for strategy in STRATEGIES.values() if strategy.own(hosts)]
 
 
 def netns_mode(values: Mapping[str, Any]) -> Optional[str]:
     """The RDMA netns mode of a host: what its variables say, or else the only one in which its strategy works."""
-    strategy = STRATEGIES.get(strategy_of(values))
+    strategy = of_host(values)
     only = strategy.netns_modes[0] if strategy and len(strategy.netns_modes) == 1 else None
     return values.get(NETNS_MODE) or only
 
 
 def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
     """Networks of pods on a host with these variables, each with the variable it is from. Raises PlanError."""
-    strategy = STRATEGIES.get(strategy_of(values))
+    strategy = of_host(values)
     return strategy.networks(values) if strategy else []
 
 
@@ -81,9 +91,9 @@ def of_values(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:
     for host, group, values in hosts:
         # An empty one is no choice, and no default either.
         name = values[STRATEGY] if values.get(STRATEGY) == "" else strategy_of(values)
-        strategy = STRATEGIES.get(name)
+        strategy = of_host({STRATEGY: name}) if name else None
         if strategy is None:
-            yield host, wrong(STRATEGY, name, f"it must be {' or '.join(STRATEGIES)}")
+            yield host, wrong(STRATEGY, name, f"it must be {' or '.join(words())}")
             continue
         groups.setdefault(group, {}).setdefault(name, []).append(host)
         mode = values.get(NETNS_MODE)
@@ -106,8 +116,8 @@ def _same_resources(hosts: Sequence[ClaimHost]) -> Found:
         groups.setdefault(host.group, []).append(host)
     owners: Dict[str, str] = {}
     for group, members in groups.items():
-        name = strategy_of(members[0].variables)
-        for resource in STRATEGIES[name].resources(members, known) if name in STRATEGIES else ():
+        name, strategy = strategy_of(members[0].variables), of_host(members[0].variables)
+        for resource in strategy.resources(members, known) if strategy else ():
             other = owners.setdefault(resource, group)
             if other != group:
                 why = "a pod that requests it could get a node of either, so the names must differ"
@@ -120,22 +130,22 @@ def changes(hosts: Sequence[ClaimHost], labels: NodeLabels) -> List[str]:
     """Hosts that another strategy still serves. ``labels`` are those of the cluster's nodes."""
     found: List[Tuple[str, Problem]] = []
     for host in hosts:
-        wanted = STRATEGIES.get(strategy_of(host.variables))
+        word, wanted = strategy_of(host.variables), of_host(host.variables)
         if wanted is None or not wanted.label:
             continue
-        for name, strategy in STRATEGIES.items():
+        for strategy in STRATEGIES.values():
             value = labels.get(host.name, {}).get(strategy.label) if strategy.label else None
-            if name != wanted.name and value:
-                way = f"run provision with {STRATEGY} none, which removes its objects, and then with {wanted.name}"
-                right = f"but {name} still serves this node (label {strategy.label}={value}): {way}"
-                found.append((host.name, wrong(STRATEGY, wanted.name, right)))
+            if strategy is not wanted and value:
+                way = f"run provision with {STRATEGY} none, which removes its objects, and then with {word}"
+                served = f"{' or '.join(strategy.names)} still serves this node (label {strategy.label}={value})"
+                found.append((host.name, wrong(STRATEGY, word, f"but {served}: {way}")))
     return messages(found)
 
 
 def plan_of(
     name: str, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
 ) -> StrategyPlan:
-    """The answers of one strategy for a fleet, with what nodes must not have of its resources."""
+    """The answers of one strategy, by its first name, for a fleet, with what nodes must not have of its resources."""
     strategy = STRATEGIES[name]
     found = strategy.plan(hosts, cluster, known)
     if found.problems:
@@ -144,7 +154,7 @@ def plan_of(
     for host in hosts:
         shown = found.shows.get(host.name)
         # Nothing is known of it, and it may have what it had.
-        if strategy_of(host.variables) == name and shown is None and host.facts is None:
+        if strategy_of(host.variables) in strategy.names and shown is None and host.facts is None:
             continue
         leaves = [resource for resource in every if shown is None or resource not in shown.resources]
         if leaves:
@@ -154,7 +164,7 @@ def plan_of(
 
 def _cause(strategy: Strategy, values: Mapping[str, Any], known: plan_variables.Options) -> str:
     """The variable by which a host does not have a strategy, empty where it has it."""
-    if strategy_of(values) != strategy.name:
+    if strategy_of(values) not in strategy.names:
         return STRATEGY
     own = {name: value for name, value in values.items() if name == strategy.switch}
     return strategy.switch if plan_variables.converted(own, known)[0].get(strategy.switch) is False else ""

@@ -127,6 +127,7 @@ def of_fleet(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[
 class Strategy(ABC):
     """One strategy; ``roles`` apply it, in this order, and remove it in the opposite one.
 
+    ``also`` are further values of ``rdma_strategy`` that it serves beside its name, with the same objects and label.
     ``label`` is the label of nodes that have it at the moment, empty where it leaves nothing there. ``netns_modes`` are
     the RDMA netns modes in which it works; empty means that none is of concern. ``slices`` says whether it needs
     ``resource.k8s.io``. ``driver`` is the DRA driver that has to stay as long as pods hold devices of it, ``switch``
@@ -136,11 +137,21 @@ class Strategy(ABC):
     driver: str = ""
     switch: str = ""
     driver_set: Tuple[str, str] = ("", "")
+    also: Tuple[str, ...] = ()
     name: str
     roles: Tuple[str, ...]
     label: str
     netns_modes: Tuple[str, ...]
     slices: bool
+
+    @property
+    def names(self) -> Tuple[str, ...]:
+        """All values of ``rdma_strategy`` that it serves."""
+        return (self.name, *self.also)
+
+    def own(self, hosts: Sequence[ClaimHost]) -> List[ClaimHost]:
+        """Those of the hosts that have it."""
+        return [host for host in hosts if plan_variables.strategy_of(host.variables) in self.names]
 
     @abstractmethod
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
