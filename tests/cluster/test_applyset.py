@@ -125,7 +125,7 @@ def test_what_was_changed_by_hand_is_put_right_in_members_alone(cluster_set: Clu
     said = f"this object is not part of the set {cluster_set.namespace}/set: rename or delete it"
     assert f"ConfigMap {cluster_set.namespace}/foreign: .data.key belongs to kubectl-create: {said}" in failed["msg"]
     assert cluster_set.versions() == before
-    seen = cluster_set(objects=wanted, force_conflicts="members", check=True)
+    seen = cluster_set(objects=wanted, force_conflicts="members", _ansible_check_mode=True)
     assert actions(seen)[f"ConfigMap {cluster_set.namespace}/settings"] == "configured"
     assert cluster_set.versions() == before
     assert actions(cluster_set(objects=wanted, force_conflicts="members")) == actions(seen)
