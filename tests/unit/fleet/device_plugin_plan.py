@@ -21,11 +21,15 @@ NODES += ["case-two-ports", "case-vf", "case-h100-roce", "case-b200", "case-defa
 
 @dataclass(frozen=True)
 class PluginFleet:
-    """Fleets of one strategy; ``needed`` are the variables that it cannot do without."""
+    """Fleets of one strategy; ``needed`` are the variables that it cannot do without.
+
+    ``name`` is that of the strategy where this is another word for it.
+    """
 
     strategy: str
     label: str
     needed: Mapping[str, Any]
+    name: str = ""
 
     def hosts_of(self, facts: Mapping[str, dict[str, Any] | None], group: str = "ib", **own: Any) -> Hosts:
         """Hosts with these facts, all of one group."""
@@ -45,7 +49,7 @@ class PluginFleet:
         return self.hosts_of({name: facts_of(name) for name in names}, group, **own)
 
     def plan(self, hosts: Hosts) -> dict[str, Any]:
-        return strategy_plan({}, list(hosts), hosts, self.strategy)
+        return strategy_plan({}, list(hosts), hosts, self.name or self.strategy)
 
     def right(self, hosts: Hosts) -> dict[str, Any]:
         found = self.plan(hosts)
@@ -64,6 +68,7 @@ class PluginFleet:
 
 SHARED_DEVICE = PluginFleet("shared_device", "zerocopy.rdma/shared-device", {})
 HOST_DEVICE = PluginFleet("host_device", "zerocopy.rdma/host-device", {"rdma_host_device_networks": ["10.90.0.0/24"]})
+SRIOV = PluginFleet("sriov", HOST_DEVICE.label, HOST_DEVICE.needed, "host_device")
 RAILS = {"rdma_host_device_networks": ["10.90.0.0/24", "10.90.1.0/24"]}
 
 

@@ -143,7 +143,7 @@ def test_hosts_of_other_strategies_lose_the_label(facts_of: Facts) -> None:
     assert plan(hosts)["labels"] == {"v100-01": {LABEL: "ib"}, "h100-01": {LABEL: None}}
     served = {"h100-01": {LABEL: "h100"}}
     (line,) = strategies({}, list(hosts), hosts, served)["problems"]
-    assert line.startswith("h100-01: rdma_strategy is 'dra', but host_device still serves this node")
+    assert line.startswith("h100-01: rdma_strategy is 'dra', but host_device or sriov still serves this node")
 
 
 def plugin(facts: Dict[str, Any], resources: Dict[str, List[str]]) -> Dict[str, Set[str]]:

@@ -79,6 +79,8 @@ def _typed(
     for name in _OF_CLAIMS:
         if typed.get(name):
             right = f"but {STRATEGY} is {strategy_of(host.variables)}, with which pods use no claims: leave it out"
+            if any((entry.get("nic") or {}).get("vf") for entry in typed[name]):
+                right += ", or take the strategy dra, with which pods claim VFs"
             problems.append(Problem(name, f"is set, {right}"))
     return typed, problems
 

@@ -49,6 +49,15 @@ class PluginConfiguration(ABC):
     def config(self) -> str:
         """The file that the plugin reads."""
 
+    @property
+    def before(self) -> List[Manifest]:
+        """The containers that have to end before the plugin starts."""
+        return []
+
+    @property
+    def pull_policy(self) -> str:
+        return "Never" if self.imported else "IfNotPresent"
+
 
 @dataclass(frozen=True)
 class DevicePlugin:
@@ -94,7 +103,7 @@ class DevicePlugin:
         return {
             "name": self.name,
             "image": configuration.image,
-            "imagePullPolicy": "Never" if configuration.imported else "IfNotPresent",
+            "imagePullPolicy": configuration.pull_policy,
             # As upstream runs them: they make their socket in a directory of the kubelet, which SELinux keeps from
             # other containers, and ask netlink about devices or set their links up.
             "securityContext": {"privileged": True},
@@ -118,6 +127,8 @@ class DevicePlugin:
         selector, container = {self.label: configuration.value}, self._container(configuration)
         pod = manifests.node_pod(selector, container, volumes, configuration.pull_secrets)
         pod["automountServiceAccountToken"] = False
+        if configuration.before:
+            pod["initContainers"] = configuration.before
         pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [alone]}}
         # A plugin reads its configuration at start only.
         digest = hashlib.sha256(configuration.config.encode()).hexdigest()[:12]

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -18,13 +19,22 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.ob
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.programs import PREFIX
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 NETWORKS = PREFIX + "networks"
 EXPECTED = "rdma_discover_expect_hcas"
+# The value of rdma_strategy with which pods get VFs, and not whole NICs.
+SRIOV = "sriov"
 # With room for the number of a rail.
 RESOURCE = ResourceVariables(PREFIX + "prefix", PREFIX + "resource", "hostdev_", 55)
+_OF_VFS = replace(RESOURCE, start="sriov_")
+
+
+def resource(values: Mapping[str, Any]) -> ResourceVariables:
+    """How the resource of a group with these variables is named."""
+    return _OF_VFS if strategy_of(values) == SRIOV else RESOURCE
 
 
 def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
@@ -63,7 +73,8 @@ def resources(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List
     """The full names that the groups of these hosts have by their variables; what is wrong is left out."""
     found: Dict[str, None] = {}
     others = (NETWORKS, addresses.RAILS, addresses.RAIL_SUBNETS, EXPECTED)
-    for name, values in RESOURCE.of_hosts(hosts, known, others):
+    # Both, because what pods got before has another name.
+    for name, values in [*RESOURCE.of_hosts(hosts, known, others), *_OF_VFS.of_hosts(hosts, known, others)]:
         with contextlib.suppress(PlanError):
             # Also where the networks have gone with the strategy.
             rails = max(len(values[NETWORKS]), addresses.number_of_rails(addresses.intent(values)))
@@ -73,11 +84,14 @@ def resources(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List
 
 
 def pod_networks(group: str, label: str, values: Mapping[str, Any]) -> List[PodNetwork]:
-    """The networks of a group's pods, by rail; ``label`` is its name as a DNS label. Raises PlanError."""
-    found, resource = networks(values), RESOURCE.full(group, values)
+    """The networks of a group's pods, by rail; ``label`` is its name as a DNS label. Raises PlanError.
+
+    Those of VFs have other names: a group does not go from NICs to VFs, or back, while pods still ask for the others.
+    """
+    found, full = networks(values), resource(values).full(group, values)
+    name = f"{'sriov' if strategy_of(values) == SRIOV else 'rdma'}-{label}"
     if len(found) == 1:
-        return [PodNetwork(f"rdma-{label}", resource, found[0][1])]
+        return [PodNetwork(name, full, found[0][1])]
     return [
-        PodNetwork(f"rdma-{label}-rail{rail}", f"{resource}_rail{rail}", network)
-        for rail, (_at, network) in enumerate(found)
+        PodNetwork(f"{name}-rail{rail}", f"{full}_rail{rail}", network) for rail, (_at, network) in enumerate(found)
     ]

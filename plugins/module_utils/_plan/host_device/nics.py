@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which NICs of a node pods can have, each with its PCI address and the rail that it is.
+"""Which NICs of a node are for pods, each with its PCI address and the rail that it is.
 
 What can be handed out is read from ``pkg/netdevice`` of sriov-network-device-plugin v3.11.0, and ``host-device`` of the
 CNI plugins v1.9.1: the plugin leaves out a NIC that has VFs, and CNI moves the first netdev of a PCI function.
@@ -13,7 +13,7 @@ CNI plugins v1.9.1: the plugin leaves out a NIC that has VFs, and CNI moves the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import PASSING
@@ -23,19 +23,27 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural impo
 
 # By rail the PCI addresses of its NICs; with one network for all of them there is one rail.
 Pools = Mapping[int, Sequence[str]]
+# Says of an HCA and the number of its usable port what is against handing it out.
+Against = Callable[[Hca, int], Optional[str]]
 
 
 @dataclass
 class NodeNics:
-    """``hcas`` are the names of those in ``pools``, ``others`` the PCI addresses of all other HCAs.
+    """``hcas`` are by rail the names of what pods get, ``others`` the PCI addresses of all HCAs not in ``pools``.
 
-    ``left_out`` says why a usable one is not handed out.
+    ``left_out`` says why a usable one is not handed out. ``vfs`` have the number of VFs of each NIC in ``pools`` where
+    pods get its VFs instead of itself.
     """
 
     pools: Dict[int, List[str]] = field(default_factory=dict)
     hcas: Dict[int, List[str]] = field(default_factory=dict)
     others: Set[str] = field(default_factory=set)
     left_out: List[str] = field(default_factory=list)
+    vfs: Dict[str, int] = field(default_factory=dict)
+
+    def number(self, rail: int) -> int:
+        """How many pods can have one of this rail at the same time."""
+        return sum(self.vfs.get(address, 1) for address in self.pools.get(rail, ()))
 
 
 def layers(facts: Facts) -> Set[str]:
@@ -45,19 +53,26 @@ def layers(facts: Facts) -> Set[str]:
     return {port.link_layer for hca, port in every if port.link_layer and not hca.software}
 
 
-def _against(hca: Hca, number: int, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
-    """Why no pod can have the NIC of a usable port, empty where that is intended; ``None`` if it can."""
+def barred(hca: Hca, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
+    """Why neither the HCA of a usable port nor a VF of it is for pods, empty where that is intended."""
     if hca.pci is None or hca.software:
         return f"{hca.name} is a software device, which the plugin does not find"
     if hca.pci.address in exclude:
         return ""
-    if hca.sriov.num_vfs:
-        return f"{hca.name} has VFs, and then the plugin does not hand out the NIC itself"
-    reasons = facts.reasons
     for port in hca.ports:
-        kept = [reason.text for reason in reasons.get((hca.name, port.number), []) if reason.code not in PASSING]
+        kept = [reason.text for reason in facts.reasons.get((hca.name, port.number), []) if reason.code not in PASSING]
         if kept:
             return f"{hca.name} would come with its port {port.number}, which no pod may have: {kept[0]}"
+    return None
+
+
+def _against(hca: Hca, number: int, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
+    """Why no pod can have the NIC of a usable port, empty where that is intended; ``None`` if it can."""
+    why = barred(hca, facts, exclude)
+    if why is not None:
+        return why
+    if hca.sriov.num_vfs:
+        return f"{hca.name} has VFs, and then the plugin does not hand out the NIC itself"
     if (hca.name, number) in facts.in_pod:
         return None
     netdevs = sorted((port.netdev.name, port.number) for port in hca.ports if port.netdev and port.netdev.present)
@@ -85,10 +100,15 @@ def nics(
     NICs in pods at the moment are among them: the plugin does not need their netdevs, and without them it would tell
     the kubelet that they are gone.
     """
+    return chosen(host, values, facts, rails, layer, lambda hca, number: _against(hca, number, facts, exclude))
+
+
+def chosen(host: str, values: Mapping[str, Any], facts: Facts, rails: int, layer: str, against: Against) -> NodeNics:
+    """The NICs of a node that nothing is ``against``. Raises PlanError."""
     found = NodeNics()
     available, hcas = set(facts.available), {hca.name: hca for hca in facts.hcas}
     for rail, candidates in _candidates(host, values, facts, rails).items():
-        chosen: Dict[str, str] = {}
+        of_rail: Dict[str, str] = {}
         for port in candidates:
             if (port.hca, port.number) not in available:
                 if rails > 1:
@@ -96,14 +116,14 @@ def nics(
                 continue
             if port.link_layer != layer:
                 continue
-            why = _against(hcas[port.hca], port.number, facts, exclude)
+            why = against(hcas[port.hca], port.number)
             if why is None and port.pci:
-                chosen[port.pci] = port.hca
+                of_rail[port.pci] = port.hca
             elif why:
                 found.left_out.append(why)
-        if chosen:
-            found.pools[rail] = sorted(chosen, key=natural_key)
-            found.hcas[rail] = [chosen[address] for address in found.pools[rail]]
+        if of_rail:
+            found.pools[rail] = sorted(of_rail, key=natural_key)
+            found.hcas[rail] = [of_rail[address] for address in found.pools[rail]]
     taken = {address for addresses in found.pools.values() for address in addresses}
     found.others = {pci.address for _hca, pci in facts.placed} - taken
     return found
@@ -127,13 +147,16 @@ def _fits(pools: Pools, node: NodeNics) -> bool:
 
 
 def shapes(nodes: Mapping[str, NodeNics]) -> List[List[str]]:
-    """The nodes in as few parts as there have to be configurations: one, or one for each set of PCI addresses."""
+    """The nodes in as few parts as there have to be configurations: one, or one for each set of PCI addresses.
+
+    With VFs always one for each set: the plugin waits for all VFs of its configuration.
+    """
     if not nodes:
         return []
     whole = union(list(nodes.values()))
-    if all(_fits(whole, node) for node in nodes.values()):
+    if all(_fits(whole, node) and not node.vfs for node in nodes.values()):
         return [list(nodes)]
     parts: Dict[str, List[str]] = {}
     for host, node in nodes.items():
-        parts.setdefault(repr(union([node])), []).append(host)
+        parts.setdefault(repr((union([node]), sorted(node.vfs.items()))), []).append(host)
     return list(parts.values())

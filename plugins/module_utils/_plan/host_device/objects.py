@@ -8,20 +8,21 @@
 
 What the plugin needs is read from ``deployments`` and ``cmd`` of k8snetworkplumbingwg/sriov-network-device-plugin
 v3.11.0. NICs are named by PCI address: with ``pfNames`` or ``linkTypes`` a plugin that restarts would lose a NIC whose
-netdev is in a pod.
+netdev is in a pod. VFs are named by their PF and their numbers.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import (
     DevicePlugin,
     PluginConfiguration,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 
 LABEL = "zerocopy.rdma/host-device"
@@ -38,11 +39,34 @@ PLUGIN = DevicePlugin(
 )
 
 
+# The plugin looks for devices at its start and never again. Its arguments are the directory and <PF>=<number of VFs>;
+# of a card that has gone no VFs will come.
+_WAIT = """\
+directory=$1; shift
+for entry; do
+  pf=$directory/${entry%=*}
+  number=0
+  while [ -e "$pf" ] && [ "$number" -lt "${entry#*=}" ]; do
+    if [ -e "$pf/virtfn$number/infiniband" ]; then
+      number=$((number + 1))
+    else
+      echo "waiting for the RDMA device of VF $number of ${entry%=*}"
+      sleep 2
+    fi
+  done
+done
+"""
+
+
 @dataclass(frozen=True)
 class HostDevices(PluginConfiguration):
-    """NICs; ``pools`` have their PCI addresses by the name of their resource after the ``prefix``."""
+    """NICs; ``pools`` have their PCI addresses by the name of their resource after the ``prefix``.
+
+    ``vfs`` have the number of VFs of each, where pods get these.
+    """
 
     pools: Mapping[str, Sequence[str]]
+    vfs: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -54,11 +78,30 @@ class HostDevices(PluginConfiguration):
             {
                 "resourceName": name,
                 "resourcePrefix": self.prefix,
-                "selectors": {"pciAddresses": list(addresses), "isRdma": True},
+                "selectors": {**self._selector(addresses), "isRdma": True},
             }
             for name, addresses in self.pools.items()
         ]
         return json.dumps({"resourceList": pools}, indent=2) + "\n"
+
+    def _selector(self, addresses: Sequence[str]) -> Dict[str, List[str]]:
+        if self.vfs:
+            return {"rootDevices": [f"{address}#0-{self.vfs[address] - 1}" for address in addresses]}
+        return {"pciAddresses": list(addresses)}
+
+    @property
+    def before(self) -> List[Manifest]:
+        if not self.vfs:
+            return []
+        numbers = [f"{address}={number}" for address, number in self.vfs.items()]
+        wait = {
+            "name": "vfs",
+            "image": self.image,
+            "imagePullPolicy": self.pull_policy,
+            "command": ["/bin/sh", "-c", _WAIT, "wait", "/sys/bus/pci/devices", *numbers],
+            "resources": {"requests": {"cpu": "10m", "memory": "10Mi"}},
+        }
+        return [wait]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import KUBELET
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks, nics, objects, programs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import (
+    networks,
+    nics,
+    objects,
+    programs,
+    vfs,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.nics import NodeNics
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import HostDevices, PodNetwork
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.programs import PREFIX
@@ -27,6 +33,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import l
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.plan import LAYER
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
@@ -41,6 +49,7 @@ _OF_LINKS = (
     links_addresses.HOST_NUMBER,
     links_ports.PORTS,
     links_limits.MTU,
+    VFS,
     "rdma_discover_expect_hcas",
     LAYER,
 )
@@ -75,43 +84,62 @@ def _layer(group: PluginGroup) -> str:
 
 def _nodes(group: PluginGroup, rails: int, result: HostDevicePlan) -> Dict[str, NodeNics]:
     """What the nodes of a group have for pods. Raises PlanError where none has anything."""
-    layer = _layer(group)
+    layer, of_vfs = _layer(group), strategy_of(group.values) == networks.SRIOV
+    choose, what, nothing = (vfs.vfs, "VF", "VF") if of_vfs else (nics.nics, "NIC", "ACTIVE NIC")
     nodes: Dict[str, NodeNics] = {}
     for host in group.hosts:
         if host.facts is None:
             continue
         try:
             exclude = drivers_plan.excluded(host.variables)
-            own = nics.nics(host.name, host.variables, host.facts, rails, layer, exclude)
+            own = choose(host.name, host.variables, host.facts, rails, layer, exclude)
         except PlanError as error:
             result.found.append((host.name, error.problem))
             continue
         result.warnings += [f"{host.name}: {text}" for text in own.left_out]
         missing = [str(rail) for rail in range(rails) if rail not in own.pools]
         if not own.pools:
-            result.warnings.append(f"{host.name}: has no ACTIVE NIC for pods, so it gets no plugin")
+            result.warnings.append(f"{host.name}: has no {nothing} for pods, so it gets no plugin")
             continue
         if missing:
-            result.warnings.append(f"{host.name}: has no NIC for rail {', '.join(missing)}")
+            result.warnings.append(f"{host.name}: has no {what} for rail {', '.join(missing)}")
         nodes[host.name] = own
     result.warnings += group.left_alone()
     if not nodes and not result.found:
-        raise PlanError(group.without(f"has an ACTIVE NIC of {layer} that a pod can have"))
-    if layer == "Ethernet" and links_plan.asked(group.values) is None:
+        raise PlanError(_nothing(group, layer, of_vfs))
+    # A VF is set up when the next pod gets it.
+    if layer == "Ethernet" and not of_vfs and links_plan.asked(group.values) is None:
         text = f"{group.name}: a NIC comes back from a pod with its link down, and without {links_addresses.SUBNET} or"
         result.warnings.append(f"{text} {links_limits.MTU} nothing here sets it up again")
     if rails == 1 and any(len(own.pools[0]) > 1 for own in nodes.values()):
-        text = f"{group.name}: a pod with several NICs has them all in {networks.NETWORKS}[0]"
+        text = f"{group.name}: a pod with several {what}s has them all in {networks.NETWORKS}[0]"
         result.warnings.append(f"{text}; give one network for each rail if pods ask for more than one")
     return nodes
+
+
+def _nothing(group: PluginGroup, layer: str, of_vfs: bool) -> Problem:
+    """What is wrong where no node of a group has anything for pods."""
+    asked = next((host.variables[VFS] for host in group.hosts if host.variables.get(VFS)), None)
+    numbers = vfs.usable(group.hosts, layer)
+    if of_vfs and not asked and numbers and not any(numbers):
+        return vfs.missing(layer)
+    why, name = "a NIC that has VFs is not handed out itself", strategy_of(group.values)
+    if asked and not of_vfs:
+        right = f"leave it out, or take the strategy {networks.SRIOV}"
+        return wrong(VFS, asked, f"but {STRATEGY} is {name}, and {why}: {right}")
+    if numbers and all(numbers) and not of_vfs:
+        right = f"with {STRATEGY} none, prepare removes those of {VFS}"
+        return wrong(STRATEGY, name, f"but all usable NICs of the group have VFs, and {why}: {right}")
+    return group.without(f"has {'a VF of ' if of_vfs else ''}an ACTIVE NIC of {layer} that a pod can have")
 
 
 def _check_room(group: PluginGroup, nodes: Mapping[str, NodeNics]) -> None:
     """:raises PlanError: a network has fewer addresses than there are NICs that need one."""
     for rail, (at, network) in enumerate(networks.networks(group.values)):
-        need = sum(len(own.pools.get(rail, [])) for own in nodes.values())
+        need = sum(own.number(rail) for own in nodes.values())
         if need > networks.room(network):
-            text = f"which has room for {networks.room(network)} pods, but the group's nodes have {need} NICs in it"
+            what = "VFs" if any(own.vfs for own in nodes.values()) else "NICs"
+            text = f"which has room for {networks.room(network)} pods, but the group's nodes have {need} {what} in it"
             raise PlanError(wrong(at, str(network), text))
 
 
@@ -124,11 +152,11 @@ def _configurations(
     for part in parts:
         pools = nics.union([nodes[host] for host in part])
         by_name = {of_rail[rail].resource.partition("/")[2]: pools[rail] for rail in pools}
-        own = replace(devices, pools=by_name)
+        own = replace(devices, pools=by_name, vfs=nodes[part[0]].vfs)
         if len(parts) > 1:
-            own = replace(own, value=plugin_groups.value_of_shape(devices.value, by_name))
+            own = replace(own, value=plugin_groups.value_of_shape(devices.value, {**by_name, **own.vfs}))
         counts = {
-            host: {of_rail[rail].resource: len(several) for rail, several in sorted(nodes[host].pools.items())}
+            host: {of_rail[rail].resource: nodes[host].number(rail) for rail in sorted(nodes[host].pools)}
             for host in part
         }
         found.append((own, counts))
@@ -144,10 +172,13 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
             raise PlanError(wrong(f"{NAMESPACES}[{place}]", name, "it must be the name of a namespace"))
     if not group.values[NAMESPACES]:
         raise PlanError(Problem(NAMESPACES, "is empty: name at least one namespace of pods"))
+    if strategy_of(group.values) == networks.SRIOV:
+        wanted = [(host.name, vfs.none_of(host.variables)) for host in group.hosts]
+        result.found += [(host, problem) for host, problem in wanted if problem is not None]
     devices = HostDevices(
         value=group.label,
         image=programs.reference(programs.PLUGIN, group.values, known),
-        prefix=networks.RESOURCE.prefix(group.values),
+        prefix=networks.resource(group.values).prefix(group.values),
         imported=programs.imported(programs.PLUGIN, group.values),
         pull_secrets=tuple(group.values[programs.PULL_SECRETS]),
         max_unavailable=group.values[programs.UNAVAILABLE],
@@ -158,7 +189,7 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
     _check_room(group, nodes)
     result.networks[group.name] = of_rail
     result.hcas[group.name] = [
-        {host: own.hcas[rail] for host, own in nodes.items() if rail in own.hcas} for rail in range(len(of_rail))
+        {host: own.hcas[rail] for host, own in nodes.items() if own.hcas.get(rail)} for rail in range(len(of_rail))
     ]
     result.configurations += _configurations(devices, nodes, of_rail)
     result.namespaces[group.name] = list(group.values[NAMESPACES])
@@ -177,7 +208,7 @@ def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
 
 
 def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> HostDevicePlan:
-    """The NICs of hosts that all have this strategy; their ``found`` problems are by host."""
+    """The NICs and VFs of hosts that all have this strategy; their ``found`` problems are by host."""
     result = HostDevicePlan()
     groups = plugin_groups.groups(hosts, PREFIX, known, result.found, _OF_LINKS)
     if result.found or not groups:

@@ -212,6 +212,14 @@ def problems(host: str, values: Mapping[str, Any], facts: Optional[Facts] = None
     return found
 
 
+def configured(host: str, values: Mapping[str, Any], facts: Facts) -> Dict[int, Candidate]:
+    """The ports of the rails whose links are set up, none where nothing is asked for. Raises PlanError."""
+    if asked(values) is None:
+        return {}
+    _addresses, rails, _wanted = _planned(host, values, ports(facts), facts)
+    return {rail: port for rail, port in rails.items() if port.configurable}
+
+
 def rail_tables(planned: Mapping[int, Interface]) -> Dict[int, int]:
     """The routing table of each rail that shares its network with another."""
     return {rail: _FIRST_TABLE + rail for rail in links_addresses.shared(planned)}

@@ -4,7 +4,9 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The strategy ``host_device``: a pod gets whole NICs of its node, by sriov-network-device-plugin, Multus and CNI.
+"""The strategy ``host_device``: a pod gets NICs of its node, by sriov-network-device-plugin, Multus and CNI.
+
+With ``sriov`` it gets VFs of them instead, in the same way.
 
 The netdev is moved into the pod, the RDMA device is not: CNI's host-device moves netdevs only. In netns mode ``shared``
 the pod uses the RDMA device all the same, by its device nodes; in ``exclusive`` nobody but the host could.
@@ -49,6 +51,7 @@ def _ask(network: PodNetwork, hcas: Mapping[str, Sequence[str]], namespace: str)
 
 class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     name = NAME
+    also = (networks.SRIOV,)
     roles = ("rdma_host_device",)
     label = objects.LABEL
     prefix = programs.PREFIX
