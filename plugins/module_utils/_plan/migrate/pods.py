@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""From objects of the API server to what an audit needs of them. Nothing in them raises an error."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds, manifest_owner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
+    ContainerShape,
+    Kind,
+    ObjectRef,
+    PodShape,
+    Pool,
+    Seen,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import (
+    at,
+    entries,
+    integer,
+    strings,
+    table,
+    text,
+    texts,
+)
+
+# A server's port in a command: --port 8000, --port=8000.
+_PORT = re.compile(r"(?:^|\s)--port[=\s]\s*['\"]?([0-9]{1,5})\b")
+_EXPORT = re.compile(r"(?:^|[\s;&(\"'])([A-Z][A-Z0-9_]{2,60})=(\"[^\"]*\"|'[^']*'|[^\s;&\"']*)")
+POOLS = (Kind("inference.networking.k8s.io", "InferencePool"), Kind("inference.networking.x-k8s.io", "InferencePool"))
+
+
+def seen(kind: Kind, item: Any) -> Seen:
+    """An object of a kind that has pod templates."""
+    meta = table(at(item, "metadata"))
+    ref = ObjectRef(kind, text(meta.get("namespace")), text(meta.get("name")))
+    return Seen(
+        ref=ref,
+        owner=_owner(meta, ref.namespace),
+        owners=manifest_owner.owners(meta),
+        pods=tuple(_pod(template) for template in kinds.templates(kind, table(item))),
+        node=text(at(item, "spec", "nodeName")) if kind == ("", "Pod") else "",
+    )
+
+
+def _owner(meta: Mapping[str, Any], namespace: str) -> Optional[ObjectRef]:
+    """What made the object: the owner that controls it, or else the first."""
+    found = sorted(entries(meta.get("ownerReferences")), key=lambda owner: owner.get("controller") is not True)
+    for owner in found[:1]:
+        group, slash, _version = text(owner.get("apiVersion")).rpartition("/")
+        return ObjectRef(Kind(group if slash else "", text(owner.get("kind"))), namespace, text(owner.get("name")))
+    return None
+
+
+def _pod(template: kinds.Template) -> PodShape:
+    spec = template.spec
+    return PodShape(
+        place=template.place,
+        host_network=spec.get("hostNetwork") is True,
+        dns_policy=text(spec.get("dnsPolicy")),
+        scheduler=text(spec.get("schedulerName")),
+        labels=strings(template.metadata.get("labels")),
+        annotations=strings(template.metadata.get("annotations")),
+        host_paths={
+            text(volume.get("name")): text(at(volume, "hostPath", "path"))
+            for volume in entries(spec.get("volumes"))
+            if at(volume, "hostPath", "path")
+        },
+        claims=bool(entries(spec.get("resourceClaims"))),
+        containers=tuple(_containers(spec)),
+    )
+
+
+def _containers(spec: Mapping[str, Any]) -> Iterator[ContainerShape]:
+    for container in entries(spec.get("containers")):
+        yield _container(container, text(container.get("name")), False)
+    # KServe's predictors have a container of this name instead.
+    if isinstance(spec.get("model"), dict):
+        yield _container(spec["model"], "model", False)
+    for container in entries(spec.get("initContainers")):
+        yield _container(container, text(container.get("name")), container.get("restartPolicy") != "Always")
+
+
+def _container(container: Mapping[str, Any], name: str, init: bool) -> ContainerShape:
+    command = " ".join([*texts(container.get("command")), *texts(container.get("args"))])
+    security = table(container.get("securityContext"))
+    variables = entries(container.get("env"))
+    # The shell of the command comes later, so its value counts.
+    set_there = {found[1]: found[2].strip("\"'") for found in _EXPORT.finditer(command)}
+    return ContainerShape(
+        name=name,
+        image=text(container.get("image")),
+        init=init,
+        privileged=security.get("privileged") is True,
+        capabilities=frozenset(texts(at(security, "capabilities", "add"))),
+        resources=_resources(table(container.get("resources"))),
+        ports=_ports(container, command),
+        environment={
+            **{text(one.get("name")): text(one.get("value")) for one in variables if "value" in one},
+            **set_there,
+        },
+        from_fields={
+            text(one.get("name")): text(at(one, "valueFrom", "fieldRef", "fieldPath"))
+            for one in variables
+            if at(one, "valueFrom", "fieldRef", "fieldPath")
+        },
+        command=command,
+        mounts=frozenset(text(mount.get("name")) for mount in entries(container.get("volumeMounts"))),
+    )
+
+
+def _resources(resources: Mapping[str, Any]) -> Dict[str, str]:
+    both = {**strings(resources.get("requests")), **strings(resources.get("limits"))}
+    return {name: number for name, number in both.items() if "/" in name and number not in ("", "0")}
+
+
+def _ports(container: Mapping[str, Any], command: str) -> Tuple[int, ...]:
+    """Those that the command sets, or else those that are declared."""
+    found: List[Optional[int]] = [int(port) for port in _PORT.findall(command)]
+    if not found:
+        found = [integer(port.get("containerPort")) for port in entries(container.get("ports"))]
+    return tuple(sorted({port for port in found if port is not None and 0 < port < 65536}))
+
+
+def pool(kind: Kind, item: Any) -> Pool:
+    """An InferencePool. Version v1 has a list of ports and a label selector, v1alpha2 one port and a map of labels."""
+    spec, meta = table(at(item, "spec")), table(at(item, "metadata"))
+    several = [integer(port.get("number")) for port in entries(spec.get("targetPorts"))]
+    ports = several or [integer(spec.get("targetPortNumber"))]
+    selector = table(spec.get("selector"))
+    labels = selector.get("matchLabels") if "matchLabels" in selector else selector
+    ref = ObjectRef(kind, text(meta.get("namespace")), text(meta.get("name")))
+    return Pool(ref, tuple(sorted({port for port in ports if port is not None})), strings(labels))

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What an audit says, to people and to programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import codes, texts
+from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import audited, named, node, pod
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.test_audit_reading import deployments
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+BLOCK = """\
+  Deployment llm/prefill
+    change it in: Helm release llm/llama
+    stops   hostNetwork: true, port 8300 of the node
+    stops   InferencePool llama has the target ports 8000, 8300
+    change  port 8300, while Deployment decode has 8000
+    change  dnsPolicy: ClusterFirstWithHostNet
+    change  rdma/hca_shared_devices_a: 1 (container vllm)
+    change  UCX_NET_DEVICES=mlx5_0:1 (container vllm)
+    change  NCCL_IB_GID_INDEX=3 (container vllm)
+    change  NCCL_SOCKET_IFNAME=eno1np0 (container vllm)
+    change  VLLM_NIXL_SIDE_CHANNEL_HOST is status.hostIP (container vllm)
+    look    UCX_TLS=rc,cuda_copy,tcp (container vllm)
+"""
+
+
+def test_every_code_has_its_texts_once() -> None:
+    known = [value for name, value in vars(codes).items() if name.isupper()]
+    assert sorted(texts.SAID) == sorted(known)
+    assert len({said.title for said in texts.SAID.values()} | {"Kueue"}) == len(texts.SAID) - 1
+
+
+def test_a_workload() -> None:
+    assert BLOCK in audited(audit_manifests.objects())["text"]
+    assert BLOCK in (CHECKOUT / "docs" / "migrating.md").read_text("utf-8")
+
+
+def test_the_worst_comes_first_in_all_parts() -> None:
+    text = audited([*audit_manifests.objects(), node("n1", "v1.34.1")])["text"]
+    parts = ["would have to change:", "What was found", "Workloads, the worst first", "The cluster, the worst first"]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    for start, end in zip(places[1:], [*places[2:], len(text)]):
+        found = [
+            line.split()[0] for line in text[start:end].splitlines() if line[2:8] in ("stops ", "change", "look  ")
+        ]
+        assert found == sorted(found, key=("stops", "change", "look").index)
+
+
+def test_five_hundred_workloads_fit_on_a_few_screens() -> None:
+    many = deployments(500)
+    for item in many:
+        item["metadata"]["namespace"] = "llm"
+    text = audited(many)["text"]
+    assert len(text.splitlines()) < 60
+    assert "For a migration to DRA, 500 workloads would have to change:" in text
+    # Two kinds of workloads, which differ in one resource; the ports are those of one image.
+    assert text.count("(250 alike)") == 2
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_many_different_workloads_are_counted() -> None:
+    text = audited(deployments(500))["text"]
+    assert "... and 480 more workloads, which the JSON file has (rdma_audit_json)" in text
+    assert len(text.splitlines()) < 200
+
+
+def test_nothing_to_change() -> None:
+    assert audited([named("web"), node("n1")])["text"] == (
+        "Kubernetes v1.36.3, DRA resource.k8s.io/v1, DRAExtendedResource on, DRAConsumableCapacity on\n"
+        "No workload has anything that a migration to DRA would have to change."
+    )
+
+
+def test_texts_of_others_cannot_steer_a_terminal() -> None:
+    value = "mlx5_0\x1b[2J\nstops   nothing" + "x" * 200
+    result = audited([pod(container={"env": [{"name": "NCCL_IB_HCA", "value": value}]})])
+    (line,) = [line for line in result["text"].splitlines() if "NCCL_IB_HCA" in line]
+    assert "\x1b" not in result["text"]
+    assert "mlx5_0?[2J?stops   nothing" in line
+    assert len(line) < 150
+    # As it is, for programs.
+    assert result["workloads"][0]["findings"][1]["fields"]["value"] == value
+
+
+def test_the_advice_is_that_of_the_codes_in_the_result() -> None:
+    result: Any = audited(audit_manifests.objects())
+    found = {finding["code"] for one in result["workloads"] for finding in one["findings"]}
+    found |= {finding["code"] for finding in result["cluster"]}
+    assert set(result["advice"]) == found
+    assert {finding["level"] for one in result["workloads"] for finding in one["findings"]} == {
+        "stops",
+        "change",
+        "look",
+    }
