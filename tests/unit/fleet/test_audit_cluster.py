@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
 
 _SHARED = "rdma/hca_shared_devices_a"
 _PLUGIN = "rdma-shared-dp-ds"
-SERVED = {"capacity": {_SHARED: "63"}, "allocatable": {_SHARED: "63"}}
+SERVED: dict[str, Any] = {"capacity": {_SHARED: "63"}, "allocatable": {_SHARED: "63"}}
 
 
 def found(*items: Any, **request: Any) -> dict[str, list[dict[str, Any]]]:
