@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from cluster import node_programs
+from cluster import node_programs, plugins
 from vmlab import cache, image, lifecycle, prerequisites, snapshot, tools, topology
 from vmlab.paths import CACHE, SSH_CONFIG
 from vmlab.progress import LabError, say
@@ -49,7 +49,7 @@ def _run(options: argparse.Namespace) -> int:
             say(f"{node.name}: {image.guest_image(node.suite)}")
         for program in tools.build_all().values():
             say(f"{program.name}: {program}")
-        keep = image.keys() | {tools.key(tool) for tool in (*tools.TOOLS, *node_programs.TOOLS)}
+        keep = image.keys() | {tools.key(tool) for tool in (*tools.TOOLS, *node_programs.TOOLS, *plugins.TOOLS)}
         for name in cache.prune(keep, "guest", "qemu", "tool") if options.prune else []:
             say(f"removed {CACHE / name}")
     elif options.command == "up":

@@ -18,13 +18,14 @@ from vmlab import lifecycle as guests
 from vmlab import prerequisites
 from vmlab.progress import LabError
 
-from cluster import lifecycle
+from cluster import lifecycle, plugins
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="cluster", description="The lab's guests as nodes of a Kubernetes cluster.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("up", help="start guests and a control plane")
+    commands.add_parser("plugins", help="build images of device plugins, and give the guests what those need")
     commands.add_parser("join", help="make the guests nodes and wait until they are ready")
     commands.add_parser("down", help="stop and remove everything")
     return parser.parse_args()
@@ -35,7 +36,8 @@ def main() -> int:
     options = _arguments()
     try:
         prerequisites.check()
-        {"up": lifecycle.up, "join": lifecycle.join, "down": lifecycle.down}[options.command]()
+        steps = {"up": lifecycle.up, "plugins": plugins.bring, "join": lifecycle.join, "down": lifecycle.down}
+        steps[options.command]()
     except LabError as error:
         print(f"cluster {options.command}: {error}", file=sys.stderr)
         print(guests.logs_on_failure(), file=sys.stderr)

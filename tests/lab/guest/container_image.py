@@ -77,8 +77,13 @@ def of_guest() -> bytes:
     return layer(files, {path: target for path, target in links.items() if path not in files})
 
 
-def archive(target: Path, names: List[str], content: bytes, command: List[str]) -> None:
-    """Write an OCI image layout with one image of one layer under every name, as a tar archive."""
+def archive(
+    target: Path, names: List[str], content: bytes, command: List[str], entrypoint: Optional[List[str]] = None
+) -> None:
+    """Write an OCI image layout with one image of one layer under every name, as a tar archive.
+
+    With an ``entrypoint`` a pod's args come after it; without one they replace the command.
+    """
     blobs: Dict[str, bytes] = {}
 
     def add(kind: str, content: bytes) -> Dict[str, Any]:
@@ -88,11 +93,10 @@ def archive(target: Path, names: List[str], content: bytes, command: List[str]) 
         return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(content)}
 
     rootfs = add("layer.v1.tar", content)
-    # No ENTRYPOINT: a pod's args would come after it instead of replacing it.
     config = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Cmd": command, "Env": ["PATH=/bin"], "WorkingDir": "/"},
+        "config": {"Entrypoint": entrypoint, "Cmd": command, "Env": ["PATH=/usr/bin:/bin"], "WorkingDir": "/"},
         "rootfs": {"type": "layers", "diff_ids": [rootfs["digest"]]},
     }
     manifest = {

@@ -23,7 +23,8 @@ def public_key() -> str:
     return SSH_KEY.with_suffix(".pub").read_text()
 
 
-def _bootstrap(suite: str, target: Path, packages: Sequence[str], log: Path, *options: str) -> None:
+def bootstrap(suite: str, target: Path, packages: Sequence[str], log: Path, *options: str) -> None:
+    """Make a root directory of a suite's packages."""
     run(
         [
             "mmdebstrap",
@@ -55,7 +56,7 @@ def guest_image(suite: str) -> Path:
         packages = recipe.packages(suite)
         with step(f"guest image: Debian {suite} with {len(packages)} packages (mmdebstrap)"):
             release = recipe.release(suite)
-            _bootstrap(release, root, packages, log, f"--essential-hook=tar-in {overlay} /", *hooks)
+            bootstrap(release, root, packages, log, f"--essential-hook=tar-in {overlay} /", *hooks)
         with step(f"guest image: Debian {suite}, file system"):
             shutil.copy(next(root.glob("boot/vmlinuz-*")), scratch / "vmlinuz")
             shutil.copy(next(root.glob("boot/initrd.img-*")), scratch / "initrd")
@@ -72,7 +73,7 @@ def qemu_root() -> Path:
 
     def build(scratch: Path) -> None:
         with step(f"QEMU from Debian {recipe.QEMU_SUITE}, the host's has no igb device (mmdebstrap)"):
-            _bootstrap(recipe.QEMU_SUITE, scratch / "root", recipe.QEMU_PACKAGES, LOGS / "qemu.log")
+            bootstrap(recipe.QEMU_SUITE, scratch / "root", recipe.QEMU_PACKAGES, LOGS / "qemu.log")
 
     return cache.entry(recipe.qemu_key(), build) / "root"
 

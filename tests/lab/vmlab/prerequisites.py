@@ -26,6 +26,8 @@ COMMANDS = {
     # For the control plane.
     "openssl": "openssl",
     "setpriv": "util-linux",
+    # For kernel modules.
+    "unshare": "util-linux",
 }
 
 # The first that fetches by itself the version a go.mod asks for.

@@ -57,6 +57,13 @@ def build(tool: Tool) -> Path:
     return cache.entry(key(tool), compile_it) / tool.name
 
 
+def source(tool: Tool, module: str, path: str) -> bytes:
+    """Return a file of the Go module that a tool is built from, as its publisher packs it into an image."""
+    build(tool)
+    directory = run(["env", "-C", str(_HERE / tool.module), "go", "list", "-m", "-f", "{{.Dir}}", module]).strip()
+    return Path(directory, path).read_bytes()
+
+
 def build_all() -> dict[str, Path]:
     """Map where each program belongs in a guest to where it is here."""
     return {f"{_GUEST_DIR}/{tool.name}": build(tool) for tool in TOOLS}
@@ -71,10 +78,10 @@ def install(node: Node) -> None:
         digest = hashlib.sha256(program.read_bytes()).hexdigest()
         if f"{digest}  {target}" not in present:
             with step(f"{node.name}: copying {program.name}"):
-                _copy(node, program, target)
+                copy(node, program, target)
 
 
-def _copy(node: Node, program: Path, target: str) -> None:
+def copy(node: Node, program: Path, target: str) -> None:
     """Replace the file by renaming: one that is being executed cannot be written to."""
     run(["scp", "-q", "-F", str(SSH_CONFIG), "-o", "BatchMode=yes", str(program), f"{node.name}:{target}.new"])
     done = network.ssh(node.name, f"mv {target}.new {target}")
