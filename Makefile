@@ -24,7 +24,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Ansible refuses to start in a locale that is not UTF-8.
 export LC_ALL := C.UTF-8
 
-.PHONY: help demo test report format control-plane lab cluster lab-down bench-facts bench-prepare bench-cluster mutants coverage \
+.PHONY: help demo test report format control-plane lab cluster plugins lab-down bench-facts bench-prepare bench-cluster mutants coverage \
   installed clean
 
 help: ## list these targets
@@ -64,9 +64,14 @@ cluster: $(VENV)/dev $(COLLECTION) ## claims and pods on QEMU guests that are no
 	@rm -f build/cluster/record.jsonl; ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s cluster || \
 	  { [ ! -e build/cluster/record.jsonl ] || python tests/lab/failed.py build/cluster/record.jsonl; exit 1; }
 
+plugins: $(VENV)/dev $(COLLECTION) ## the device plugins of the other strategies on such nodes, one after the other (root, Go)
+	@rm -f build/plugins/record.jsonl; ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s plugins || \
+	  { [ ! -e build/plugins/record.jsonl ] || python tests/lab/failed.py build/plugins/record.jsonl; exit 1; }
+
 lab-down: ## stop whatever the labs left running
 	@python3 tests/lab/lab.py down
 	@ZEROCOPY_LAB=zerocopy-cluster python3 tests/lab/cluster down
+	@ZEROCOPY_LAB=zerocopy-plugins python3 tests/lab/cluster down
 
 mutants: $(VENV)/dev ## small bugs put into each room, and how many of them tests notice; ROOM=, SAMPLE=, SEED=
 	@nice -n 15 python tests/mutants.py --room '$(ROOM)' --sample '$(or $(SAMPLE),40)' --seed '$(or $(SEED),1)'
