@@ -143,17 +143,31 @@ options:
         type: int
       vfs:
         description:
-          - Number of SR-IOV virtual functions (VFs) of this port, Ethernet only. If omitted or V(0), a port that got
-            VFs from an earlier call gets back the number that it had before; other ports are not changed.
+          - Number of SR-IOV virtual functions (VFs) of this port. If omitted or V(0), a port that got VFs from an
+            earlier call gets back the number that it had before; other ports are not changed.
           - The VFs are for pods, so NetworkManager leaves them unmanaged, as those in O(unmanaged). They get the MTU of
             the link, also when they come back from a pod.
-          - NetworkManager creates the VFs at boot, because of C(sriov-num-vfs) in
+          - NetworkManager creates the VFs of an Ethernet port at boot, because of C(sriov-num-vfs) in
             C(/etc/NetworkManager/conf.d/90-zerocopy-rdma-vfs.conf). The profile has no C([sriov]) section, because with
             one NetworkManager would remove all VFs, also those in pods, whenever the profile goes down. A rollback of
             the checkpoint does not change the VFs.
+          - NetworkManager cannot set GUIDs. The VFs of an InfiniBand port are created by the script
+            C(/etc/zerocopy-rdma/ib-vfs.sh), which the systemd unit C(zerocopy-rdma-ib-vfs@.service) runs when the IPoIB
+            netdev of the port appears, thus also at boot. The script creates the VFs without their driver, sets the
+            GUIDs with C(ip link), and binds the driver. If the port has VFs already, the script does nothing.
           - The module fails if the firmware allows fewer VFs. It also fails if the number would change while a VF is in
             a pod or otherwise in use, because the kernel removes all VFs of a port when their number changes.
         type: int
+      vf_guids:
+        description:
+          - GUIDs of the O(links[].vfs) VFs of an InfiniBand port, one for each, in their order. Node and port of a VF
+            have the same GUID. Only the driver C(mlx5_core) supports this. If omitted while a pod has the port, the
+            GUIDs of the last call are used.
+          - VFs that have other GUIDs are removed and created anew, unless one of them is in a pod or otherwise in use.
+            O(state=absent) restores their number; the driver may keep the GUIDs until it is loaded again.
+        type: list
+        elements: str
+        default: []
   unmanaged:
     description:
       - Ports that NetworkManager must not manage, such as VFs for pods. A udev rule is written for them. With a PCI
@@ -217,6 +231,14 @@ EXAMPLES = r"""
   zerocopy.rdma.nm_links:
     links: [{name: rail0, hca: mlx5_0, mtu: 9000, vfs: 8}]
 
+- name: Create two VFs on an InfiniBand port
+  zerocopy.rdma.nm_links:
+    links:
+      - name: rail0
+        hca: mlx5_0
+        vfs: 2
+        vf_guids: ["ba:59:9f:00:00:c6:e4:6b", "ba:59:9f:00:01:c6:e4:6b"]
+
 - name: Leave two VFs unmanaged, for pods
   zerocopy.rdma.nm_links:
     unmanaged: [{pci: "0000:1a:00.2"}, {pci: "0000:1a:00.3"}]
@@ -235,11 +257,11 @@ changes:
   contains:
     kind:
       description:
-        - V(file), V(sysctl), V(connection), V(mtu), V(vfs) (number of VFs) or V(device) (whether NetworkManager manages
-          it).
+        - V(file), V(sysctl), V(connection), V(mtu), V(vfs) (number of VFs), V(vf_guid) (GUID of a VF, which is created
+          anew) or V(device) (whether NetworkManager manages it).
       type: str
     name:
-      description: Path, sysctl, connection or netdev; for V(vfs) the PCI address of the port.
+      description: Path, sysctl, connection or netdev; the PCI address of the port for V(vfs), of the VF for V(vf_guid).
       type: str
     before:
       description: State before the change.

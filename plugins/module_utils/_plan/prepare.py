@@ -26,7 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import (
     queries,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan, vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address as values_address
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, Network
@@ -288,6 +288,10 @@ def problems(hosts: Sequence[PrepareHost], known: Optional[plan_variables.Option
     found += fleet_wide.problems([(entry.host.name, _sound(entry)) for entry in every if entry.host.chosen], defaults)
     # What the facts add is of use only once the variables are right by themselves.
     told = {name for name, _problem in found}
+    sound = [entry for entry in every if entry.host.name not in told and not entry.blind]
+    found += vf_guids.duplicates(
+        plan.guid_host(entry.host.name, entry.values, entry.host.facts, entry.host.chosen) for entry in sound
+    )
     for entry in every:
         host = entry.host
         if host.chosen and host.facts is not None and host.name not in told:

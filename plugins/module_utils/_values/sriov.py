@@ -4,11 +4,14 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""How many virtual functions (VFs) a physical function can have."""
+"""What a physical function (PF) can do for its virtual functions (VFs), by its driver."""
 
 from __future__ import annotations
 
 from typing import Optional
+
+# The only one that sets GUIDs of VFs on InfiniBand (drivers/infiniband/hw/mlx5/ib_virt.c, ndo_set_vf_guid of IPoIB).
+GUID_DRIVER = "mlx5_core"
 
 
 def more_vfs(pci: str, driver: Optional[str], number: int) -> str:

@@ -16,7 +16,9 @@ from ansible.vars.hostvars import HostVarsVars
 from ansible_collections.zerocopy.rdma.plugins.filter.links import links as links_filter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 Facts = Callable[..., dict[str, Any]]
@@ -216,6 +218,70 @@ def test_each_link_gets_its_vfs(facts_of: Facts) -> None:
     assert [request.parse([link])[0].vfs for link in found.links] == [2]
     none = plan(facts_of("case-vf"), vfs=0, mtu=9000, ports=[{"hca": "mlx5_0"}])
     assert ["vfs" in link for link in none.links] == [False]
+
+
+def test_vfs_of_infiniband_get_guids_of_their_hca(facts_of: Facts) -> None:
+    facts = facts_of("h100-03")
+    nodes = {entry["name"]: entry["node_guid"] for entry in facts["hcas"]}
+    own = ["02:00:00:00:00:00:00:01", "02:00:00:00:00:00:00:02", "02:00:00:00:00:00:00:03"]
+    found = plan(facts, vfs=2, rails=4, vf_guids={"3": own})
+    assert {link["hca"]: link["vf_guids"] for link in found.links} == {
+        **{name: [guid.derived(nodes[name], number) for number in (0, 1)] for name in ("mlx5_0", "mlx5_1", "mlx5_2")},
+        "mlx5_3": own[:2],
+    }
+    assert [link.vf_guids for link in request.parse(found.links)] == [tuple(link["vf_guids"]) for link in found.links]
+    # In RDMA netns mode exclusive, a pod has the HCA as well: the module knows the GUIDs from earlier.
+    exclusive = without(facts, "mlx5_0")
+    exclusive["system"]["netns_mode"] = "exclusive"
+    ports = [{"hca": "mlx5_0"}]
+    assert [link.get("vf_guids") for link in plan(exclusive, vfs=1, ports=ports).links] == [None]
+    given = plan(exclusive, vfs=1, ports=ports, vf_guids={0: own})
+    assert [link["vf_guids"] for link in given.links] == [own[:1]]
+
+
+def refused(facts: dict[str, Any], **wanted: Any) -> list[str]:
+    values = {f"rdma_links_{name}": value for name, value in wanted.items()}
+    return [f"{found.variable} {found.text}" for found in links_plan.problems("n7", values, read.facts(facts))]
+
+
+def test_vfs_that_cannot_have_guids(facts_of: Facts) -> None:
+    facts = copy.deepcopy(facts_of("h100-03"))
+    assert refused(facts, vfs=8) == []
+    hca = facts["hcas"][0]
+    hca["node_guid"] = "0000:0000:0000:0000"
+    message = "but mlx5_0/1 has no node GUID to derive those of its VFs from: set rdma_links_vf_guids"
+    assert refused(facts, vfs=1) == [f"rdma_links_vfs is 1, {message}"]
+    assert refused(facts, vfs=1, vf_guids={0: ["02:00:00:00:00:00:00:01"]}) == []
+    hca["driver"] = "mlx4_core"
+    message = "but mlx5_0/1 is InfiniBand with mlx4_core: only mlx5_core lets VFs be given GUIDs"
+    assert refused(facts, vfs=1) == [f"rdma_links_vfs is 1, {message}"]
+    ports = [{"hca": "mlx5_0"}]
+    message = "has GUIDs for rail 0, but mlx5_0/1 is Ethernet: only VFs of InfiniBand have GUIDs"
+    found = refused(facts_of("case-vf"), vfs=1, ports=ports, vf_guids={0: ["02:00:00:00:00:00:00:01"]})
+    assert found == [f"rdma_links_vf_guids {message}"]
+
+
+def shared_guids(*hosts: tuple[str, dict[str, Any], bool], **wanted: Any) -> list[str]:
+    values = {f"rdma_links_{name}": value for name, value in wanted.items()}
+    known = [links_plan.guid_host(name, values, read.facts(facts), chosen) for name, facts, chosen in hosts]
+    return [f"{host}: {found.variable} {found.text}" for host, found in vf_guids.duplicates(known)]
+
+
+def test_guids_of_vfs_are_unique_in_the_fleet(facts_of: Facts) -> None:
+    first, other = facts_of("h100-03"), facts_of("a100-01")
+    assert shared_guids(("n1", first, True), ("n2", other, True), vfs=4, rails=2) == []
+    # Nodes of which one has the other's GUIDs, by mistake; told once for each node, however many they are.
+    derived = guid.derived(first["hcas"][0]["node_guid"], 0)
+    found = shared_guids(("n1", first, True), ("n2", first, False), vfs=4, rails=2)
+    right = "set rdma_links_vf_guids so that they differ in the whole fabric"
+    text = f"is not unique, {derived} would be that of VF 0 of rail 0 of n1 and VF 0 of rail 0 of n2: {right}"
+    assert found == [f"{name}: rdma_links_vf_guids {text}" for name in ("n1", "n2")]
+    assert shared_guids(("n1", first, False), ("n2", first, False), vfs=4, rails=2) == []
+    # An HCA's own.
+    taken = guid.read(other["hcas"][0]["node_guid"])
+    name = other["hcas"][0]["name"]
+    text = f"is not unique, {taken} would be that of VF 0 of rail 0 of n2 and {name} of n2: {right}"
+    assert shared_guids(("n2", other, True), vfs=1, vf_guids={0: [taken]}) == [f"n2: rdma_links_vf_guids {text}"]
 
 
 def test_a_vf_with_the_default_route_stays_managed(facts_of: Facts) -> None:

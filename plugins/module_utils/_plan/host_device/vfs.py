@@ -110,7 +110,4 @@ def usable(hosts: Sequence[ClaimHost], layer: str) -> List[int]:
 def missing(layer: str) -> Problem:
     """What is wrong where no NIC has VFs."""
     text = f"is not set, and no usable {layer} port has VFs, which the group's pods get"
-    if layer == "InfiniBand":
-        right = "VFs of InfiniBand need GUIDs, which this collection does not set, so create them in another way"
-        return Problem(VFS, f"{text}: {right}")
     return Problem(VFS, f"{text}: set how many each port shall have, such as 8")

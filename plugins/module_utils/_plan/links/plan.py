@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
@@ -15,7 +16,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import SOFTWARE_DEVICE, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import limits, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import limits, vf_guids, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MODE, MTU, VLAN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports import (
     PORTS,
@@ -62,7 +63,9 @@ def addresses(host: str, values: Mapping[str, Any]) -> Dict[int, Interface]:
 
 def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
     yield from limits.of_values(values)
-    yield from vfs.of_values(values)
+    # What is wrong with the number of rails is told with the addresses.
+    with contextlib.suppress(PlanError):
+        yield from vfs.of_values(values, links_addresses.number_of_rails(links_addresses.intent(values)))
     try:
         addresses(host, values)
     except PlanError as error:
@@ -149,7 +152,9 @@ def _partitions(port: Candidate) -> List[int]:
     return [_partition(key) for key in port.pkeys]
 
 
-def _link(rail: int, port: Candidate, address: Optional[Interface], values: Mapping[str, Any]) -> Dict[str, Any]:
+def _link(
+    rail: int, port: Candidate, address: Optional[Interface], values: Mapping[str, Any], guids: Sequence[str]
+) -> Dict[str, Any]:
     link: Dict[str, Any] = {
         "name": f"rdma-rail{rail}",
         **port.selector,
@@ -160,6 +165,8 @@ def _link(rail: int, port: Candidate, address: Optional[Interface], values: Mapp
     link.update(mtu)
     if values.get(vfs.VFS):
         link["vfs"] = values[vfs.VFS]
+    if guids:
+        link["vf_guids"] = list(guids)
     if values.get(MODE) is not None:
         link["transport_mode"] = values[MODE]
     keys = limits.pkeys(values)
@@ -225,6 +232,20 @@ def rail_tables(planned: Mapping[int, Interface]) -> Dict[int, int]:
     return {rail: _FIRST_TABLE + rail for rail in links_addresses.shared(planned)}
 
 
+def guid_host(host: str, values: Mapping[str, Any], facts: Optional[Facts], chosen: bool) -> vf_guids.GuidHost:
+    """The host as far as GUIDs of VFs have to be unique; without facts with those of its variables alone."""
+    found = vf_guids.GuidHost(host, chosen=chosen)
+    with contextlib.suppress(PlanError):
+        # Problems of the host itself are told elsewhere.
+        if facts is not None:
+            found.of_hcas = vf_guids.nodes(facts, vfs=False)
+        if values.get(vfs.VFS) and facts is not None:
+            found.of_rails = vfs.guids(values, _planned(host, values, ports(facts), facts)[1], facts)
+        elif values.get(vfs.VFS):
+            found.of_rails = vf_guids.given(values, values[vfs.VFS], links_addresses.MOST_RAILS)
+    return found
+
+
 def plan(host: str, values: Mapping[str, Any], facts: Facts) -> LinkPlan:
     """The links of one host. Raises PlanError with the first of its problems."""
     found = problems(host, values, facts)
@@ -235,11 +256,11 @@ def plan(host: str, values: Mapping[str, Any], facts: Facts) -> LinkPlan:
     if asked(values) is None:
         return result
     planned, rails, wanted = _planned(host, values, every, facts)
-    tables = rail_tables(planned)
+    tables, guids = rail_tables(planned), vfs.guids(values, rails, facts)
     for rail, port in rails.items():
         if not port.configurable or not (rail in planned or values.get(MTU) or values.get(vfs.VFS)):
             continue
-        link = _link(rail, port, planned.get(rail), values)
+        link = _link(rail, port, planned.get(rail), values, guids.get(rail, ()))
         if rail in tables:
             link["rail_table"] = tables[rail]
         result.links.append(link)

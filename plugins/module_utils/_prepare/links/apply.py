@@ -13,10 +13,10 @@ import copy
 import functools
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live, live_vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live, live_vfs, vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NetworkManager, NmDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import adopt_rolled_back
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
@@ -189,10 +189,12 @@ class LinkTransaction:
             plan.warnings += live.restore(self._manager, plan.again)
 
     def _make_vfs(self, numbers: Sequence[Tuple[str, int]]) -> None:
-        live_vfs.make(
-            self._run, self._node.tree, numbers, {entry.pci: entry.mtu for entry in self._plan.pfs if entry.mtu}
-        )
-        if keyfile.VFS_PATH in self._plan.pending:
+        plan = self._plan
+        if vf_guids.UNIT_PATH in plan.pending:
+            must(self._run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
+        mtus = {entry.pci: entry.mtu for entry in plan.pfs if entry.mtu}
+        live_vfs.make(self._run, self._node.tree, numbers, mtus, {entry.pci for entry in plan.vfs if entry.guids})
+        if keyfile.VFS_PATH in plan.pending:
             self._manager.reload()
 
     def _give_back(self, mtus: Sequence[Tuple[str, int]]) -> None:

@@ -21,7 +21,7 @@ SYSCTL_PATH = "/etc/sysctl.d/90-zerocopy-rdma-links.conf"
 VFS_PATH = "/etc/NetworkManager/conf.d/90-zerocopy-rdma-vfs.conf"
 UDEV_PATH = "/etc/udev/rules.d/90-zerocopy-rdma-unmanaged.rules"
 
-_HEADER = "# Written by zerocopy.rdma (nm_links). Changes are overwritten.\n"
+HEADER = "# Written by zerocopy.rdma (nm_links). Changes are overwritten.\n"
 # NetworkManager keeps this section when it writes a profile anew, as a rollback does; by it we know our own.
 _MARK = ("zerocopy.rdma", "nm_links")
 _NAMESPACE = uuid.UUID("5b5f2a7c-4f0e-5d3b-9a51-6f2d1f4f7a10")
@@ -145,7 +145,7 @@ def _ip(version: int, addresses: Sequence[str], routes: Sequence[Route], table: 
 
 
 def _render(sections: Sections) -> str:
-    parts = [_HEADER]
+    parts = [HEADER]
     for name, lines in sections.items():
         parts.append(f"\n[{name}]\n" + "".join(f"{key}={value}\n" for key, value in lines))
     return "".join(parts)
@@ -225,7 +225,7 @@ def sysctl_text(values: Dict[str, str]) -> Optional[str]:
     """The file that systemd applies at boot and, by its udev rule, whenever one of the netdevs appears again."""
     if not values:
         return None
-    return _HEADER + "".join(f"{key} = {value}\n" for key, value in sorted(values.items()))
+    return HEADER + "".join(f"{key} = {value}\n" for key, value in sorted(values.items()))
 
 
 def vfs_text(numbers: Sequence[Tuple[str, str, int]]) -> Optional[str]:
@@ -239,11 +239,13 @@ def vfs_text(numbers: Sequence[Tuple[str, str, int]]) -> Optional[str]:
         f"\n[device-zerocopy-rdma-{name}]\nmatch-device=mac:{mac.upper()}\nsriov-num-vfs={number}\n"
         for name, mac, number in sorted(numbers)
     ]
-    return _HEADER + "".join(sections)
+    return HEADER + "".join(sections)
 
 
-def udev_text(selectors: Sequence[Selector], mtus: Mapping[str, int]) -> Optional[str]:
+def udev_text(selectors: Sequence[Selector], mtus: Mapping[str, int], others: Sequence[str] = ()) -> Optional[str]:
     """Rules that make NetworkManager leave ports alone; ``mtus`` of VFs by PCI address, also after a stay in a pod.
+
+    ``others`` are further rules, each a line.
 
     Not NetworkManager's own ``unmanaged-devices``: that matches names and MAC addresses, and a VF gets a new random
     MAC address each time it is made.
@@ -259,4 +261,4 @@ def udev_text(selectors: Sequence[Selector], mtus: Mapping[str, int]) -> Optiona
         lines.append(f'ACTION!="remove", SUBSYSTEM=="net", {match}, ENV{{NM_UNMANAGED}}="1"\n')
         if entry.value in mtus:
             lines.append(f'ACTION=="add", SUBSYSTEM=="net", {match}, ATTR{{mtu}}="{mtus[entry.value]}"\n')
-    return _HEADER + "".join(lines)
+    return HEADER + "".join([*lines, *others])

@@ -10,36 +10,50 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Mapping, Sequence, Tuple
+from typing import Container, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import live, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import live, vf_guids, vfs
 
 _NETDEVS_SECONDS = 20
 _PAUSE = 0.2
+# The driver may need seconds for each VF.
+_SCRIPT_SECONDS = 300
 
 
-def _write(tree: Tree, pf: str, number: int) -> bool:
-    """Whether something had to be written."""
+def _write(tree: Tree, pf: str, number: int) -> None:
     path = f"{pci.DEVICES}/{pf}/sriov_numvfs"
-    before = tree.number(path)
-    if before in (None, number):
-        return False
     try:
-        # The kernel goes from one number to another by way of none only.
-        for value in (0, number) if before and number else (number,):
-            with open(os.path.join(tree.root, path), "w", encoding="ascii") as handle:
-                handle.write(str(value))
+        with open(os.path.join(tree.root, path), "w", encoding="ascii") as handle:
+            handle.write(str(number))
     except OSError as error:
         raise HostError(f"vfs: {number} VFs of {pf}: {error.strerror}; the kernel's log tells more") from error
+
+
+def _made(run: Runner, tree: Tree, pf: str, number: int, anew: bool) -> bool:
+    """Whether something had to be done."""
+    before = tree.number(f"{pci.DEVICES}/{pf}/sriov_numvfs")
+    if before is None or (before == number and not anew):
+        return False
+    # The kernel goes from one number to another by way of none only.
+    if before and number:
+        _write(tree, pf, 0)
+    script = os.path.join(tree.root, vf_guids.SCRIPT_PATH.lstrip("/"))
+    if number and os.path.exists(script):
+        # It does nothing for ports of which it has no GUIDs.
+        must(run(["/bin/sh", script, pf], timeout=_SCRIPT_SECONDS), f"vfs: {number} VFs of {pf}")
+    if tree.number(f"{pci.DEVICES}/{pf}/sriov_numvfs") != number:
+        _write(tree, pf, number)
     return True
 
 
-def make(run: Runner, tree: Tree, numbers: Sequence[Tuple[str, int]], mtus: Mapping[str, int]) -> None:
-    """Give PFs, by PCI address, their numbers of VFs. ``mtus`` of the VFs, by PF.
+def make(
+    run: Runner, tree: Tree, numbers: Sequence[Tuple[str, int]], mtus: Mapping[str, int], anew: Container[str] = ()
+) -> None:
+    """Give PFs, by PCI address, their numbers of VFs. ``mtus`` of the VFs, by PF; ``anew`` are those with other GUIDs.
 
     :raises HostError: the kernel refuses; a PF that is gone is no error.
     """
@@ -47,7 +61,7 @@ def make(run: Runner, tree: Tree, numbers: Sequence[Tuple[str, int]], mtus: Mapp
         return
     # The rules for the new VFs have to be known before these appear.
     must(run(["udevadm", "control", "--reload"]), "udevadm control --reload")
-    made = {pf: number for pf, number in numbers if _write(tree, pf, number)}
+    made = {pf: number for pf, number in dict(numbers).items() if _made(run, tree, pf, number, pf in anew)}
     if not any(made.values()):
         return
     # The driver of VFs may be a module of its own, which udev loads.

@@ -20,7 +20,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shap
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile
 
-_LINK = record({"selector": text, "kind": maybe(text), "mac": text, "netdev": maybe(text)}, {"pci": text})
+_LINK = record(
+    {"selector": text, "kind": maybe(text), "mac": text, "netdev": maybe(text)}, {"pci": text, "guids": listed(text)}
+)
 _CHECKPOINT = record(
     {"path": maybe(text), "devices": listed(text), "seconds": number}, {"profiles": by_name(listed(text))}
 )

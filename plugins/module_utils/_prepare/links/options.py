@@ -46,6 +46,7 @@ _LINK = {
     ),
     "rail_table": {"type": "int"},
     "vfs": {"type": "int"},
+    "vf_guids": _STRINGS,
 }
 
 

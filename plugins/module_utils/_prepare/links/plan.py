@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, keyfile, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, keyfile, vf_guids, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import targets as links_targets
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import adopt_rolled_back
@@ -41,7 +41,9 @@ def _files(
 ) -> Dict[str, str]:
     adopt_rolled_back(node.ledger)
     mtus = {address: entry.mtu for entry in plan.pfs if entry.mtu for address in entry.addresses}
-    numbers = [(entry.link, entry.mac, entry.number) for entry in plan.pfs if entry.mac]
+    numbers = [(entry.link, entry.mac, entry.number) for entry in plan.pfs if entry.mac and not entry.guids]
+    scripted = {entry.pci: entry.guids for entry in plan.pfs if entry.guids}
+    rules = [vf_guids.udev_rule(pf) for pf in sorted(scripted)]
     owned = _owned(node)
     wanted = []
     for profile in profiles:
@@ -53,7 +55,9 @@ def _files(
     for path, text in (
         (keyfile.SYSCTL_PATH, keyfile.sysctl_text(sysctls)),
         (keyfile.VFS_PATH, keyfile.vfs_text(numbers)),
-        (keyfile.UDEV_PATH, keyfile.udev_text(unmanaged, mtus)),
+        (keyfile.UDEV_PATH, keyfile.udev_text(unmanaged, mtus, rules)),
+        (vf_guids.SCRIPT_PATH, vf_guids.script_text(keyfile.HEADER, scripted)),
+        (vf_guids.UNIT_PATH, vf_guids.unit_text(keyfile.HEADER, scripted)),
     ):
         if text is not None:
             wanted.append(File(path, text))
@@ -200,7 +204,10 @@ def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], tar
 
 def _remembered(plan: LinkChanges, links: Sequence[Link], targets: Sequence[Target]) -> Dict[str, Any]:
     """What finds a port again while it is in a pod."""
-    functions = {entry.link: {"pci": entry.pci} for entry in plan.pfs}
+    functions: Dict[str, Dict[str, Any]] = {entry.link: {"pci": entry.pci} for entry in plan.pfs}
+    for entry in plan.pfs:
+        if entry.guids:
+            functions[entry.link]["guids"] = list(entry.guids)
     return {
         link.name: {
             "selector": str(link.selector),
@@ -251,8 +258,8 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
     if node.snapshot:
         plan.vfs = vfs.changes(node, plan.pfs)
         plan.vf_mtus = vfs.mtus(node, plan.pfs, plan.vfs)
-        if any(entry.path == keyfile.VFS_PATH and entry.before != entry.after for entry in plan.files):
-            plan.pending[keyfile.VFS_PATH] = None
+        changed = {entry.path for entry in plan.files if entry.before != entry.after}
+        plan.pending.update(dict.fromkeys(changed & {keyfile.VFS_PATH, vf_guids.UNIT_PATH}))
         handed = _hand(plan, node, unmanaged, targets)
         plan.sysctls, plan.wanted = _live_sysctls(node, sysctls), sysctls
         _connections(plan, node, [group for group in groups if group])

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address, mac, mtu, names, pci, pkey, vlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
+    address,
+    guid,
+    mac,
+    mtu,
+    names,
+    pci,
+    pkey,
+    vlan,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Read, RefusedError
 
 # NetworkManager's file name, an interface-like id, and room for ".8001.nmconnection".
@@ -70,6 +79,7 @@ class Link:
     routes: Tuple[Route, ...] = ()
     rail_table: Optional[int] = None
     vfs: Optional[int] = None
+    vf_guids: Tuple[str, ...] = ()
 
     @property
     def networks(self) -> List[Tuple[str, str]]:
@@ -176,10 +186,8 @@ def check_kind(link: Link, kind: str) -> None:
             raise _fail(where, f"transport_mode is for InfiniBand, but {link.selector} is Ethernet")
         if any(child.kind == "pkey" for child in link.children):
             raise _fail(where, f"pkeys are for InfiniBand, but {link.selector} is Ethernet; use vlans there")
-    elif link.vfs:
-        raise _fail(
-            where, f"vfs are made on Ethernet only, but {link.selector} is InfiniBand: its VFs need GUIDs as well"
-        )
+        if link.vf_guids:
+            raise _fail(where, f"vf_guids are for InfiniBand, but {link.selector} is Ethernet")
     elif any(child.kind == "vlan" for child in link.children):
         raise _fail(where, f"vlans are for Ethernet, but {link.selector} is InfiniBand; use pkeys there")
     for place, value in [("mtu", link.mtu)] + [(f"{c.kind}s: {c.suffix}: mtu", c.mtu) for c in link.children]:
@@ -209,9 +217,12 @@ def _link(entry: Mapping[str, Any]) -> Link:
         routes=tuple(_route(where, route) for route in entry.get("routes") or ()),
         rail_table=_table(f"{where}: rail_table", entry.get("rail_table")),
         vfs=entry.get("vfs"),
+        vf_guids=tuple(_read(f"{where}: vf_guids", text, guid.read) for text in entry.get("vf_guids") or ()),
     )
     if link.vfs is not None and link.vfs < 0:
         raise _fail(where, f"vfs: {link.vfs} is not a number of VFs")
+    if link.vf_guids and len(link.vf_guids) != link.vfs:
+        raise _fail(where, f"vf_guids: {len(link.vf_guids)} GUIDs are not one for each VF (vfs is {link.vfs or 0})")
     if link.type != "auto":
         check_kind(link, link.type)
     return link
@@ -233,11 +244,14 @@ def parse(entries: Sequence[Mapping[str, Any]]) -> List[Link]:
     profiles: Dict[str, str] = {}
     addresses: Dict[str, str] = {}
     selectors: Dict[str, str] = {}
+    guids: Dict[str, str] = {}
     for link in links:
         where = f"links: {link.name}"
         for profile in [link.name] + [f"{link.name}.{child.suffix}" for child in link.children]:
             _once(profiles, profile, where, f"connection name {profile!r}")
         _once(selectors, str(link.selector), where, str(link.selector))
+        for text in link.vf_guids:
+            _once(guids, text, where, f"GUID {text}")
         for text in list(link.addresses) + [text for child in link.children for text in child.addresses]:
             _once(addresses, text.split("/")[0], where, f"address {text.split('/')[0]}")
     return links

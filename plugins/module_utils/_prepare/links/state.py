@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.guard import Session
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import VFS_PATH, Profile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import DIRECTORY, Profile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
 
 if TYPE_CHECKING:
@@ -54,7 +54,10 @@ class Sysctl:
 
 @dataclass(frozen=True)
 class PfVfs:
-    """VFs that a link asks for: the PF's PCI address and permanent MAC address, how many, and where they are."""
+    """VFs that a link asks for: the PF's PCI address and permanent MAC address, how many, and where they are.
+
+    ``guids`` are those of the VFs in their order; of an Ethernet port there are none.
+    """
 
     link: str
     pci: str
@@ -62,19 +65,26 @@ class PfVfs:
     number: int
     mtu: Optional[int]
     addresses: Tuple[str, ...]
+    guids: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class VfChange:
-    """Another number of VFs of the PF ``pci``."""
+    """Another number of VFs of the PF ``pci``, or as many made anew because of their ``guids``.
+
+    Those are a VF's PCI address, the GUID it has, and the right one.
+    """
 
     pci: str
     before: int
     after: int
+    guids: Tuple[Tuple[str, str, str], ...] = ()
 
     @property
-    def change(self) -> Change:
-        return Change("vfs", self.pci, self.before, self.after)
+    def changes(self) -> List[Change]:
+        if self.guids:
+            return [Change("vf_guid", *entry) for entry in self.guids]
+        return [Change("vfs", self.pci, self.before, self.after)]
 
 
 def interfaces(tree: Tree) -> Dict[str, Interface]:
@@ -130,9 +140,9 @@ class LinkChanges:
 
         Parents first: it makes a VLAN's device when it reads the profile, if it knows the parent by then.
         """
+        profiles = [path for path in self.pending if path.startswith(f"{DIRECTORY}/")]
         parents, children = (
-            [path for path in sorted(self.pending) if path != VFS_PATH and (path in self.children) == is_child]
-            for is_child in (False, True)
+            [path for path in sorted(profiles) if (path in self.children) == is_child] for is_child in (False, True)
         )
         return [paths for paths in (parents, children) if paths]
 
@@ -145,7 +155,7 @@ class LinkChanges:
         found += [
             Change("connection", entry.id, _describe(device), "connected as configured") for entry, device in self.up
         ]
-        found += [entry.change for entry in self.vfs]
+        found += [change for entry in self.vfs for change in entry.changes]
         found += [Change("mtu", name, before, after) for name, before, after in [*self.vf_mtus, *self.mtus]]
         found += [
             Change("connection", name, "disconnected", f"connected on {dev.name}") for dev, _u, name in self.again

@@ -6,9 +6,10 @@
 
 """Virtual functions of links (SR-IOV): how many, where they will be, and whether somebody uses them. Reads only.
 
-NetworkManager makes them at boot, by ``sriov-num-vfs`` of the device (NetworkManager.conf(5)), not by ``[sriov]`` of
-the profile: that removes all VFs, also those in pods, whenever the profile goes down, fails or is rolled back
-(src/core/devices/nm-device.c; ``preserve-on-down``, which prevents it, exists since 1.54 only).
+NetworkManager makes those of Ethernet ports at boot, by ``sriov-num-vfs`` of the device (NetworkManager.conf(5)), not
+by ``[sriov]`` of the profile: that removes all VFs, also those in pods, whenever the profile goes down, fails or is
+rolled back (src/core/devices/nm-device.c; ``preserve-on-down``, which prevents it, exists since 1.54 only). Those of
+InfiniBand ports need GUIDs and are made by a script (``vf_guids``).
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkState, PfVfs, VfChange
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.sriov import more_vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.sriov import GUID_DRIVER, more_vfs
 
 _ADDRESS_FORM = "{}:{:02x}:{:02x}.{}"
 
@@ -90,8 +91,29 @@ def wanted(tree: Tree, links: Sequence[Link], targets: Sequence[Target], notes: 
         if link.vfs > total:
             driver = tree.target_name(f"{directory}/driver")
             raise HostError(f"{where}, but {pf} can have {total} at most; {more_vfs(pf, driver, link.vfs)}")
-        found.append(PfVfs(link.name, pf, target.mac, link.vfs, link.mtu, tuple(addresses(tree, pf, link.vfs))))
+        guids = _guids(tree, where, pf, link, target, notes.get(link.name, {}))
+        if guids is not None:
+            there = tuple(addresses(tree, pf, link.vfs))
+            found.append(PfVfs(link.name, pf, target.mac, link.vfs, link.mtu, there, guids))
     return found
+
+
+def _guids(
+    tree: Tree, where: str, pf: str, link: Link, target: Target, remembered: Mapping[str, Any]
+) -> Optional[Tuple[str, ...]]:
+    """GUIDs of a link's VFs; ``None`` where they are not known while a pod has the port. Raises HostError."""
+    # Whoever asks may know none while a pod has the RDMA device as well.
+    guids = link.vf_guids or tuple(remembered.get("guids", ()))
+    if target.kind == "ethernet" or (target.kind is None and not guids):
+        return ()
+    if not guids and target.interface is None:
+        return None
+    if len(guids) != link.vfs:
+        raise HostError(f"{where}, but there are {len(guids)} vf_guids: each VF of an InfiniBand port needs one")
+    driver = tree.target_name(f"{pci.DEVICES}/{pf}/driver")
+    if driver != GUID_DRIVER:
+        raise HostError(f"{where}, but {pf} has the driver {driver}: only {GUID_DRIVER} lets VFs be given GUIDs")
+    return guids
 
 
 def selectors(pfs: Sequence[PfVfs], unmanaged: Sequence[Selector]) -> List[Selector]:
@@ -136,10 +158,11 @@ def in_use(node: LinkState, pf: str) -> Optional[str]:
 
 
 def changes(node: LinkState, pfs: Sequence[PfVfs]) -> List[VfChange]:
-    """PFs that need another number of VFs. A PF that no link names any more gets back the number it had.
+    """PFs that need another number of VFs, or others. A PF that no link names any more gets back the number it had.
 
-    :raises HostError: somebody uses a VF that would go: another number needs all of them removed first.
+    :raises HostError: somebody uses a VF that would go: another number, or GUID, needs all of them removed first.
     """
+    asked = {entry.pci: entry for entry in pfs}
     targets: Dict[str, Tuple[str, int]] = {
         pf: ("vfs", number) for pf, number in node.ledger.notes.get("vfs", {}).items()
     }
@@ -147,15 +170,19 @@ def changes(node: LinkState, pfs: Sequence[PfVfs]) -> List[VfChange]:
     found = []
     for pf, (where, after) in sorted(targets.items()):
         before = node.tree.number(f"{pci.DEVICES}/{pf}/sriov_numvfs")
-        if before is None or before == after:
+        guids = asked[pf].guids if pf in asked else ()
+        others = vf_guids.differing(node.tree, pf, guids) if before == after else []
+        if before is None or (before == after and not others):
             continue
+        what = f"{pf} has {before} VFs and would get {after}"
+        if others:
+            what = f"VF {others[0][0]} has GUID {others[0][1]} and would get {others[0][2]}"
         user = in_use(node, pf)
         if user:
-            raise HostError(
-                f"{where}: {pf} has {before} VFs and would get {after}, for which all of them have to go, but {user}; "
-                "end what uses them first"
-            )
-        found.append(VfChange(pf, before, after))
+            raise HostError(f"{where}: {what}, for which all of them have to go, but {user}; end what uses them first")
+        if guids and not netdev.pci_netdevs(node.tree, f"{pci.DEVICES}/{pf}"):
+            raise HostError(f"{where}: {what}, but {pf} has no netdev on the host, through which GUIDs are set")
+        found.append(VfChange(pf, before, after, tuple(others)))
     return found
 
 

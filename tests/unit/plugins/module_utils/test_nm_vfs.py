@@ -6,100 +6,37 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, netdev, port_netdev
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import interfaces as discover_interfaces
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live_vfs, request, vfs
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live_vfs, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import (
     ActiveConnection,
     NmDevice,
     Snapshot,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import NOTES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkChanges, LinkState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_node import NodeTree
-
-PF = "0000:81:00.0"
-LINK = {"name": "rail0", "hca": "mlx5_0", "mtu": 9000, "vfs": 2}
-VFS = ["0000:81:00.2", "0000:81:00.3"]
-NETDEVS = ["ens1v0", "ens1v1"]
-
-
-class SriovTree(NodeTree):
-    """The node, whose first RDMA NIC can have 8 VFs, of which the first is the third function of its card."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        for name, value in (("totalvfs", 8), ("numvfs", 0), ("offset", 2), ("stride", 1), ("drivers_autoprobe", 0)):
-            self.write(f"sys/bus/pci/devices/{PF}/sriov_{name}", f"{value}\n")
-
-    def make(self, mtu: int = 1500, number: int = 2) -> None:
-        """The VFs as they are after somebody made them."""
-        self.write(f"sys/bus/pci/devices/{PF}/sriov_numvfs", f"{number}\n")
-        directory = self.root / "sys/bus/pci/devices"
-        for index, (pci, name) in enumerate(list(zip(VFS, NETDEVS))[:number]):
-            self.nic(pci, name, f"b8:59:9f:3b:2b:a{index}")
-            self.write(f"sys/class/net/{name}/mtu", f"{mtu}\n")
-            self.write(f"sys/class/net/{name}/ifindex", f"{200 + index}\n")
-            (directory / PF / f"virtfn{index}").symlink_to((directory / pci).resolve())
-            (directory / pci / "physfn").symlink_to((directory / PF).resolve())
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_sriov import (
+    LINK,
+    NETDEVS,
+    PF,
+    VFS,
+    SriovTree,
+    applied,
+    node,
+    plan,
+    text_of,
+)
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> SriovTree:
     return SriovTree(tmp_path)
-
-
-def disconnected(*names: str) -> Snapshot:
-    return Snapshot({name: NmDevice(f"/{name}", name, 30) for name in names})
-
-
-def node(tree: NodeTree, snapshot: Optional[Snapshot] = None, **addresses: str) -> LinkState:
-    """The node as nm_links reads it; ``addresses`` by netdev."""
-    files = Tree(str(tree.root))
-    interfaces = dict(discover_interfaces.read(files))
-    for name, address in addresses.items():
-        interfaces[name] = replace(interfaces[name], addresses=(address,))
-    hcas = infiniband.hcas(files, counters=False)
-    port_netdev.attach(files, hcas, None, None)
-    return LinkState(
-        tree=files,
-        ledger=Ledger(Files(str(tree.root)), "nm_links", NOTES),
-        interfaces=interfaces,
-        hcas=hcas,
-        routes=netdev.default_routes(files),
-        snapshot=lambda: snapshot or disconnected("ens1np0", *NETDEVS),
-    )
-
-
-def plan(on: LinkState, *links: Dict[str, Any], unmanaged: Any = ()) -> LinkChanges:
-    return links_plan.build(on, request.parse(links), request.parse_unmanaged(unmanaged))
-
-
-def text_of(plan: LinkChanges, path: str) -> str:
-    (entry,) = [entry for entry in plan.files if entry.path == path]
-    return entry.after.content.decode() if entry.after else ""
-
-
-def applied(tree: SriovTree, *links: Dict[str, Any], **notes: Any) -> None:
-    """As an earlier run left the node."""
-    on = node(tree)
-    found = plan(on, *links)
-    on.ledger.apply(found.files)
-    on.ledger.notes.update(links=found.remembered, unmanaged=found.unmanaged, **notes)
-    on.ledger.save()
 
 
 def test_the_documented_recovery_removes_every_file_of_links(tree: SriovTree) -> None:
@@ -186,7 +123,6 @@ def test_vfs_that_others_made_get_mtu_and_peace(tree: SriovTree) -> None:
         ),
         ({"hca": "mlx5_1"}, "links: rail0: vfs is 2, but 0000:82:00.0 can have 0 at most"),
         ({"vfs": -1}, "links: rail0: vfs: -1 is not a number of VFs"),
-        ({"type": "infiniband", "mtu": 2044}, "links: rail0: vfs are made on Ethernet only"),
     ],
 )
 def test_refused(tree: SriovTree, link: Dict[str, Any], message: str) -> None:
@@ -201,12 +137,6 @@ def test_another_card_is_not_set_by_mlxconfig(tree: SriovTree) -> None:
     driver.symlink_to("../../../bus/pci/drivers/igb")
     with pytest.raises(HostError, match="ask for fewer, or raise that in the firmware's settings"):
         plan(node(tree), {**LINK, "vfs": 9})
-
-
-def test_infiniband_is_refused_by_what_the_node_has(tree: SriovTree) -> None:
-    tree.nic("0000:91:00.0", "ibp145s0", "00:00:10:03:fe:80:00:00:00:00:00:00:b8:59:9f:03:00:c6:e4:6b", hca="mlx5_4")
-    with pytest.raises(HostError, match="vfs are made on Ethernet only, but hca mlx5_4 port 1 is InfiniBand"):
-        plan(node(tree), {"name": "ib0", "hca": "mlx5_4", "vfs": 2})
 
 
 def in_a_pod(tree: SriovTree) -> str:
@@ -260,7 +190,7 @@ def test_unused_vfs_change_their_number(tree: SriovTree) -> None:
     (tree.root / "sys/bus/pci/devices" / VFS[1] / "driver").unlink()
     tree.away("ens1v1")
     found = plan(node(tree), {**LINK, "vfs": 4})
-    assert found.vfs[0].change == Change("vfs", PF, 2, 4)
+    assert found.vfs[0].changes == [Change("vfs", PF, 2, 4)]
     # Those there are go, so nothing is done to them.
     assert (found.handed, found.vf_mtus) == ([], [])
 
