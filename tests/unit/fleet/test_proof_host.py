@@ -267,6 +267,17 @@ DRIFTS: list[tuple[str, dict[str, Any], str, str, str]] = [
     ),
     (
         "links",
+        {
+            "changes": [
+                {"kind": "vf_guid", "name": "0000:91:00.1", "before": "none", "after": "ba:59:9f:00:00:c6:e4:6b"}
+            ]
+        },
+        "host.vfs",
+        "fail",
+        "vf guid 0000:91:00.1 is none, it should be ba:59:9f:00:00:c6:e4:6b",
+    ),
+    (
+        "links",
         {"changes": [{"kind": "connection", "name": "rdma-rail0", "before": "disconnected", "after": "connected"}]},
         "host.links",
         "fail",

@@ -27,6 +27,7 @@ _KINDS = {
     "connection": "links",
     "mtu": "mtu",
     "vfs": "vfs",
+    "vf_guid": "vfs",
     "device": "links",
     "sandbox_record": "sandbox_records",
 }

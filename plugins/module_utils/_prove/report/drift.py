@@ -32,7 +32,12 @@ CONCERNS: Mapping[str, Tuple[str, ...]] = {
 }
 _PREPARED = ("packages", "kernel", "links", "runtime")
 # What a change is called where its module's word is not the field's.
-_NOUNS = {"connection": "link", "sandbox_record": "sandbox record", "rdma_netns_mode": "RDMA netns mode"}
+_NOUNS = {
+    "connection": "link",
+    "sandbox_record": "sandbox record",
+    "rdma_netns_mode": "RDMA netns mode",
+    "vf_guid": "GUID of VF",
+}
 _SHOWN = 4
 _CONTEXT = 1
 # In what the same file of two ports or nodes differs: indexes, addresses, UUIDs.

@@ -197,7 +197,8 @@ class Shell:
     """A node on which the script runs: its ``ip`` says how it was called and what it saw of the PF."""
 
     def __init__(self, tree: IbTree, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.tree, self.calls = tree, []  # type: IbTree, List[Sequence[str]]
+        self.tree = tree
+        self.calls: List[Sequence[str]] = []
         self.pf = tree.root / "sys/bus/pci/devices" / PF
         # What is written there comes out of the script.
         (tree.root / "sys/bus/pci/drivers_probe").symlink_to("/dev/stdout")
