@@ -37,6 +37,36 @@ def test_options_are_those_of_the_role(concern: str, role: str, name: str, modul
     assert compared["vars"][f"__{concern}"] == expected
 
 
+@pytest.mark.parametrize(
+    ("concern", "module"), [("kernel", "kernel_modules"), ("links", "nm_links"), ("runtime", "container_runtime")]
+)
+def test_what_would_be_reverted_is_what_the_role_reverts(concern: str, module: str) -> None:
+    (made,) = [
+        task[f"zerocopy.rdma.{module}"]
+        for task in tasks(f"rdma_{concern}", "absent")
+        if f"zerocopy.rdma.{module}" in task
+    ]
+    (compared,) = [task for task in tasks("rdma_drift", "revert") if "zerocopy.rdma.node_drift" in task]
+    assert compared["vars"][f"__{concern}"] == made
+    assert f"'{concern}' in __concerns" in compared["zerocopy.rdma.node_drift"][concern]
+
+
+def test_teardown_looks_at_all_nodes_before_its_first_change() -> None:
+    plays = yaml.safe_load((variables.ROLES.parent / "playbooks" / "teardown.yml").read_text("utf-8"))
+    roles = [
+        (
+            task["ansible.builtin.import_role"]["name"].rpartition(".")[2],
+            task["ansible.builtin.import_role"]["tasks_from"],
+        )
+        for play in plays
+        for task in play["tasks"]
+    ]
+    assert roles[0] == ("rdma_drift", "revert")
+    assert {tasks_from for _role, tasks_from in roles[1:]} == {"absent"}
+    # On its own and not in waves, so that a bad node of the last wave stops the first one.
+    assert (len(plays[0]["tasks"]), plays[0]["any_errors_fatal"], plays[0].get("serial")) == (1, True, None)
+
+
 def test_the_images_are_those_of_the_strategy() -> None:
     (task,) = tasks("rdma_runtime", "images")
     (compared,) = [one for one in tasks("rdma_drift", "compare") if "zerocopy.rdma.node_drift" in one]
