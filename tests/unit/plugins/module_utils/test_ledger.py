@@ -296,6 +296,14 @@ def _refuse(*_arguments: Any, **_options: Any) -> None:
     raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 
+def test_an_original_that_cannot_be_removed_is_a_message(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(node, FIRST)
+    unlink = os.unlink
+    monkeypatch.setattr(os, "unlink", lambda path: _refuse() if "/originals/" in str(path) else unlink(path))
+    with pytest.raises(HostError, match=r"originals/etc/\w+: Read-only file system"):
+        run(node, [])
+
+
 def _await_lock(pid: int, inode: int) -> None:
     """Until the process waits for the lock on the file with this inode (proc(5): /proc/locks)."""
     end = time.monotonic() + 30

@@ -212,6 +212,24 @@ def test_what_containerd_understands_otherwise_is_refused(tmp_path: Path) -> Non
         node.make(PARTS, [])
 
 
+def test_a_refusal_shows_no_credentials(tmp_path: Path) -> None:
+    class Careless(Containerd):
+        """Has another password for a registry as soon as NRI is configured."""
+
+        def dump(self, main: str) -> Dict[str, Any]:
+            result = super().dump(main)
+            configured = result["plugins"]["io.containerd.nri.v1.nri"]["plugin_request_timeout"] == "90s"
+            auth = {"password": "secret-new" if configured else "secret-old"}
+            result["plugins"]["io.containerd.cri.v1.images"] = {"registry": {"configs": {"r": {"auth": auth}}}}
+            return result
+
+    node = Node(tmp_path, "2.1.9", FILES["kubernetes"])
+    node.containerd = Careless("2.1.9")
+    with pytest.raises(HostError, match=r"auth\S* would be 'REDACTED' instead of 'REDACTED'") as caught:
+        node.make(PARTS, [])
+    assert "secret" not in str(caught.value)
+
+
 def test_what_this_containerd_cannot(tmp_path: Path) -> None:
     node = Node(tmp_path, "2.1.9", FILES["absent"])
     for parts, said in [
