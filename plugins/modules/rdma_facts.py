@@ -145,7 +145,9 @@ ansible_facts:
                   (C(gbps), C(max_gbps)), and whether the link is C(degraded).
               type: dict
             sriov:
-              description: C(role) (V(pf), V(vf), V(none)), C(total_vfs), C(num_vfs), and C(pf_address) of a VF.
+              description:
+                - C(role) (V(pf), V(vf), V(none)), C(total_vfs), C(num_vfs), and C(pf_address) of a VF. C(vf_offset) and
+                  C(vf_stride) of a PF determine the PCI addresses of its VFs, also before they are created.
               type: dict
             uverbs:
               description: Character device for verbs, with C(name), C(path), C(number) and whether it is C(present).

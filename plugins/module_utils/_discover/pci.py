@@ -145,6 +145,8 @@ def sriov(tree: Tree, address: str) -> Sriov:
         role="pf",
         total_vfs=tree.number(directory + "/sriov_totalvfs") or 0,
         num_vfs=tree.number(directory + "/sriov_numvfs") or 0,
+        vf_offset=tree.number(directory + "/sriov_offset"),
+        vf_stride=tree.number(directory + "/sriov_stride"),
     )
 
 

@@ -60,12 +60,17 @@ class PciFunction:
 
 @dataclass
 class Sriov:
-    """SR-IOV role: ``pf``, ``vf`` or ``none``; ``pf_address`` is a VF's physical function."""
+    """SR-IOV role: ``pf``, ``vf`` or ``none``; ``pf_address`` is a VF's physical function.
+
+    ``vf_offset`` and ``vf_stride`` of a PF tell the routing ids of its VFs (PCI Express Base Specification, 9.2.1.2).
+    """
 
     role: str = "none"
     total_vfs: int = 0
     num_vfs: int = 0
     pf_address: Optional[str] = None
+    vf_offset: Optional[int] = None
+    vf_stride: Optional[int] = None
 
 
 @dataclass

@@ -30,3 +30,11 @@ def address(text: str) -> str:
     if not is_address(found):
         raise RefusedError("it must be a PCI address like 0000:1a:00.0")
     return found
+
+
+def shifted(text: str, by: int) -> str:
+    """The address whose routing id (bus, device and function) is by so much greater."""
+    domain, bus, rest = text.rsplit(":", 2)
+    device, function = rest.split(".")
+    at = (int(bus, 16) << 8 | int(device, 16) << 3 | int(function)) + by
+    return f"{domain}:{at >> 8 & 0xFF:02x}:{at >> 3 & 0x1F:02x}.{at & 7}"

@@ -157,6 +157,7 @@ def test_vfs_are_told_from_their_pf(facts_of) -> None:
     facts = facts_of("case-vf")
     assert [hca["sriov"]["role"] for hca in facts["hcas"]] == ["pf", "vf", "vf"]
     assert facts["hcas"][1]["sriov"]["pf_address"] == facts["hcas"][0]["pci"]["address"]
+    assert [facts["hcas"][0]["sriov"][name] for name in ("vf_offset", "vf_stride")] == [1, 1]
     assert usable(facts) == ["mlx5_0/1"]
     assert reasons(facts, "mlx5_1")[0] == "vf"
     assert facts["system"]["netns_mode"] == "exclusive"

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import intent, node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import intent, node, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import ClaimIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions
@@ -72,8 +72,19 @@ def members(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Tuple[
             wanted, ours = intents[key]
         found += [(host.name, problem) for problem in ours]
         if wanted is not None:
-            members.append(ClaimMember(host, values, wanted))
+            members.append(ClaimMember(_with_vfs(host, values, wanted), values, wanted))
     return _without_excluded(members), found
+
+
+def _of_vfs(wanted: ClaimIntent) -> bool:
+    return any(pick.vf for template in wanted.templates for pick in template.nic)
+
+
+def _with_vfs(host: ClaimHost, values: Mapping[str, Any], wanted: ClaimIntent) -> ClaimHost:
+    """The same, with the VFs that are still to be created where a template asks for VFs."""
+    if host.facts is None or not _of_vfs(wanted):
+        return host
+    return replace(host, facts=vfs.with_vfs(host.name, values, host.facts))
 
 
 def _without_excluded(members: Sequence[ClaimMember]) -> List[ClaimMember]:
@@ -113,11 +124,20 @@ def nodes(members: Sequence[ClaimMember], published: Sequence[model.SliceDevice]
         host, wanted = member.host, member.wanted
         devices = by_node.get(host.name, [])
         drivers = {device.driver for device in devices}
-        if host.facts is not None and not drivers >= {model.DRANET, *predict.gpu_drivers(host.facts)}:
+        if host.facts is not None and (
+            _of_vfs(wanted) or not drivers >= {model.DRANET, *predict.gpu_drivers(host.facts)}
+        ):
+            there = {device.pci for device in devices}
             expected = predict.predicted(
                 host.name, host.facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude
             )
-            devices = devices + [device for device in expected if device.driver not in drivers]
+            # A driver that runs already publishes new VFs only some time after they were created.
+            devices = devices + [
+                device
+                for device in expected
+                if device.driver not in drivers
+                or (_of_vfs(wanted) and device.attributes.get(model.IS_VF) is True and device.pci not in there)
+            ]
         if devices or host.facts is not None:
             found[host.name] = node.node(
                 host.name,

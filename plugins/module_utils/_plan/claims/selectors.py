@@ -161,7 +161,8 @@ def of_nics(pick: NicPick, nodes: Sequence[ClaimNode], hosts: Dict[str, List[str
             found = verdict(node, device, pick)
             (wanted if found.wanted else down if found.passing else unfit).append((node, device, found.why))
     if unfit and not wanted + down:
-        result.problems.append(f"no NIC matches the request: {_told(unfit, hosts)}")
+        hint = "; rdma_links_vfs creates virtual functions on RDMA links" if pick.vf else ""
+        result.problems.append(f"no NIC matches the request: {_told(unfit, hosts)}{hint}")
     elif unfit:
         expression = _lasting(wanted + down, unfit)
         if expression is None:

@@ -27,8 +27,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.sriov import GUID_DRIVER, more_vfs
 
-_ADDRESS_FORM = "{}:{:02x}:{:02x}.{}"
-
 
 def _above(tree: Tree, path: str) -> Optional[str]:
     """Address of the PCI function that the class device ``path`` belongs to."""
@@ -55,16 +53,12 @@ def addresses(tree: Tree, pf: str, number: int) -> List[str]:
     """
     directory = f"{pci.DEVICES}/{pf}"
     offset, stride = (tree.number(f"{directory}/sriov_{name}") for name in ("offset", "stride"))
-    domain, bus, rest = pf.rsplit(":", 2)
-    device, function = rest.split(".")
-    own = int(bus, 16) << 8 | int(device, 16) << 3 | int(function)
     found = []
     for index in range(number):
         there = tree.target_name(f"{directory}/virtfn{index}")
         if there is None and (not offset or (stride is None or (not stride and number > 1))):
             raise HostError(f"vfs: the kernel does not tell where the VFs of {pf} will be (sriov_offset, sriov_stride)")
-        at = own + (offset or 0) + index * (stride or 0)
-        found.append(there or _ADDRESS_FORM.format(domain, at >> 8 & 0xFF, at >> 3 & 0x1F, at & 7))
+        found.append(there or values_pci.shifted(pf, (offset or 0) + index * (stride or 0)))
     return found
 
 
