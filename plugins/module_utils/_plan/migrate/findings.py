@@ -42,7 +42,7 @@ _NEUTRAL = {
     codes.INTERFACE_BY_HAND: ("", "eth0"),
 }
 # Of UCX: rc, rc_mlx5, dc_x, ud_verbs, ib.
-_RDMA_TRANSPORT = re.compile(r"(?:^|,)\\?(?:rc|dc|ud|ib)(?:_\w+)?(?:,|$)")
+_RDMA_TRANSPORT = re.compile(r"(?:^|,)\\?(?:rc|dc|ud|ib)(?:_\w+)?(?:,|\Z)")
 _HOST_ADDRESSES = ("status.hostIP", "status.hostIPs")
 
 
