@@ -33,7 +33,7 @@ def kind_of(item: Object) -> Kind:
 
 @functools.cache
 def _read() -> list[Object]:
-    found = [item for item in yaml.safe_load_all(_FILE.read_text("utf-8")) if item]
+    found: list[Object] = yaml.safe_load(_FILE.read_text("utf-8"))
     for item in found:
         if item["kind"] not in _CLUSTER_WIDE:
             item["metadata"]["namespace"] = NAMESPACE

@@ -19,7 +19,8 @@ from typing import Any, List, Mapping, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks, objects, plan, programs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks as pod_networks
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import objects, plan, programs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.plan import HostDevicePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
@@ -51,7 +52,7 @@ def _ask(network: PodNetwork, hcas: Mapping[str, Sequence[str]], namespace: str)
 
 class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     name = NAME
-    also = (networks.SRIOV,)
+    also = (pod_networks.SRIOV,)
     roles = ("rdma_host_device",)
     label = objects.LABEL
     prefix = programs.PREFIX
@@ -75,7 +76,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         ]
 
     def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
-        return networks.resources(hosts, known)
+        return pod_networks.resources(hosts, known)
 
     def networks(self, values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
-        return networks.networks(values)
+        return pod_networks.networks(values)

@@ -45,7 +45,7 @@ class IbTree(NodeTree):
         for name, value in (("totalvfs", 8), ("numvfs", 0), ("offset", 1), ("stride", 1), ("drivers_autoprobe", 1)):
             self.write(f"sys/bus/pci/devices/{PF}/sriov_{name}", f"{value}\n")
 
-    def make(self, guids: Sequence[str] = GUIDS) -> None:
+    def make(self, guids: Sequence[str]) -> None:
         """The VFs as they are after somebody made them."""
         self.write(f"sys/bus/pci/devices/{PF}/sriov_numvfs", f"{len(guids)}\n")
         directory = self.root / "sys/bus/pci/devices"
@@ -106,7 +106,7 @@ def test_vfs_are_planned_with_script_unit_and_rule(tree: IbTree) -> None:
 
 def test_a_node_that_has_them_changes_no_more(tree: IbTree) -> None:
     applied(tree, LINK, vfs={PF: 0})
-    tree.make()
+    tree.make(GUIDS)
     found = plan(node(tree), LINK)
     assert (found.changes, found.pending) == ([], {})
     # Also while a pod has the PF with its RDMA device, when whoever asks knows no GUIDs.
@@ -118,7 +118,7 @@ def test_a_node_that_has_them_changes_no_more(tree: IbTree) -> None:
 
 def test_a_dropped_link_takes_everything_back(tree: IbTree) -> None:
     applied(tree, LINK, vfs={PF: 0})
-    tree.make()
+    tree.make(GUIDS)
     found = plan(node(tree))
     assert Change("vfs", PF, 2, 0) in found.changes
     absent = {entry.path for entry in found.files if entry.after is None}
@@ -151,15 +151,15 @@ def test_a_vf_in_a_pod_keeps_its_guid(tree: IbTree) -> None:
     with pytest.raises(HostError) as caught:
         plan(node(tree), LINK)
     assert str(caught.value) == (
-        f"links: rail0: vfs: VF {VFS[0]} has GUID 02:00:00:00:00:00:00:01 and would get {GUIDS[0]}, for which all of "
-        f"them have to go, but VF {VFS[1]} is in a pod, or mlx5_core has given it to somebody else; end what uses them "
+        f"links: rail0: vfs: VF {VFS[0]} has GUID 02:00:00:00:00:00:00:01 and would get {GUIDS[0]}, for which all VFs "
+        f"must go, but VF {VFS[1]} (mlx5_core) has no netdev on the host, so it is in a pod or a VM; stop what uses it "
         "first"
     )
 
 
 def test_guids_cannot_be_set_while_a_pod_has_the_port(tree: IbTree) -> None:
     tree.away("ibp145s0")
-    with pytest.raises(HostError, match=r"0000:91:00\.0 has no netdev on the host, through which GUIDs are set"):
+    with pytest.raises(HostError, match=r"GUIDs are set through the netdev of 0000:91:00\.0, which is not on the host"):
         plan(node(tree), LINK)
 
 
@@ -173,8 +173,8 @@ def with_another_driver(tree: IbTree) -> None:
     ("link", "message"),
     [
         ({"vf_guids": []}, "vfs is 2, but there are 0 vf_guids: each VF of an InfiniBand port needs one"),
-        ({"vfs": 3}, "vf_guids: 2 GUIDs are not one for each VF (vfs is 3)"),
-        ({"vfs": None}, "vf_guids: 2 GUIDs are not one for each VF (vfs is 0)"),
+        ({"vfs": 3}, "vf_guids: has 2 GUIDs, but vfs is 3: each VF needs one"),
+        ({"vfs": None}, "vf_guids: has 2 GUIDs, but vfs is 0: each VF needs one"),
         ({"vf_guids": ["02::1", GUIDS[0]]}, "vf_guids is '02::1', it must be a GUID like"),
         ({"vf_guids": [GUIDS[0]] * 2}, f"GUID {GUIDS[0]} is already taken by links: rail0; each can be used once"),
         ({"hca": "mlx5_0"}, "vf_guids are for InfiniBand, but hca mlx5_0 port 1 is Ethernet"),
@@ -189,7 +189,7 @@ def test_refused(tree: IbTree, link: Dict[str, Any], message: str) -> None:
 
 def test_only_one_driver_can(tree: IbTree) -> None:
     with_another_driver(tree)
-    with pytest.raises(HostError, match="has the driver mlx4_core: only mlx5_core lets VFs be given GUIDs"):
+    with pytest.raises(HostError, match="has the driver mlx4_core: only mlx5_core can set GUIDs of VFs"):
         plan(node(tree), LINK)
 
 
@@ -226,7 +226,7 @@ class Shell:
 
 @pytest.fixture
 def shell(tree: IbTree, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    tree.make()
+    tree.make(GUIDS)
     for address in VFS:
         (tree.root / "sys/bus/pci/devices" / address / "driver").unlink()
     tree.write(f"sys/bus/pci/devices/{PF}/sriov_numvfs", "0\n")
