@@ -176,5 +176,5 @@ def test_the_driver_of_a_group_without_hosts(cluster_set: ClusterSet, playbook: 
     cluster_set.kubectl("delete", "node", "v100-09")
     assert "Nothing was changed" in said
     assert "v100-09: zerocopy.rdma/group is 'v100', but no host of the run has the driver of this group" in said
-    assert "(default/worker-0): delete them first, or put the node into the inventory" in said
+    assert "(default/worker-0): delete these pods first, or add the node to the inventory" in said
     assert "zerocopy.rdma/group" in left

@@ -69,7 +69,7 @@ def test_a_rail_that_is_down_is_handed_out_to_nobody(facts_of: Facts) -> None:
 
 def test_who_sets_a_link_up_again(facts_of: Facts) -> None:
     """CNI leaves a NIC down that comes back. Of InfiniBand the port stays as it is."""
-    text = "a NIC comes back from a pod with its link down, and without rdma_links_subnet or rdma_links_mtu nothing"
+    text = "NICs return from pods with their links down: set rdma_links_subnet or rdma_links_mtu, so that"
     assert any(text in line for line in right(recorded(facts_of, "lab-01"))["warnings"])
     for hosts in (recorded(facts_of, "lab-01", rdma_links_mtu=9000), recorded(facts_of, "v100-01")):
         assert not any(text in line for line in right(hosts)["warnings"])
@@ -99,7 +99,7 @@ def test_the_pair_whose_live_port_differs(facts_of: Facts) -> None:
     [
         (
             lambda hca: hca["sriov"].update(role="pf", num_vfs=4),
-            "has VFs, and then the plugin does not hand out the NIC",
+            "has VFs, so the device plugin does not offer the NIC",
         ),
         (
             lambda hca: hca["ports"][0].update(netdev=None),
@@ -123,13 +123,13 @@ def test_an_hca_with_two_ports_comes_whole(facts_of: Facts) -> None:
     reason = {"code": "default_route", "text": "it carries the default route", "fields": {"netdev": "x"}}
     facts["excluded"] = [{"hca": hca["name"], "port": 2, "reasons": [reason]}]
     found = plan(hosts_of({"two": facts}))
-    assert any("would come with its port 2, which no pod may have" in text for text in found["warnings"])
+    assert any("is not given to pods because of its port 2" in text for text in found["warnings"])
     # CNI would take the first netdev.
     for port, name in zip(hca["ports"], ("z0", "a0")):
         port["netdev"] = {**hca["ports"][0]["netdev"], "name": name}
     reason.update(code="port_down", text="port state is DOWN", fields={"state": "DOWN"})
     found = plan(hosts_of({"two": facts}))
-    assert any("CNI would move a0, which is another one" in text for text in found["warnings"])
+    assert any("CNI would move a0, the netdev of port 2" in text for text in found["warnings"])
 
 
 def test_a_node_without_facts_keeps_its_plugin(facts_of: Facts) -> None:

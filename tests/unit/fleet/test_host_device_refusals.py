@@ -25,15 +25,15 @@ REFUSED = [
         "[0] is '192.168.7.152/27', which is an address in the network 192.168.7.128/27: host bits must be zero",
     ),
     ({OWN + "networks": ["239.1.0.0/24"]}, "which is a multicast network"),
-    ({OWN + "networks": ["10.90.0.0/31"]}, "networks[0] is '10.90.0.0/31', it must have room for two pods"),
-    ({OWN + "networks": ["10.90.0.0/30"]}, "which has room for 2 pods, but the group's nodes have 4 NICs in it"),
+    ({OWN + "networks": ["10.90.0.0/31"]}, "is '10.90.0.0/31', it must have addresses for at least two pods"),
+    ({OWN + "networks": ["10.90.0.0/30"]}, "which has addresses for 2 pods, but the group's nodes have 4 NICs"),
     (
         {OWN + "networks": ["10.90.0.0/24", "10.90.0.128/25"]},
         "networks[1] is '10.90.0.128/25', which overlaps rdma_host_device_networks[0] 10.90.0.0/24",
     ),
     (
         {**RAILS, "rdma_links_rail_subnets": [f"10.91.{rail}.0/24" for rail in range(4)]},
-        "networks has 2 networks, but the links of the node have 4 rail(s)",
+        "networks has 2 networks, but the node's links have 4 rail(s)",
     ),
     *wrong_names(OWN, "hostdev_", 55),
     ({OWN + "namespaces": []}, "namespaces is empty: name at least one namespace of pods"),
@@ -41,7 +41,7 @@ REFUSED = [
     ({OWN + "image": "ghcr.io/plugin:v1"}, "it must be an image without scheme, tag or digest"),
     ({OWN + "version": "latest"}, "version is 'latest', it must be a version like"),
     ({OWN + "version": "3.9.0"}, "which is the digest of 3.11.0, not of 3.9.0"),
-    ({OWN + "multus_version": "4.2.2-thick"}, "which has the daemon of Multus"),
+    ({OWN + "multus_version": "4.2.2-thick"}, "which is the thick plugin of Multus"),
     ({OWN + "multus_image": "https://ghcr.io/multus"}, "multus_image is 'https://ghcr.io/multus', it must be an image"),
     ({OWN + "whereabouts_digest": "sha256:abc"}, "whereabouts_digest is 'sha256:abc', it must be sha256:"),
     ({OWN + "whereabouts_archive": "/nowhere/it.tar"}, "which cannot be read"),
@@ -126,7 +126,7 @@ def test_a_software_device_is_refused(root_of: Callable[[str], Any]) -> None:
     found = plan(hosts_of({"soft": facts}, rdma_discover_expect_link_layer="Ethernet"))
     (line,) = found["problems"]
     assert "no node of the group has an ACTIVE NIC" in line
-    assert any("is a software device, which the plugin does not find" in text for text in found["warnings"])
+    assert any("is a software device, which the device plugin cannot find" in text for text in found["warnings"])
 
 
 def test_a_group_needs_facts_and_one_set_of_variables(facts_of: Facts) -> None:
@@ -144,7 +144,7 @@ def test_groups_with_one_name(facts_of: Facts) -> None:
         **recorded(facts_of, "a100-01", group="a100", rdma_host_device_resource="nic"),
     }
     (line,) = plan(hosts)["problems"]
-    assert "rdma_host_device_resource is 'rdma/nic', which pods of group a100 ask for as well" in line
+    assert "rdma_host_device_resource is 'rdma/nic', which group a100 also has" in line
     hosts = {**recorded(facts_of, "v100-01", group="i_b"), **recorded(facts_of, "v100-02", group="I_B")}
     (line,) = plan(hosts)["problems"]
     assert "which has the same name in Kubernetes as" in line

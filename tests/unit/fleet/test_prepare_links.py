@@ -158,7 +158,7 @@ def test_addresses_are_on_the_vlan_or_the_first_partition(facts_of: Facts) -> No
         {"pkey": "0x8001", "addresses": ["10.0.0.7/24"]},
         {"pkey": "0x8002", "addresses": []},
     ]
-    assert [warning.split(",")[0] for warning in found.warnings] == [
+    assert [warning.split(" (")[0] for warning in found.warnings] == [
         "not in partition 0x8001 yet",
         "not in partition 0x8002 yet",
     ]
@@ -253,10 +253,10 @@ def test_vfs_that_cannot_have_guids(facts_of: Facts) -> None:
     assert refused(facts, vfs=1) == [f"rdma_links_vfs is 1, {message}"]
     assert refused(facts, vfs=1, vf_guids={0: ["02:00:00:00:00:00:00:01"]}) == []
     hca["driver"] = "mlx4_core"
-    message = "but mlx5_0/1 is InfiniBand with mlx4_core: only mlx5_core lets VFs be given GUIDs"
+    message = "but mlx5_0/1 is InfiniBand with mlx4_core: only mlx5_core can set GUIDs of VFs"
     assert refused(facts, vfs=1) == [f"rdma_links_vfs is 1, {message}"]
     ports = [{"hca": "mlx5_0"}]
-    message = "has GUIDs for rail 0, but mlx5_0/1 is Ethernet: only VFs of InfiniBand have GUIDs"
+    message = "has GUIDs for rail 0, but mlx5_0/1 is Ethernet: only InfiniBand VFs have GUIDs"
     found = refused(facts_of("case-vf"), vfs=1, ports=ports, vf_guids={0: ["02:00:00:00:00:00:00:01"]})
     assert found == [f"rdma_links_vf_guids {message}"]
 
@@ -344,7 +344,7 @@ def test_filter_sees_the_variables_of_the_play(facts_of: Facts) -> None:
         (
             "v100-01",
             {"rdma_links_mtu": 9000},
-            "n7: rdma_links_mtu is 9000, but what this node has",
+            "n7: rdma_links_mtu is 9000, but this node.s links are InfiniBand",
         ),
     ],
 )

@@ -46,7 +46,7 @@ def test_pods_that_ask_for_nothing(facts_of: Callable[..., Any], judged: Callabl
         ("pod.without", "pass", "nothing"),
     ]
     bare[0]["result"]["output"] = log(facts, [facts["hcas"][0]["name"]])
-    assert failed(judged(bare[:1]))["pod.without"].startswith("a pod that asks for nothing has rdma_cm, uverbs")
+    assert failed(judged(bare[:1]))["pod.without"].startswith("a pod that requests no RDMA device has rdma_cm, uverbs")
     bare[0]["result"]["output"] = nothing.replace("==> end", "")
     assert list(failed(judged(bare[:1]))) == ["pod.runs"]
 
@@ -98,10 +98,10 @@ def test_pods_that_share_devices(
     ("old", "new", "check", "said"),
     [
         ("==> nodes\nrdma_cm\nuverbs0\n", "==> nodes\nrdma_cm\n", "pod.nodes", "lacks uverbs0"),
-        ("==> nodes\nrdma_cm\n", "==> nodes\nrdma_cm\nuverbs99\n", "pod.nodes", "not of its NICs"),
+        ("==> nodes\nrdma_cm\n", "==> nodes\nrdma_cm\nuverbs99\n", "pod.nodes", "belong to other NICs"),
         ("==> nodes\nrdma_cm\n", "==> nodes\n", "pod.nodes", "lacks rdma_cm"),
-        ("4: ACTIVE", "1: DOWN", "pod.fallback", "a program in this pod uses TCP without a word: no port of"),
-        ("==> opens\nuverbs0\n", "==> opens\n", "pod.fallback", "are there and cannot be opened"),
+        ("4: ACTIVE", "1: DOWN", "pod.fallback", "NCCL and UCX silently use TCP in this pod: no port of"),
+        ("==> opens\nuverbs0\n", "==> opens\n", "pod.fallback", "the container cannot open the device nodes of"),
         ("unlimited            unlimited", "8388608              8388608", "pod.memlock", "8192 KiB"),
     ],
 )
@@ -126,7 +126,7 @@ def test_a_pod_without_any_device_would_use_tcp(
     sharing[0]["result"]["output"] = log(facts_of(KIND), []).replace("==> nodes\nrdma_cm", "==> nodes")
     found = judged(sharing[:1], shared(facts_of))["checks"]
     (check,) = [check for check in found if check["id"] == "pod.fallback"]
-    assert check["text"] == "a program in this pod uses TCP without a word: no device node of its HCAs is there"
+    assert check["text"] == "NCCL and UCX silently use TCP in this pod: the container has no device node of its HCAs"
     assert check["remedy"].endswith("With NCCL_NET=IB, NCCL fails instead.")
 
 
@@ -174,7 +174,7 @@ def test_pods_of_a_strategy_that_counts_and_moves(facts_of: Callable[..., Any], 
         return failed(judged([pod], whole, before={"n1": facts}, after={"n1": facts}))
 
     assert found(names[1:]) == {}
-    assert "has the devices of 2 HCAs, and asked for 1" in found(names)["pod.nodes"]
+    assert "has the devices of 2 HCAs, but requested 1" in found(names)["pod.nodes"]
     assert "none in 198.51.100.0/24" in found(names[1:], "198.51.100.139", "203.0.113.9")["pod.netdev"]
     mtu = next(port["netdev"]["mtu"] for port in facts["hcas"][1]["ports"])
     assert "has MTU 1500 in the pod" in found(names[1:], f" {mtu} 1\n==>", " 1500 1\n==>")["pod.netdev"]

@@ -56,7 +56,7 @@ def test_an_hca_whose_other_port_is_the_nodes_own_is_left_out(facts_of: Facts) -
     facts["excluded"] = [{"hca": hca["name"], "port": 2, "reasons": [reason]}]
     found = selectors.ports(read.facts(facts), [])
     assert found.hcas == []
-    assert "would be shared with its port 2" in found.left_out[0]
+    assert "is not shared because of its port 2" in found.left_out[0]
     # A cable that is not there is no reason.
     reason.update(code="port_down", text="port state is DOWN", fields={"state": "DOWN"})
     assert selectors.ports(read.facts(facts), []).hcas == [hca["name"]]

@@ -69,7 +69,7 @@ def test_a_software_device_is_refused(root_of: Callable[[str], Any]) -> None:
     found = plan(hosts_of({"soft": facts}))
     (line,) = found["problems"]
     assert "no node of the group has an ACTIVE port" in line
-    assert any("is a software device, which the plugin cannot find" in text for text in found["warnings"])
+    assert any("is a software device, which the device plugin cannot find" in text for text in found["warnings"])
 
 
 def test_a_group_needs_facts_and_one_set_of_variables(facts_of: Facts) -> None:

@@ -71,9 +71,9 @@ def test_what_verify_says_of_faults(facts_of: Facts) -> None:
     [
         ({}, "pass", "the 1 pods of DaemonSet kube-system/rdma-shared-v100 are ready"),
         ({"desiredNumberScheduled": 2}, "fail", "selects 2 nodes, but the inventory has 1"),
-        ({"observedGeneration": 1}, "fail", "nobody has looked at DaemonSet"),
-        ({"updatedNumberScheduled": None}, "warn", "of the 1 pods of DaemonSet .* 0 have its present configuration"),
-        ({"numberReady": None}, "fail", "of the 1 pods of DaemonSet .* 0 are ready"),
+        ({"observedGeneration": 1}, "fail", "its controller has not seen the change yet"),
+        ({"updatedNumberScheduled": None}, "warn", "0 of 1 pods of DaemonSet .* have its current configuration"),
+        ({"numberReady": None}, "fail", "0 of 1 pods of DaemonSet .* are ready"),
     ],
 )
 def test_what_verify_says_of_a_daemon_set(facts_of: Facts, changed: Dict[str, Any], verdict: str, said: str) -> None:

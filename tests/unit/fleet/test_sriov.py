@@ -120,7 +120,7 @@ def test_vfs_that_the_host_needs(facts_of: Facts, change: Any, why: str) -> None
     assert found["problems"] == []
     assert set(found["shows"]) == {"lab-01"}
     assert any(
-        line.startswith(f"case-vf: mlx5_0 has the VF mlx5_1, which no pod may have ({why}")
+        line.startswith(f"case-vf: pods get no VF of mlx5_0, because the host needs mlx5_1 ({why}")
         for line in found["warnings"]
     )
 

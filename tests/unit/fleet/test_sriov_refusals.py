@@ -27,23 +27,23 @@ TEMPLATE = {"name": "one", "nics": 1}
 REFUSED = [
     (
         {"rdma_links_vfs": None},
-        "rdma_links_vfs is not set, and no usable Ethernet port has VFs, which the group's pods get: set how many each"
-        " port shall have, such as 8",
+        "rdma_links_vfs is not set, and no usable Ethernet port has VFs for pods: set the number for each"
+        " port, such as 8",
     ),
     (
         {"rdma_links_vfs": 0},
-        "rdma_links_vfs is 0, but rdma_strategy is sriov: set how many VFs each port shall have, or leave it out where",
+        "rdma_links_vfs is 0, but rdma_strategy is sriov: set the number of VFs of each port, or leave it out if",
     ),
     ({"rdma_links_vfs": "eight"}, "rdma_links_vfs is 'eight', it must be a whole number"),
     ({OWN + "networks": []}, "networks is not set: pods get their addresses from it"),
-    ({OWN + "networks": ["10.90.0.0/28"]}, "has room for 14 pods, but the group's nodes have 16 VFs in it"),
+    ({OWN + "networks": ["10.90.0.0/28"]}, "has addresses for 14 pods, but the group's nodes have 16 VFs"),
     *wrong_names(OWN, "sriov_", 55),
     (
         {"rdma_claims_templates": [{**TEMPLATE, "nic": {"vf": True}}]},
-        "rdma_claims_templates is set, but rdma_strategy is sriov, with which pods use no claims: leave it out, or take"
-        " the strategy dra, with which pods claim VFs",
+        "rdma_claims_templates is set, but rdma_strategy is sriov, whose pods do not use claims: leave it out, or set"
+        " rdma_strategy to dra, whose pods can claim VFs",
     ),
-    ({"rdma_claims_templates": [TEMPLATE]}, "with which pods use no claims: leave it out"),
+    ({"rdma_claims_templates": [TEMPLATE]}, "whose pods do not use claims: leave it out"),
     ({"rdma_discover_expect_link_layer": "InfiniBand"}, "rdma_strategy is sriov, but no node of the group has a VF of"),
 ]
 
@@ -61,8 +61,8 @@ def test_a_mistake_is_refused_in_one_message(facts_of: Facts, own: dict[str, Any
 def test_no_node_has_vfs_of_infiniband(facts_of: Facts) -> None:
     (line,) = plan(recorded(facts_of, "v100-01", "v100-02", group="v100"))["problems"]
     assert line == (
-        "v100-[01-02]: rdma_links_vfs is not set, and no usable InfiniBand port has VFs, which the group's pods get:"
-        " set how many each port shall have, such as 8"
+        "v100-[01-02]: rdma_links_vfs is not set, and no usable InfiniBand port has VFs for pods:"
+        " set the number for each port, such as 8"
     )
 
 
@@ -71,14 +71,14 @@ def test_nics_with_vfs_are_not_for_host_device(facts_of: Facts) -> None:
     facts["hcas"][0]["sriov"]["num_vfs"] = 8
     (line,) = HOST_DEVICE.plan(HOST_DEVICE.hosts_of({"lab-01": facts}, "lab", **EIGHT))["problems"]
     assert line == (
-        "lab-01: rdma_links_vfs is 8, but rdma_strategy is host_device, and a NIC that has VFs is not handed out"
-        " itself: leave it out, or take the strategy sriov"
+        "lab-01: rdma_links_vfs is 8, but rdma_strategy is host_device, and NICs with VFs are not given to"
+        " pods: leave it out, or set rdma_strategy to sriov"
     )
     # They are still there when the variable has gone.
     (line,) = HOST_DEVICE.plan(HOST_DEVICE.hosts_of({"lab-01": facts}, "lab"))["problems"]
     assert line == (
-        "lab-01: rdma_strategy is 'host_device', but all usable NICs of the group have VFs, and a NIC that has VFs is"
-        " not handed out itself: with rdma_strategy none, prepare removes those of rdma_links_vfs"
+        "lab-01: rdma_strategy is 'host_device', but all usable NICs of the group have VFs, and NICs with VFs"
+        " are not given to pods: with rdma_strategy none, prepare removes those of rdma_links_vfs"
     )
 
 
@@ -124,4 +124,4 @@ def test_one_resource_of_two_groups(facts_of: Facts) -> None:
         **HOST_DEVICE.recorded(facts_of, "v100-01", group="v100", rdma_host_device_resource="nic"),
     }
     (line,) = plan(hosts)["problems"]
-    assert "rdma_host_device_resource is 'rdma/nic', which pods of group lab ask for as well" in line
+    assert "rdma_host_device_resource is 'rdma/nic', which group lab also has" in line

@@ -153,7 +153,7 @@ def test_a_driver_stays_while_pods_hold_its_devices(facts_of: Facts, variables: 
     served = {host: {GROUP: host.partition("-")[0]} for host in hosts}
     found = [line for line in strategies({}, list(hosts), hosts, served, HELD)["problems"] if "hold" in line]
     assert [line.startswith(said) for line in found] == ([True] if said else [])
-    assert all(line.endswith("(train/a, train/b): delete them first") for line in found)
+    assert all(line.endswith("(train/a, train/b): delete these pods first") for line in found)
     # Nobody holds any, or it is another inventory's driver that they hold.
     for labels, held in (
         (served, {"dra.net": {"v100-01": []}}),
@@ -196,8 +196,8 @@ def test_a_driver_stays_on_nodes_that_left_the_inventory(
         found
         == [
             "h100-03: zerocopy.rdma/group is 'h100', but no host of the run has the driver of this group any more, and"
-            " pods hold devices of dra.net on this node (train/a, train/b): delete them first, or put the node into the"
-            " inventory"
+            " pods hold devices of dra.net on this node (train/a, train/b): delete these pods first, or add the node to"
+            " the inventory"
         ]
         * said
     )

@@ -76,7 +76,7 @@ def _grouped(members: Iterable[ClaimMember]) -> Tuple[Dict[str, Tuple[Template, 
             if _same(template, member.wanted, known, wanted):
                 names.append(member.host.name)
                 continue
-            right = f"which is another template on {fold(names)}: use different names, or the same content"
+            right = f"which is a different template on {fold(names)}: use different names, or the same content"
             problems.append((member.host.name, wrong(f"{template.at}.name", template.name, right)))
     return found, problems
 

@@ -78,9 +78,9 @@ def _typed(
     problems += [problem for problem in host.broken if problem.variable in wanted]
     for name in _OF_CLAIMS:
         if typed.get(name):
-            right = f"but {STRATEGY} is {strategy_of(host.variables)}, with which pods use no claims: leave it out"
+            right = f"but {STRATEGY} is {strategy_of(host.variables)}, whose pods do not use claims: leave it out"
             if any((entry.get("nic") or {}).get("vf") for entry in typed[name]):
-                right += ", or take the strategy dra, with which pods claim VFs"
+                right += f", or set {STRATEGY} to dra, whose pods can claim VFs"
             problems.append(Problem(name, f"is set, {right}"))
     return typed, problems
 

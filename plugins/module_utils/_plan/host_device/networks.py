@@ -48,18 +48,20 @@ def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
         at = f"{NETWORKS}[{position}]"
         own = addresses.network(at, text)
         if room(own) < 2:
-            raise PlanError(wrong(at, text, "it must have room for two pods at least"))
+            raise PlanError(wrong(at, text, "it must have addresses for at least two pods"))
         for other_at, other in found:
             if own.version == other.version and own.overlaps(other):
                 right = f"which overlaps {other_at} {other}: take one network for all NICs, or one for each rail"
                 raise PlanError(wrong(at, text, right))
         found.append((at, own))
     if len(found) > addresses.MOST_RAILS:
-        raise PlanError(Problem(NETWORKS, f"has {len(found)} networks, it must be at most {addresses.MOST_RAILS}"))
+        raise PlanError(Problem(NETWORKS, f"has {len(found)} networks, it must have at most {addresses.MOST_RAILS}"))
     if len(found) > 1 and links_plan.asked(values):
         rails = addresses.number_of_rails(addresses.intent(values))
         if rails != len(found):
-            text = f"has {len(found)} networks, but the links of the node have {rails} rail(s): one for each, or one"
+            text = (
+                f"has {len(found)} networks, but the node's links have {rails} rail(s): set one for each, or only one"
+            )
             raise PlanError(Problem(NETWORKS, text))
     return found
 

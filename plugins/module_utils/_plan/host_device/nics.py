@@ -56,13 +56,13 @@ def layers(facts: Facts) -> Set[str]:
 def barred(hca: Hca, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
     """Why neither the HCA of a usable port nor a VF of it is for pods, empty where that is intended."""
     if hca.pci is None or hca.software:
-        return f"{hca.name} is a software device, which the plugin does not find"
+        return f"{hca.name} is a software device, which the device plugin cannot find"
     if hca.pci.address in exclude:
         return ""
     for port in hca.ports:
         kept = [reason.text for reason in facts.reasons.get((hca.name, port.number), []) if reason.code not in PASSING]
         if kept:
-            return f"{hca.name} would come with its port {port.number}, which no pod may have: {kept[0]}"
+            return f"{hca.name} is not given to pods because of its port {port.number}: {kept[0]}"
     return None
 
 
@@ -72,14 +72,15 @@ def _against(hca: Hca, number: int, facts: Facts, exclude: Sequence[str]) -> Opt
     if why is not None:
         return why
     if hca.sriov.num_vfs:
-        return f"{hca.name} has VFs, and then the plugin does not hand out the NIC itself"
+        return f"{hca.name} has VFs, so the device plugin does not offer the NIC itself"
     if (hca.name, number) in facts.in_pod:
         return None
     netdevs = sorted((port.netdev.name, port.number) for port in hca.ports if port.netdev and port.netdev.present)
     if not netdevs:
         return f"{hca.name} has no netdev that could be moved into a pod: load ib_ipoib"
     if netdevs[0][1] != number:
-        return f"port {number} of {hca.name} cannot be handed out: CNI would move {netdevs[0][0]}, which is another one"
+        name, other = netdevs[0]
+        return f"port {number} of {hca.name} is not given to pods: CNI would move {name}, the netdev of port {other}"
     return None
 
 

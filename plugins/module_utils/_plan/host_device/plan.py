@@ -77,7 +77,7 @@ def _layer(group: PluginGroup) -> str:
     wanted = group.values.get(LAYER)
     there = {layer for host in group.hosts if host.facts is not None for layer in nics.layers(host.facts)}
     if not wanted and len(there) > 1:
-        text = f"is not set, and nodes of the group have ports of {' and '.join(sorted(there))}: set that of the pods"
+        text = f"is not set, and nodes of the group have ports of {' and '.join(sorted(there))}: set that of pods' NICs"
         raise PlanError(Problem(LAYER, text))
     return str(wanted or next(iter(there), _LAYERS[0]))
 
@@ -109,11 +109,11 @@ def _nodes(group: PluginGroup, rails: int, result: HostDevicePlan) -> Dict[str, 
         raise PlanError(_nothing(group, layer, of_vfs))
     # A VF is set up when the next pod gets it.
     if layer == "Ethernet" and not of_vfs and links_plan.asked(group.values) is None:
-        text = f"{group.name}: a NIC comes back from a pod with its link down, and without {links_addresses.SUBNET} or"
-        result.warnings.append(f"{text} {links_limits.MTU} nothing here sets it up again")
+        text = f"{group.name}: NICs return from pods with their links down: set {links_addresses.SUBNET} or"
+        result.warnings.append(f"{text} {links_limits.MTU}, so that NetworkManager brings them up again")
     if rails == 1 and any(len(own.pools[0]) > 1 for own in nodes.values()):
-        text = f"{group.name}: a pod with several {what}s has them all in {networks.NETWORKS}[0]"
-        result.warnings.append(f"{text}; give one network for each rail if pods ask for more than one")
+        text = f"{group.name}: all {what}s of a pod get addresses from {networks.NETWORKS}[0]"
+        result.warnings.append(f"{text}; set one network for each rail if pods request more than one")
     return nodes
 
 
@@ -123,9 +123,9 @@ def _nothing(group: PluginGroup, layer: str, of_vfs: bool) -> Problem:
     numbers = vfs.usable(group.hosts, layer)
     if of_vfs and not asked and numbers and not any(numbers):
         return vfs.missing(layer)
-    why, name = "a NIC that has VFs is not handed out itself", strategy_of(group.values)
+    why, name = "NICs with VFs are not given to pods", strategy_of(group.values)
     if asked and not of_vfs:
-        right = f"leave it out, or take the strategy {networks.SRIOV}"
+        right = f"leave it out, or set {STRATEGY} to {networks.SRIOV}"
         return wrong(VFS, asked, f"but {STRATEGY} is {name}, and {why}: {right}")
     if numbers and all(numbers) and not of_vfs:
         right = f"with {STRATEGY} none, prepare removes those of {VFS}"
@@ -139,7 +139,7 @@ def _check_room(group: PluginGroup, nodes: Mapping[str, NodeNics]) -> None:
         need = sum(own.number(rail) for own in nodes.values())
         if need > networks.room(network):
             what = "VFs" if any(own.vfs for own in nodes.values()) else "NICs"
-            text = f"which has room for {networks.room(network)} pods, but the group's nodes have {need} {what} in it"
+            text = f"which has addresses for {networks.room(network)} pods, but the group's nodes have {need} {what}"
             raise PlanError(wrong(at, str(network), text))
 
 
@@ -202,7 +202,7 @@ def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
         for network in result.networks.get(group.name, ()):
             other = first.setdefault(network.resource, group.name)
             if other != group.name:
-                right = f"which pods of group {other} ask for as well: the names must differ"
+                right = f"which group {other} also has: names must differ"
                 problem = wrong(networks.RESOURCE.name_variable, network.resource, right)
                 result.found += [(host.name, problem) for host in group.hosts]
 

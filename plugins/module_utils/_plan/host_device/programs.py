@@ -54,7 +54,7 @@ def imported(image: ImageVariables, values: Mapping[str, Any]) -> bool:
 def reference(image: ImageVariables, values: Mapping[str, Any], known: plan_variables.Options) -> str:
     """The image as pods name it. Raises PlanError."""
     if values[image.version].endswith("-thick"):
-        right = "which has the daemon of Multus: it must be a version like 4.2.2, of the thin one"
+        right = "which is the thick plugin of Multus: it must be the thin plugin, such as 4.2.2"
         raise PlanError(wrong(image.version, values[image.version], right))
     return image_reference.reference(image, values, known)
 

@@ -75,7 +75,7 @@ def vfs(host: str, values: Mapping[str, Any], facts: Facts, rails: int, layer: s
         for vf in of_pf(facts, hca.pci.address):
             need = _of_host(vf, facts, exclude)
             if need:
-                return f"{hca.name} has the VF {vf.name}, which no pod may have ({need}), so pods get none of its VFs"
+                return f"pods get no VF of {hca.name}, because the host needs {vf.name} ({need})"
         return None if numbers.get(hca.pci.address) else f"{hca.name} has no VFs"
 
     found = nics.chosen(host, values, facts, rails, layer, against)
@@ -92,7 +92,7 @@ def none_of(values: Mapping[str, Any]) -> Optional[Problem]:
     """What is wrong where the pods of a host get VFs, and it is not to have any."""
     if values.get(VFS) != 0:
         return None
-    right = "set how many VFs each port shall have, or leave it out where something else creates them"
+    right = "set the number of VFs of each port, or leave it out if something else creates them"
     return wrong(VFS, 0, f"but {STRATEGY} is {strategy_of(values)}: {right}")
 
 
@@ -109,5 +109,5 @@ def usable(hosts: Sequence[ClaimHost], layer: str) -> List[int]:
 
 def missing(layer: str) -> Problem:
     """What is wrong where no NIC has VFs."""
-    text = f"is not set, and no usable {layer} port has VFs, which the group's pods get"
-    return Problem(VFS, f"{text}: set how many each port shall have, such as 8")
+    text = f"is not set, and no usable {layer} port has VFs for pods"
+    return Problem(VFS, f"{text}: set the number for each port, such as 8")

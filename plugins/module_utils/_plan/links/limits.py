@@ -63,9 +63,9 @@ def of_layer(values: Mapping[str, Any], layer: Optional[str], because: str) -> I
     if mtu is not None and values_mtu.SMALLEST <= mtu <= values_mtu.largest(None):
         yield from _refused(MTU, mtu, lambda: values_mtu.check(mtu, layer, mode), f"but {because}: ")
     if layer == "InfiniBand" and values.get(VLAN) is not None:
-        yield wrong(VLAN, values[VLAN], f"but {because}: there it must be a P_Key, {PKEYS}")
+        yield wrong(VLAN, values[VLAN], f"but {because}: leave it out, and set {PKEYS} instead")
     if layer == "Ethernet":
         if mode is not None:
-            yield wrong(MODE, mode, f"but {because}: only InfiniBand (IPoIB) has transport modes, leave it out")
+            yield wrong(MODE, mode, f"but {because}: only IPoIB has transport modes, leave it out")
         if values.get(PKEYS):
-            yield wrong(PKEYS, values[PKEYS], f"but {because}: there it must be a VLAN, {VLAN}")
+            yield wrong(PKEYS, values[PKEYS], f"but {because}: leave it out, and set {VLAN} instead")

@@ -74,7 +74,8 @@ def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
         selector_of(values.get(PORTS) or [])
         rails = links_addresses.number_of_rails(links_addresses.intent(values))
         if len(values.get(PORTS) or []) > rails:
-            text = f"has {len(values[PORTS])} ports for {rails} rail(s): take as many, or set {links_addresses.RAILS}"
+            number, more = len(values[PORTS]), links_addresses.RAILS
+            text = f"has {number} ports for {rails} rail(s): name one for each rail, or set {more}"
             yield Problem(PORTS, text)
     except PlanError as error:
         # The number of rails is told above.
@@ -87,8 +88,9 @@ def _of_ports(values: Mapping[str, Any], rails: Mapping[int, Candidate]) -> Iter
     for layer in layers:
         names = [port.name for port in rails.values() if port.link_layer == layer]
         # Equal nodes may differ in which port it is, and are to be told together.
-        whose = f"this node's {', '.join(names)}" if len(layers) > 1 else "what this node has for it"
-        yield from limits.of_layer(values, layer, f"{whose} is {layer}")
+        whose = f"this node's {' and '.join(names)}" if len(layers) > 1 else "this node's links"
+        verb = "is" if len(layers) > 1 and len(names) == 1 else "are"
+        yield from limits.of_layer(values, layer, f"{whose} {verb} {layer}")
     mtu = values.get(MTU)
     if mtu is not None:
         for port in rails.values():
@@ -102,7 +104,7 @@ def _nothing_fit(values: Mapping[str, Any], every: Sequence[Candidate]) -> Itera
     if every and not candidates(every) and not values.get(PORTS):
         name = str(asked(values))
         why = "; ".join(f"{port.name}: {', '.join(port.barred)}" for port in every)
-        yield wrong(name, values[name], f"but this node has no port fit for it ({why})")
+        yield wrong(name, values[name], f"but no port of this node can be an RDMA link ({why})")
 
 
 def _of_other_networks(
@@ -131,7 +133,7 @@ def _warnings(rails: Mapping[int, Candidate], wanted: int, keys: Sequence[str]) 
     missing = [str(rail) for rail in range(wanted) if rail not in rails]
     if missing:
         rest = f"{len(rails)} port(s) for {wanted} rails, so there is none for rail {ranges(missing)}"
-        yield f"{rest}; which port is which rail is only a guess unless {PORTS} is set"
+        yield f"{rest}; without {PORTS}, the assignment of ports to rails is a guess"
     away = [port.name for port in rails.values() if port.link_layer is None and port.in_pod]
     if away:
         yield f"not on the host, so assumed to be in a pod: {', '.join(away)}"
@@ -141,7 +143,7 @@ def _warnings(rails: Mapping[int, Candidate], wanted: int, keys: Sequence[str]) 
     for key in keys:
         outside = [port.name for port in rails.values() if port.pkeys and _partition(key) not in _partitions(port)]
         if outside:
-            yield f"not in partition {key} yet, which the subnet manager decides: {', '.join(outside)}"
+            yield f"not in partition {key} yet (the subnet manager assigns it): {', '.join(outside)}"
 
 
 def _partition(key: str) -> int:

@@ -34,9 +34,9 @@ def of_values(values: Mapping[str, Any], rails: int) -> Iterator[Problem]:
         yield error.problem
         return
     if known and not number:
-        yield Problem(GUIDS, f"has GUIDs for VFs, but {VFS} is not set: set it, or leave them out")
+        yield Problem(GUIDS, f"has GUIDs for VFs, but {VFS} asks for none: set both or neither")
     elif known and values.get(_LAYER) == "Ethernet":
-        yield Problem(GUIDS, f"has GUIDs for VFs, but {_LAYER} is Ethernet: only VFs of InfiniBand have GUIDs")
+        yield Problem(GUIDS, f"has GUIDs for VFs, but {_LAYER} is Ethernet: only InfiniBand VFs have GUIDs")
 
 
 def guids(values: Mapping[str, Any], rails: Mapping[int, Candidate], facts: Facts) -> Dict[int, List[str]]:
@@ -51,7 +51,7 @@ def guids(values: Mapping[str, Any], rails: Mapping[int, Candidate], facts: Fact
 def _of_infiniband(values: Mapping[str, Any], rail: int, port: Candidate, hca: Hca) -> Iterator[Problem]:
     number, driver = values[VFS], hca.driver or "no driver"
     if driver != GUID_DRIVER:
-        right = f"but {port.name} is InfiniBand with {driver}: only {GUID_DRIVER} lets VFs be given GUIDs"
+        right = f"but {port.name} is InfiniBand with {driver}: only {GUID_DRIVER} can set GUIDs of VFs"
         yield wrong(VFS, number, right)
     elif not guids(values, {rail: port}, Facts(hcas=[hca])):
         yield wrong(VFS, number, f"but {port.name} has no node GUID to derive those of its VFs from: set {GUIDS}")
@@ -69,7 +69,7 @@ def of_ports(values: Mapping[str, Any], rails: Mapping[int, Candidate], facts: F
         if port.link_layer == "InfiniBand":
             found += _of_infiniband(values, rail, port, hca)
         elif str(rail) in map(str, values.get(GUIDS) or {}):
-            text = f"has GUIDs for rail {rail}, but {port.name} is Ethernet: only VFs of InfiniBand have GUIDs"
+            text = f"has GUIDs for rail {rail}, but {port.name} is Ethernet: only InfiniBand VFs have GUIDs"
             found.append(Problem(GUIDS, text))
         if not found and number and number > hca.sriov.total_vfs:
             text = f"but {port.name} can have {hca.sriov.total_vfs} at most; "

@@ -30,9 +30,9 @@ _LINES = 12
 # Characters of a line, and of the names of workloads in one.
 _WIDTH, _NAMES = 110, 70
 _OUTCOMES = {
-    STOPS: "cannot move before that: their pods would not start, or not be found",
+    STOPS: "must change first: otherwise their pods would not start, or not be found",
     CHANGE: "need another manifest",
-    LOOK: "have only something to look at",
+    LOOK: "should be reviewed",
 }
 
 

@@ -60,14 +60,14 @@ def _netdevs(hca: Hca) -> List[str]:
 def _against(hca: Hca, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
     """Why pods may not have an HCA that has a usable port, ``None`` if they may."""
     if hca.pci is None or hca.software:
-        return f"{hca.name} is a software device, which the plugin cannot find"
+        return f"{hca.name} is a software device, which the device plugin cannot find"
     if hca.pci.address in exclude:
         return ""
     reasons = facts.reasons
     for port in hca.ports:
         kept = [reason.text for reason in reasons.get((hca.name, port.number), []) if reason.code not in PASSING]
         if kept:
-            return f"{hca.name} would be shared with its port {port.number}, which no pod may have: {kept[0]}"
+            return f"{hca.name} is not shared because of its port {port.number}: {kept[0]}"
     return None
 
 
@@ -97,9 +97,8 @@ def ports(facts: Facts, exclude: Sequence[str]) -> NodePorts:
         found.identities = _identities(chosen, facts)
         if found.identities is None:
             bare = [hca.name for (hca, _pci), name in zip(chosen, named) if not name]
-            found.left_out.append(
-                f"{', '.join(bare)} cannot be distinguished from HCAs that no pod may have: load ib_ipoib for netdevs"
-            )
+            what = f"{', '.join(bare)} cannot be told apart from HCAs that are not for pods"
+            found.left_out.append(f"{what}: load ib_ipoib to give them netdevs")
             found.hcas = []
     return found
 

@@ -199,7 +199,7 @@ def _losing(
     for host in hosts:
         cause = _cause(strategy, host.variables, known)
         if held.get(host.name) and cause and labels.get(host.name, {}).get(strategy.label):
-            right = f"but {_holding(strategy, held[host.name])}: delete them first"
+            right = f"but {_holding(strategy, held[host.name])}: delete these pods first"
             yield host.name, wrong(cause, host.variables.get(cause), right)
 
 
@@ -217,7 +217,8 @@ def _left_behind(
         value = cluster.labels.get(node, {}).get(strategy.label)
         if pods and value in going:
             why = f"but no host of the run has the driver of this group any more, and {_holding(strategy, pods)}"
-            yield node, wrong(strategy.label, value, f"{why}: delete them first, or put the node into the inventory")
+            right = "delete these pods first, or add the node to the inventory"
+            yield node, wrong(strategy.label, value, f"{why}: {right}")
 
 
 def _holding(strategy: Strategy, pods: Sequence[str]) -> str:

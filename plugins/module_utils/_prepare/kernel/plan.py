@@ -200,7 +200,7 @@ class _KernelPlanner:
 
     def _differs(self, key: str, goal: str, live: str, stale: Mapping[str, Initramfs]) -> None:
         module = key.split(".", 1)[0]
-        argument = f"the kernel argument {key}={goal} sets it"
+        argument = f"set it with the kernel argument {key}={goal}"
         stronger = self.have.config.stronger(key, goal, self.intent)
         built_in = module in self.have.builtin and module not in self.have.loaded
         others: List[str] = []
@@ -210,7 +210,7 @@ class _KernelPlanner:
                 self.result.netns_mode = mode_word(goal)
                 self.result.changes.append(Change("rdma_netns_mode", "ib_core", mode_word(live), mode_word(goal)))
                 if stronger is not None or built_in:
-                    self.result.warnings.append(f"{key} is {live} again after a restart: {argument}")
+                    self.result.warnings.append(f"{key} will be {live} again after a restart: {argument}")
                 return
         if stronger is not None:
             # The conflict itself is a warning already.

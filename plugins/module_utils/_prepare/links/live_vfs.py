@@ -30,7 +30,7 @@ def _write(tree: Tree, pf: str, number: int) -> None:
         with open(os.path.join(tree.root, path), "w", encoding="ascii") as handle:
             handle.write(str(number))
     except OSError as error:
-        raise HostError(f"vfs: {number} VFs of {pf}: {error.strerror}; the kernel's log tells more") from error
+        raise HostError(f"vfs: {number} VFs of {pf}: {error.strerror}; see the kernel log") from error
 
 
 def _made(run: Runner, tree: Tree, pf: str, number: int, anew: bool) -> bool:

@@ -222,7 +222,7 @@ def _link(entry: Mapping[str, Any]) -> Link:
     if link.vfs is not None and link.vfs < 0:
         raise _fail(where, f"vfs: {link.vfs} is not a number of VFs")
     if link.vf_guids and len(link.vf_guids) != link.vfs:
-        raise _fail(where, f"vf_guids: {len(link.vf_guids)} GUIDs are not one for each VF (vfs is {link.vfs or 0})")
+        raise _fail(where, f"vf_guids: has {len(link.vf_guids)} GUIDs, but vfs is {link.vfs or 0}: each VF needs one")
     if link.type != "auto":
         check_kind(link, link.type)
     return link

@@ -106,7 +106,7 @@ def _guids(
         raise HostError(f"{where}, but there are {len(guids)} vf_guids: each VF of an InfiniBand port needs one")
     driver = tree.target_name(f"{pci.DEVICES}/{pf}/driver")
     if driver != GUID_DRIVER:
-        raise HostError(f"{where}, but {pf} has the driver {driver}: only {GUID_DRIVER} lets VFs be given GUIDs")
+        raise HostError(f"{where}, but {pf} has the driver {driver}: only {GUID_DRIVER} can set GUIDs of VFs")
     return guids
 
 
@@ -140,7 +140,7 @@ def in_use(node: LinkState, pf: str) -> Optional[str]:
         driver = node.tree.target_name(f"{directory}/driver")
         names = [name for name in netdev.pci_netdevs(node.tree, directory) if name in node.interfaces]
         if driver and not names:
-            return f"VF {address} is in a pod, or {driver} has given it to somebody else"
+            return f"VF {address} ({driver}) has no netdev on the host, so it is in a pod or a VM"
         for name in names:
             problem = guard.problem(node.tree, name, node.routes, node.session, physical=True)
             if problem:
@@ -173,9 +173,9 @@ def changes(node: LinkState, pfs: Sequence[PfVfs]) -> List[VfChange]:
             what = f"VF {others[0][0]} has GUID {others[0][1]} and would get {others[0][2]}"
         user = in_use(node, pf)
         if user:
-            raise HostError(f"{where}: {what}, for which all of them have to go, but {user}; end what uses them first")
+            raise HostError(f"{where}: {what}, for which all VFs must go, but {user}; stop what uses it first")
         if guids and not netdev.pci_netdevs(node.tree, f"{pci.DEVICES}/{pf}"):
-            raise HostError(f"{where}: {what}, but {pf} has no netdev on the host, through which GUIDs are set")
+            raise HostError(f"{where}: {what}, but GUIDs are set through the netdev of {pf}, which is not on the host")
         found.append(VfChange(pf, before, after, tuple(others)))
     return found
 
@@ -202,5 +202,5 @@ def check_takeover(node: LinkState, where: str, name: str, active: str) -> None:
     if user:
         raise HostError(
             f"{where}: connection {active!r} would go down on {name}, and may take its VFs with it, but {user}; "
-            "end what uses them first"
+            "stop what uses it first"
         )

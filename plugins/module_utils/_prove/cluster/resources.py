@@ -36,15 +36,17 @@ def _daemon_set(name: str, nodes: int, found: Optional[Plain]) -> Check:
     if found is None:
         text, mend = f"there is no DaemonSet {name}", "provision"
     elif seen != generation:
-        text, remedy = f"nobody has looked at DaemonSet {name} since it was changed", "See kube-controller-manager."
+        text = f"DaemonSet {name} was changed, and its controller has not seen the change yet"
+        remedy = "Check kube-controller-manager."
     elif desired != nodes:
         text = f"DaemonSet {name} selects {desired} nodes, but the inventory has {nodes}"
         remedy, mend = "Label the nodes as planned.", "provision"
     elif updated != desired:
-        text, verdict = f"of the {desired} pods of DaemonSet {name} {updated} have its present configuration", "warn"
-        remedy = "Wait until it is rolled out, or see which of its pods does not become ready."
+        text, verdict = f"{updated} of {desired} pods of DaemonSet {name} have its current configuration", "warn"
+        remedy = "Wait for the rollout, or find the pod that does not become ready."
     elif ready != desired:
-        text, remedy = f"of the {desired} pods of DaemonSet {name} {ready} are ready", "See their events and logs."
+        text = f"{ready} of {desired} pods of DaemonSet {name} are ready"
+        remedy = "See the events and logs of the others."
     else:
         text, verdict = f"the {ready} pods of DaemonSet {name} are ready", "pass"
     evidence = {"nodes": nodes, **counts}
@@ -68,13 +70,13 @@ def _of_node(host: str, group: str, shown: NodeStatus, leaves: Sequence[str], no
         else:
             said = ", ".join(f"{kind} {number}" for kind, number in found.items())
             remedy = "Check the log of the plugin's pod for the devices it found, and /dev/infiniband of the node."
-            yield check(resource, "fail", f"of {resource} there should be {wanted}: {said}", remedy)
+            yield check(resource, "fail", f"the node should have {wanted} {resource}, but has {said}", remedy)
     for resource in leaves:
         if _number(node, "allocatable", resource):
             text = f"pods that request {resource} are scheduled here, but it is not a resource of this group"
             yield check(resource, "fail", text, "Find the plugin that offers it on this node, and remove it.")
         elif _number(node, "capacity", resource):
-            text = f"the capacity still has {resource}, which no plugin offers here any more"
+            text = f"{resource} is still in the capacity of the node, but no device plugin offers it here any more"
             yield check(resource, "warn", text, mend="provision")
 
 
@@ -91,6 +93,6 @@ def checks(
         if host in nodes:
             found += _of_node(host, group, shown, plan.leaves.get(host, ()), nodes[host])
         elif shown.resources:
-            text, remedy = "the cluster has no node of this name", "Name hosts as their nodes are called."
+            text, remedy = "the cluster has no node of this name", "Use the same names for hosts and nodes."
             found.append(Check("cluster", _RESOURCES, host, group, "", "fail", text, {}, remedy))
     return found

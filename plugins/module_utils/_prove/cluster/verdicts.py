@@ -75,7 +75,10 @@ def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterato
             )
         for device in node["extra"]:
             yield check(
-                device["pci"] or device["name"], "warn", f"is published: {device['reason']}", driver=device["driver"]
+                device["pci"] or device["name"],
+                "warn",
+                f"is published, but {device['reason']}",
+                driver=device["driver"],
             )
         for entry in node["differing"]:
             values = {"expected": entry["expected"], "published": entry["published"]}
@@ -87,7 +90,8 @@ def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterato
                 **values,
             )
         if not (odd or node["extra"] or node["differing"]):
-            yield check("", "pass", f"what {', '.join(node['drivers']) or 'no driver'} publishes is what the facts say")
+            drivers = ", ".join(node["drivers"]) or "no driver"
+            yield check("", "pass", f"the devices published by {drivers} agree with the facts")
 
 
 def _objects(sets: Mapping[str, Sequence[Plain]]) -> Iterator[Check]:

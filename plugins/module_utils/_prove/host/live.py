@@ -64,7 +64,7 @@ def _claims(node: HostEvidence, results: List[Map]) -> Iterator[Check]:
             remedy = "Find it by its MAC address in the switch's table, and give it or this port another address."
             yield node.check("duplicate_address", "fail", subject, text, remedy, **result)
         elif result["skipped"]:
-            text = f"whether another station has {result['address']} of {subject} cannot be told: {result['skipped']}"
+            text = f"it is unknown whether another station has {result['address']} of {subject}: {result['skipped']}"
             yield node.check("duplicate_address", "impossible", subject, text, **result)
     if asked and not any(result["other"] for result in asked):
         text = f"no other station claims {joined([result['address'] for result in asked])}"

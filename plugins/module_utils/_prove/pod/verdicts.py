@@ -111,10 +111,10 @@ class _Judge(NetdevJudge):
             text = f"lacks {', '.join(sorted(uverbs - got))} in /dev/infiniband"
             return self.check("nodes", "fail", text, remedy, "kernel", nodes=self.report.nodes)
         if got - wanted:
-            text = f"has {', '.join(sorted(got - wanted))} in /dev/infiniband, which are not of its NICs"
+            text = f"has {', '.join(sorted(got - wanted))} in /dev/infiniband, which belong to other NICs"
             return self.check("nodes", "fail", text, _OF_ALL, nodes=self.report.nodes)
         if self.request.number and len(self.nics) != self.request.number:
-            text = f"has the devices of {len(self.nics)} HCAs, and asked for {self.request.number}"
+            text = f"has the devices of {len(self.nics)} HCAs, but requested {self.request.number}"
             return self.check("nodes", "fail", text, "See the log of the device plugin.", nodes=self.report.nodes)
         if self.nics and "rdma_cm" not in self.report.nodes:
             text = "lacks rdma_cm in /dev/infiniband"
@@ -144,14 +144,14 @@ class _Judge(NetdevJudge):
         found = [name for name in opened if name in active]
         shut = [name for name, node in names.items() if node in self.report.nodes and name not in opened]
         if shut:
-            why = f"the device nodes of {', '.join(shut)} are there and cannot be opened"
-            remedy = "Let the container ask for RDMA; a host path gives nodes that it may not open."
+            why = f"the container cannot open the device nodes of {', '.join(shut)}"
+            remedy = "Request RDMA in the container's resources: a hostPath alone gives no access to the devices."
         elif not opened:
-            why, remedy = "no device node of its HCAs is there", "See the log of the driver or device plugin."
+            why, remedy = "the container has no device node of its HCAs", "See the log of the driver or device plugin."
         else:
-            why, remedy = f"no port of {', '.join(opened)} is ACTIVE", "Look at the ports on the host."
+            why, remedy = f"no port of {', '.join(opened)} is ACTIVE", "Check the ports on the host."
         if not found:
-            text = f"a program in this pod uses TCP without a word: {why}"
+            text = f"NCCL and UCX silently use TCP in this pod: {why}"
             return self.check("fallback", "fail", text, f"{remedy} With NCCL_NET=IB, NCCL fails instead.")
         if shut:
             return self.check("fallback", "fail", why, remedy)
@@ -204,6 +204,6 @@ def of_nothing(pod: Pod, result: Mapping[str, Any], report: PodReport, node: Pod
     if not report.complete:
         return [ran]
     if report.nodes:
-        text = f"a pod that asks for nothing has {', '.join(report.nodes)} in /dev/infiniband"
+        text = f"a pod that requests no RDMA device has {', '.join(report.nodes)} in /dev/infiniband"
         return [ran, judge.check("without", "fail", text, _OF_ALL, nodes=report.nodes)]
-    return [ran, judge.check("without", "pass", "a pod that asks for nothing has no RDMA device")]
+    return [ran, judge.check("without", "pass", "a pod that requests no RDMA device has none")]

@@ -141,7 +141,7 @@ def test_another_card_is_not_set_by_mlxconfig(tree: SriovTree) -> None:
 
 def in_a_pod(tree: SriovTree) -> str:
     tree.away("ens1v1")
-    return "VF 0000:81:00.3 is in a pod"
+    return "VF 0000:81:00.3 (mlx5_core) has no netdev on the host, so it is in a pod"
 
 
 def with_the_default_route(tree: SriovTree) -> str:
