@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Set
+from typing import Any, Dict
 
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, pod_spec
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions
+from ansible_collections.zerocopy.rdma.tests.cluster.host_devices import labels, offer, pod, there, verdicts
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
 
-LABEL = "zerocopy.rdma/host-device"
 APPLIED, RESOURCE = "Apply the objects of NICs", "rdma/hostdev_v100"
 PROGRAMS = {f"daemonset.apps/{name}" for name in ("rdma-nics-v100", "rdma-multus", "rdma-whereabouts")}
 DEFINITIONS = {
@@ -35,37 +35,6 @@ def group(strategy: str, namespace: str) -> Dict[str, Any]:
         "rdma_host_device_namespaces": [namespace],
     }
     return {"v100": own}
-
-
-def there(cluster_set: ClusterSet) -> Set[str]:
-    listed = cluster_set.kubectl("get", "daemonsets,configmaps,secrets", "-n", "kube-system", "-o", "name").split()
-    listed += cluster_set.kubectl("get", "customresourcedefinitions,clusterroles", "-o", "name").split()
-    parts = ("rdma-nics", "rdma-multus", "rdma-whereabouts", "host-device", "cni.cncf.io")
-    return {name for name in listed if any(part in name for part in parts)}
-
-
-def labels(cluster_set: ClusterSet) -> Dict[str, str]:
-    items = json.loads(cluster_set.kubectl("get", "nodes", "-o", "json"))["items"]
-    return {item["metadata"]["name"]: item["metadata"]["labels"].get(LABEL, "") for item in items}
-
-
-def offer(cluster_set: ClusterSet, node: str, number: str) -> None:
-    """What a kubelet would write."""
-    resources = {RESOURCE: number}
-    patch = json.dumps({"status": {"capacity": resources, "allocatable": resources}})
-    cluster_set.kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p", patch)
-
-
-def verdicts(report: Object, kind: str) -> List[Any]:
-    found = [check for check in report["checks"] if check["id"] == kind]
-    return sorted((check["host"] or "", check["subject"], check["verdict"]) for check in found)
-
-
-def pod(namespace: str) -> Object:
-    """It asks for the group's NIC."""
-    annotations = {"k8s.v1.cni.cncf.io/networks": "rdma-v100"}
-    meta = {"name": "training", "namespace": namespace, "annotations": annotations}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod_spec()}
 
 
 def pool(held: bool) -> Object:
@@ -104,7 +73,7 @@ def test_a_group_gets_nics_and_leaves(cluster_set: ClusterSet, playbook: Playboo
     assert not again[APPLIED]["changed"]
     assert not again["Label the nodes with their plugin of NICs"]["changed"]
 
-    cluster_set.kubectl("create", "-f", "-", stdin=pod(namespace))
+    cluster_set.kubectl("create", "-f", "-", stdin=pod(namespace, "rdma-v100"))
     before = there(cluster_set)
     said = playbook.refused(groups=gone, **own)
     assert f"asked for by Pod {namespace}/training" in said
@@ -138,9 +107,9 @@ def test_verify_looks_at_programs_and_resources(cluster_set: ClusterSet, playboo
     own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
     wanted = group("host_device", namespace)
     playbook(groups=wanted, **own)
-    offer(cluster_set, "v100-01", "2")
+    offer(cluster_set, "v100-01", RESOURCE, "2")
     # Bonds and the like, as a plugin of somebody else counts them.
-    offer(cluster_set, "v100-02", "4")
+    offer(cluster_set, "v100-02", RESOURCE, "4")
     _said, report = playbook.verified("--tags=cluster", groups=wanted, **own)
     assert verdicts(report, "cluster.resources") == [("v100-01", RESOURCE, "pass"), ("v100-02", RESOURCE, "fail")]
     # No kubelet starts their pods.

@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What the strategies host_device and sriov have in a cluster, and what kubelets and pods would add to it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Optional, Set
+
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, pod_spec
+
+LABEL = "zerocopy.rdma/host-device"
+
+
+def there(cluster_set: ClusterSet) -> Set[str]:
+    listed = cluster_set.kubectl("get", "daemonsets,configmaps,secrets", "-n", "kube-system", "-o", "name").split()
+    listed += cluster_set.kubectl("get", "customresourcedefinitions,clusterroles", "-o", "name").split()
+    parts = ("rdma-nics", "rdma-multus", "rdma-whereabouts", "host-device", "cni.cncf.io")
+    return {name for name in listed if any(part in name for part in parts)}
+
+
+def labels(cluster_set: ClusterSet) -> Dict[str, str]:
+    items = json.loads(cluster_set.kubectl("get", "nodes", "-o", "json"))["items"]
+    return {item["metadata"]["name"]: item["metadata"]["labels"].get(LABEL, "") for item in items}
+
+
+def offer(cluster_set: ClusterSet, node: str, resource: str, number: str, allocatable: Optional[str] = None) -> None:
+    """What a kubelet would write; another number is ``allocatable`` where the plugin has gone."""
+    left = {resource: number if allocatable is None else allocatable}
+    patch = json.dumps({"status": {"capacity": {resource: number}, "allocatable": left}})
+    cluster_set.kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p", patch)
+
+
+def verdicts(report: Object, kind: str) -> List[Any]:
+    found = [check for check in report["checks"] if check["id"] == kind]
+    return sorted((check["host"] or "", check["subject"], check["verdict"]) for check in found)
+
+
+def pod(namespace: str, network: str) -> Object:
+    """It asks for a NIC of this network."""
+    annotations = {"k8s.v1.cni.cncf.io/networks": network}
+    meta = {"name": "training", "namespace": namespace, "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod_spec()}
