@@ -43,6 +43,8 @@ report: $(VENV)/dev $(COLLECTION) ## the report of verify in a real browser (Deb
 format: $(VENV)/dev ## format the code, and fix what can be fixed without thinking
 	@ruff check --quiet --fix . ; ruff format .
 
+# Each worker has a control plane of its own.
+WORKERS = --numprocesses=auto --maxprocesses=4 --dist=loadfile
 # With the newest Kubernetes what depends on its API, its allocator and server-side apply.
 NEWEST_KUBERNETES = 1.37.2
 NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_applyset.py tests/cluster/test_cluster_info.py \
@@ -50,10 +52,10 @@ NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_applyset.py tests
   tests/cluster/test_control_plane.py::test_the_scheduler_allocates_what_a_pod_claims
 control-plane: $(VENV)/dev $(COLLECTION) ## claims and sets of objects on a real API server and scheduler (needs Go)
 	@$(STEP) 'control plane' python3 tests/lab/control_plane build
-	@$(STEP) 'cluster tests' pytest -q tests/cluster
+	@$(STEP) 'cluster tests' pytest -q $(WORKERS) tests/cluster
 	@$(STEP) 'control plane $(NEWEST_KUBERNETES)' python3 tests/lab/control_plane build --version $(NEWEST_KUBERNETES)
 	@ZEROCOPY_KUBERNETES=$(NEWEST_KUBERNETES) $(STEP) 'cluster tests $(NEWEST_KUBERNETES)' \
-	  pytest -q $(NEWEST_TESTS) -k 'not older'
+	  pytest -q $(WORKERS) $(NEWEST_TESTS) -k 'not older'
 
 lab: $(VENV)/dev $(COLLECTION) ## the playbooks on QEMU guests with real kernels (root; see tests/lab)
 	@rm -f $(RECORD); ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm || \
