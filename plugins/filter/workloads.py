@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: workloads
+short_description: Make example workloads that use RDMA, and what to add to other ones
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Makes complete manifests for the pods of each group, which request RDMA as the strategy of the group says, and for
+    each request what has to be added to a pod of one's own.
+positional: script, settings, requests
+options:
+  _input:
+    description: The plan of all strategies, from the filter P(zerocopy.rdma.strategy_plan#filter).
+    type: dict
+    required: true
+  script:
+    description: Content of C(rdma-env.sh), with which the containers start.
+    type: str
+    required: true
+  settings:
+    description:
+      - What a site chooses, with the keys C(images) (by C(vllm), C(sglang), C(ray), C(nccl_tests)), C(model),
+        C(namespace), C(gpus), C(gpu_resource), C(shm) and C(environment). The role C(zerocopy.rdma.rdma_workloads)
+        explains them.
+    type: dict
+    required: true
+  requests:
+    description: For some groups, the request that the examples use.
+    type: dict
+    default: {}
+"""
+
+EXAMPLES = r"""
+- name: Show what a pod of each group needs
+  ansible.builtin.debug:
+    msg: "{{ (__plan | zerocopy.rdma.workloads('', __settings)).adds }}"
+  vars:
+    __plan: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars) }}"
+    __settings: {images: {}, model: ""}
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: The examples, and what they are made of.
+  type: dict
+  contains:
+    examples:
+      description: One entry for each file, with its C(path), the C(objects), and the C(content) of the file.
+      type: list
+      elements: dict
+    adds:
+      description:
+        - For each group and request, what is added to a pod. These are C(annotations), C(pod) (its C(spec)) and
+          C(container).
+      type: dict
+    problems:
+      description: One line for each problem.
+      type: list
+      elements: str
+"""
+
+import json
+from dataclasses import asdict
+from typing import Any, Callable, Dict, Mapping, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plan as workloads_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Settings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
+
+
+def workloads(
+    plan: Mapping[str, Any],
+    script: str,
+    settings: Mapping[str, Any],
+    requests: Optional[Mapping[str, str]] = None,
+) -> Dict[str, Any]:
+    # What comes from variables is in containers and texts of Ansible's own kind, of which YAML knows nothing.
+    known, chosen = json.loads(json.dumps(plan)), json.loads(json.dumps(settings))
+    objects = [item for one in known["sets"] for item in one["objects"]]
+    asks = {group: [PodRequest(**request) for request in of_group] for group, of_group in known["asks"].items()}
+    names = {
+        (kind, item["metadata"]["name"]): hashed(item["metadata"]["name"], item["spec"])
+        for kind, item in workloads_plan.claim_specs(objects)
+    }
+    claims = workloads_plan.claims_of(objects, names)
+    chosen["environment"] = {name: str(value) for name, value in chosen.get("environment", {}).items()}
+    return asdict(workloads_plan.workloads(asks, claims, Settings(**chosen), str(script), requests or {}))
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"workloads": workloads}

@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Examples for operators that a cluster may have: KServe, KubeRay, MPI Operator, LeaderWorkerSet."""
+
+from __future__ import annotations
+
+from typing import List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plain, pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import (
+    Ask,
+    Container,
+    Manifest,
+    Settings,
+)
+
+_NODES = 2
+
+
+def _metadata(name: str, ask: Ask, settings: Settings) -> Manifest:
+    return {"name": name, "namespace": pod.namespace_of(ask, settings)}
+
+
+def kserve(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifest]:
+    """An LLMInferenceService with prefill and decode. KServe merges ``main`` with the container of its presets."""
+    roles = []
+    for number in range(2):
+        ask = asks[number % len(asks)]
+        gpus = pod.gpus_of(ask, settings)
+        # In the presets decode is behind the sidecar on port 8000, prefill is not.
+        port = 8000 if number else 8001
+        command = ["vllm", "serve", "/mnt/models", f"--served-model-name={settings.model}", f"--port={port}"]
+        command += [f"--tensor-parallel-size={gpus}", f"--kv-transfer-config={plain.CONNECTOR}"]
+        container = Container("main", "", command, plain.NIXL, fields=plain.NIXL_FIELDS)
+        roles.append(pod.pod_of(container, pod.adds(ask, settings)))
+    metadata = _metadata(f"{prefix}-kserve", asks[0], settings)
+    annotations = asks[0].request.annotations
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return [
+        {
+            "apiVersion": "serving.kserve.io/v1alpha1",
+            "kind": "LLMInferenceService",
+            "metadata": metadata,
+            "spec": {
+                "model": {"uri": f"hf://{settings.model}", "name": settings.model},
+                "replicas": 1,
+                "router": {"scheduler": {}, "route": {}, "gateway": {}},
+                "template": roles[0],
+                "prefill": {"replicas": 1, "template": roles[1]},
+            },
+        }
+    ]
+
+
+def ray(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
+    """A RayCluster whose workers have GPUs and NICs; its head has none."""
+    image = settings.images["ray"]
+    start = ["/bin/bash", "-c", "ulimit -n 65536; $KUBERAY_GEN_RAY_START_CMD"]
+    worker = Container("ray-worker", image, start, {"NCCL_DEBUG": "INFO"})
+    head = {"spec": {"containers": [{"name": "ray-head", "image": image, "command": start}]}}
+    metadata = _metadata(f"{prefix}-ray", ask, settings)
+    metadata["annotations"] = {"ray.io/overwrite-container-cmd": "true"}
+    gpus = str(pod.gpus_of(ask, settings))
+    return [
+        {
+            "apiVersion": "ray.io/v1",
+            "kind": "RayCluster",
+            "metadata": metadata,
+            "spec": {
+                "headGroupSpec": {"rayStartParams": {"num-gpus": "0"}, "template": head},
+                "workerGroupSpecs": [
+                    {
+                        "groupName": "gpu",
+                        "replicas": _NODES,
+                        "minReplicas": _NODES,
+                        "maxReplicas": _NODES,
+                        # KubeRay counts limits only, and a claim is none.
+                        "rayStartParams": {"num-gpus": gpus},
+                        "template": pod.template_of(worker, pod.adds(ask, settings), {}),
+                    }
+                ],
+            },
+        }
+    ]
+
+
+def mpi(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
+    """all_reduce_perf of nccl-tests on all GPUs of two pods. A rank gets nothing of sshd's environment, so each of them
+    runs the script itself."""
+    gpus = pod.gpus_of(ask, settings)
+    image = settings.images["nccl_tests"]
+    parts = pod.adds(ask, settings)
+    variables = {entry["name"]: entry["value"] for entry in parts["container"]["env"]}
+    command = ["mpirun", "--allow-run-as-root", "-np", str(gpus * _NODES), "-bind-to", "none"]
+    for name, value in {"NCCL_DEBUG": "INFO", **variables}.items():
+        command += ["-x", f"{name}={value}"]
+    command += [*pod.WITH_RDMA, "all_reduce_perf", "-b", "8", "-e", "8G", "-f", "2", "-g", "1"]
+    launcher = {"spec": {"containers": [{"name": "mpi", "image": image, "command": command}]}}
+    worker = pod.template_of(Container("mpi", image, ()), parts, {})
+    return [
+        {
+            "apiVersion": "kubeflow.org/v2beta1",
+            "kind": "MPIJob",
+            "metadata": _metadata(f"{prefix}-nccl-test", ask, settings),
+            "spec": {
+                "slotsPerWorker": gpus,
+                "runPolicy": {"cleanPodPolicy": "Running"},
+                "mpiReplicaSpecs": {
+                    "Launcher": {"replicas": 1, "template": launcher},
+                    "Worker": {"replicas": _NODES, "template": worker},
+                },
+            },
+        }
+    ]
+
+
+def disaggregated(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifest]:
+    """Prefill and decode in one DisaggregatedSet, which rolls them out together."""
+    roles = []
+    for number, role in enumerate(("prefill", "decode")):
+        ask = asks[number % len(asks)]
+        container = plain.vllm_container(settings, pod.gpus_of(ask, settings), {})
+        template = pod.template_of(container, pod.adds(ask, settings), {"role": role})
+        groups = {"size": 1, "workerTemplate": template}
+        roles.append({"name": role, "spec": {"replicas": 1, "leaderWorkerTemplate": groups}})
+    return [
+        {
+            "apiVersion": "disaggregatedset.x-k8s.io/v1",
+            "kind": "DisaggregatedSet",
+            "metadata": _metadata(f"{prefix}-disaggregated", asks[0], settings),
+            "spec": {"roles": roles},
+        }
+    ]
+
+
+def _leader_script(model: str, gpus: int) -> str:
+    return (
+        "bash /vllm-workspace/examples/online_serving/multi-node-serving.sh leader --ray_cluster_size=$LWS_GROUP_SIZE"
+        f" && exec vllm serve {model} --port={plain.VLLM_PORT} --tensor-parallel-size={gpus}"
+        " --pipeline-parallel-size=$LWS_GROUP_SIZE"
+    )
+
+
+def leader_worker(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
+    """One model across the GPUs of two pods, by vLLM on Ray."""
+    parts = pod.adds(ask, settings)
+    worker_script = (
+        "bash /vllm-workspace/examples/online_serving/multi-node-serving.sh worker --ray_address=$LWS_LEADER_ADDRESS"
+    )
+    environment: Mapping[str, str] = {"NCCL_DEBUG": "INFO"}
+    templates = {}
+    for role, script in (
+        ("leaderTemplate", _leader_script(settings.model, pod.gpus_of(ask, settings))),
+        ("workerTemplate", worker_script),
+    ):
+        ports = {"http": plain.VLLM_PORT} if role == "leaderTemplate" else {}
+        container = Container("vllm", settings.images["vllm"], ("/bin/bash", "-c", script), environment, ports)
+        templates[role] = pod.template_of(container, parts, {})
+    return [
+        {
+            "apiVersion": "leaderworkerset.x-k8s.io/v1",
+            "kind": "LeaderWorkerSet",
+            "metadata": _metadata(f"{prefix}-multi-node", ask, settings),
+            "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": _NODES, **templates}},
+        }
+    ]

@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Examples for each group: which request they use, and what they are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import operators, plain, pod, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Ask, Manifest, Settings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import shown
+
+_KINDS = {"ResourceClaimTemplate": "template", "ResourceClaim": "claim"}
+# Ranks of the example with a claim for each.
+_RANKS = 4
+_APPLY_FIRST = "Apply rdma-env.yml of this directory first: it has the script that the containers start with."
+
+# (kind, name or alias in the plan) -> (name in the cluster, namespaces, ResourceClaimSpec)
+Claims = Mapping[Tuple[str, str], Tuple[str, Sequence[str], Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One file; ``path`` is relative to the directory of the examples."""
+
+    path: str
+    objects: List[Manifest]
+    content: str
+
+
+@dataclass
+class Workloads:
+    """``adds`` has for each group and request what is added to a pod; ``groups`` are those with examples."""
+
+    examples: List[Example] = field(default_factory=list)
+    adds: Dict[str, Dict[str, Manifest]] = field(default_factory=dict)
+    problems: List[str] = field(default_factory=list)
+
+
+def claim_specs(objects: Sequence[Mapping[str, Any]]) -> Iterator[Tuple[str, Mapping[str, Any]]]:
+    """Kind and manifest of each claim and template among the plan's objects."""
+    for manifest in objects:
+        if manifest["kind"] in _KINDS:
+            yield _KINDS[manifest["kind"]], manifest
+
+
+def claims_of(objects: Sequence[Mapping[str, Any]], names: Mapping[Tuple[str, str], str]) -> Claims:
+    """The claims of the plan's objects. ``names`` are those in the cluster, by kind and alias."""
+    found: Dict[Tuple[str, str], Tuple[str, List[str], Mapping[str, Any]]] = {}
+    for kind, manifest in claim_specs(objects):
+        alias = manifest["metadata"]["name"]
+        spec = manifest["spec"]["spec"] if kind == "template" else manifest["spec"]
+        _name, namespaces, _spec = found.setdefault((kind, alias), (names[kind, alias], [], spec))
+        namespaces.append(manifest["metadata"]["namespace"])
+    return found
+
+
+def ask_of(request: PodRequest, claims: Claims, wanted: str) -> Ask:
+    """The request with its claim. The namespace is ``wanted`` if the claim is there too, else the claim's first."""
+    kind, alias = ("template", request.template) if request.template else ("claim", request.claim)
+    if not alias:
+        return Ask(request, nics=request.number, namespace=request.namespace)
+    name, namespaces, spec = claims[kind, alias]
+    gpus, nics = pod.counts(spec)
+    return Ask(request, name, gpus, nics, wanted if wanted in namespaces else namespaces[0])
+
+
+def _chosen(asks: Sequence[Ask]) -> List[Ask]:
+    """Of a group's requests those for prefill and decode: one with GPUs and NICs for both, else two single claims."""
+    both = [ask for ask in asks if ask.gpus and not ask.request.claim]
+    if both:
+        return [max(both, key=lambda ask: ask.gpus)]
+    single = [ask for ask in asks if ask.request.claim]
+    return single[:2] or [ask for ask in asks if ask.nics or not ask.claim][:1] or list(asks[:1])
+
+
+def _per_rank(asks: Sequence[Ask]) -> List[Ask]:
+    return [ask for ask in asks if ask.request.template and ask.gpus == 1 and ask.nics][:1]
+
+
+def _label(text_: str) -> str:
+    return text_.lower().replace("_", "-")
+
+
+def _of_group(
+    group: str, asks: Sequence[Ask], settings: Settings
+) -> Iterator[Tuple[str, str, List[str], List[Manifest]]]:
+    """Name, title, notes and objects of each example."""
+    name = _label(group)
+    both = _chosen(asks)
+    first = both[0]
+    routed = "Requests need a router that sends them to both, such as llm-d's with its sidecar for decode."
+    yield "vllm", "vLLM, prefill and decode in pods of their own.", [routed], plain.vllm(name, both, settings)
+    for ask in _per_rank(asks):
+        title = f"vLLM, prefill and decode, with one claim for each of {_RANKS} ranks."
+        note = "vLLM gives each rank the NIC beside its GPU (VLLM_GPU_NIC_PCIE_MAPPING), if its version can."
+        yield "vllm-per-rank", title, [note, routed], plain.vllm_per_rank(name, ask, settings, _RANKS)
+    yield "sglang-prefill", "SGLang, the prefill server.", [], plain.sglang(name, first, settings)
+    title = "A bandwidth test of NCCL on two pods, by the MPI Operator."
+    note = "The log has to say NET/IB, not NET/Socket. The image needs sshd, Open MPI and nccl-tests."
+    if settings.images["nccl_tests"]:
+        yield "nccl-test", title, [note], operators.mpi(name, first, settings)
+    note = "NCCL's log in the workers has to say NET/IB, not NET/Socket."
+    yield "ray", "A Ray cluster, by KubeRay.", [note], operators.ray(name, first, settings)
+    note = "KServe merges the container main with that of its presets, from which it has its image."
+    yield "kserve", "KServe LLMInferenceService, prefill and decode.", [note], operators.kserve(name, both, settings)
+    title = "vLLM, prefill and decode, by a DisaggregatedSet (LeaderWorkerSet 0.9 or newer)."
+    yield "disaggregated-set", title, [routed], operators.disaggregated(name, both, settings)
+    title = "vLLM, one model on two pods, by a LeaderWorkerSet."
+    yield "leader-worker-set", title, [], operators.leader_worker(name, first, settings)
+
+
+def _about(ask: Ask) -> str:
+    entry = ask.request.entry or ask.request.name
+    devices = [f"{ask.gpus} GPU(s)"] * bool(ask.gpus) + [f"{ask.nics} NIC(s)"] * bool(ask.nics)
+    return f"{entry} ({', '.join(devices)})" if devices else entry
+
+
+def workloads(
+    asks: Mapping[str, Sequence[PodRequest]],
+    claims: Claims,
+    settings: Settings,
+    script: str,
+    requests: Mapping[str, str],
+) -> Workloads:
+    """Examples of all groups that have RDMA. ``requests`` names for some groups the request that they use.
+
+    That is what the inventory calls it, or its own name.
+    """
+    found = Workloads()
+    for group, own in asks.items():
+        known = [ask_of(request, claims, settings.namespace) for request in own]
+        wanted = requests.get(group)
+        used = [ask for ask in known if wanted in (None, "", ask.request.name, ask.request.entry)]
+        if not known:
+            continue
+        if not used:
+            right = ", ".join(ask.request.name for ask in known)
+            found.problems.append(f"{group}: rdma_workloads_requests names {shown(wanted)}, it must be one of {right}")
+            continue
+        found.adds[group] = {ask.request.name: pod.adds(ask, settings) for ask in known}
+        _add_group(found, group, used, settings, script)
+    return found
+
+
+def _add_group(found: Workloads, group: str, asks: Sequence[Ask], settings: Settings, script: str) -> None:
+    label = _label(group)
+    requested = f"Pods of group {group} get RDMA by {', '.join(_about(ask) for ask in _chosen(asks))}."
+    places: Dict[str, None] = {}
+    for name, title, notes, objects in _of_group(group, asks, settings):
+        places.update(dict.fromkeys(item["metadata"]["namespace"] for item in objects))
+        content = text.rendered(title, [requested, *notes, _APPLY_FIRST], objects)
+        found.examples.append(Example(f"{label}/{name}.yml", objects, content))
+    maps = [pod.config_map(place, script) for place in places]
+    content = text.rendered("The script that the containers of the other examples start with.", [], maps)
+    found.examples.append(Example(f"{label}/{pod.SCRIPT[:-3]}.yml", maps, content))

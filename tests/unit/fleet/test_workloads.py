@@ -1,0 +1,207 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Examples of workloads for groups of all strategies, made from facts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+import yaml
+
+from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+from ansible_collections.zerocopy.rdma.plugins.filter.workloads import workloads
+
+Facts = Callable[..., dict[str, Any]]
+SCRIPT = (Path(__file__).resolve().parents[3] / "roles/rdma_workloads/files/rdma-env.sh").read_text("utf-8")
+IMAGES = {name: f"registry.example.org/{name}:1" for name in ("vllm", "sglang", "ray", "nccl_tests")}
+SETTINGS: dict[str, Any] = {"images": IMAGES, "model": "Qwen/Qwen3-8B"}
+VERSIONS = {"rdma_driver_dranet_version": "1.4.0", "rdma_driver_gpu_version": "0.4.1"}
+CLAIMS = {
+    "rdma_claims_templates": [
+        {"name": "one", "gpus": 1, "nics": 1},
+        {"name": "four", "gpus": 4, "nics": 4},
+        {"name": "nic", "nics": 1},
+    ]
+}
+SINGLE = {
+    "rdma_claims_claims": [
+        {"name": "rdma-prefill", "host": "lab-01", "hca": "mlx5_0"},
+        {"name": "rdma-decode", "host": "lab-02", "hca": "mlx5_0"},
+    ]
+}
+GROUPS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "h100": (["h100-01", "h100-02"], CLAIMS),
+    "lab": (["lab-01", "lab-02"], SINGLE),
+    "v100": (["v100-01", "v100-02"], {"rdma_strategy": "shared_device"}),
+    "roce_h100": (
+        ["case-h100-roce"],
+        {
+            "rdma_strategy": "host_device",
+            "rdma_host_device_networks": [f"10.110.{rail}.0/24" for rail in range(8)],
+            "rdma_host_device_namespaces": ["serving"],
+        },
+    ),
+}
+
+
+@pytest.fixture
+def made(facts_of: Facts) -> Callable[..., dict[str, Any]]:
+    def call(*groups: str, requests: dict[str, str] | None = None, **settings: Any) -> dict[str, Any]:
+        hosts = {}
+        for group in groups:
+            names, variables = GROUPS[group]
+            for name in names:
+                facts = facts_of(name)
+                own = {"group_names": [group], "rdma_group": group, "ansible_facts": {"rdma": facts}}
+                hosts[name] = {"inventory_hostname": name, **own, **VERSIONS, **variables}
+        plan = strategy_plan({}, list(hosts), hosts)
+        assert plan["problems"] == []
+        return workloads(plan, SCRIPT, {**SETTINGS, **settings}, requests)
+
+    return call
+
+
+def files(found: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The objects of each file, as they are read from its text."""
+    assert found["problems"] == []
+    return {entry["path"]: list(yaml.safe_load_all(entry["content"])) for entry in found["examples"]}
+
+
+def specs(tree: Any) -> list[dict[str, Any]]:
+    """Each pod spec whose first container runs the script."""
+    found = []
+    if isinstance(tree, dict):
+        for container in tree.get("containers", []):
+            if any("rdma-env.sh" in part for part in container.get("command", [])[:2]):
+                found.append(tree)
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        for value in tree:
+            found += specs(value)
+    return found
+
+
+def environment(spec: dict[str, Any]) -> dict[str, str]:
+    return {entry["name"]: entry.get("value", "") for entry in spec["containers"][0]["env"]}
+
+
+def test_files_of_a_group(made: Callable[..., dict[str, Any]]) -> None:
+    found = made("h100")
+    names = ["disaggregated-set", "kserve", "leader-worker-set", "nccl-test", "ray", "rdma-env", "sglang-prefill"]
+    assert sorted(files(found)) == [f"h100/{name}.yml" for name in [*names, "vllm-per-rank", "vllm"]]
+    for entry in found["examples"]:
+        assert list(yaml.safe_load_all(entry["content"])) == entry["objects"]
+        assert entry["content"].startswith("# ")
+        assert "&id" not in entry["content"]
+
+
+def test_the_script_is_shipped_as_it_is(made: Callable[..., dict[str, Any]]) -> None:
+    found = made("h100")
+    (shipped,) = files(found)["h100/rdma-env.yml"]
+    assert shipped["data"] == {"rdma-env.sh": SCRIPT}
+    (text,) = [entry["content"] for entry in found["examples"] if entry["path"] == "h100/rdma-env.yml"]
+    # People read it, so it is no text with escapes.
+    assert "  rdma-env.sh: |" in text
+
+
+def test_claims_with_gpus(made: Callable[..., dict[str, Any]]) -> None:
+    documents = files(made("h100"))["h100/vllm.yml"]
+    assert [item["kind"] for item in documents] == ["Deployment", "Service"] * 2
+    for spec in specs(documents):
+        (claim,) = spec["resourceClaims"]
+        assert claim["resourceClaimTemplateName"].startswith("four")
+        (container,) = spec["containers"]
+        assert container["resources"] == {"claims": [{"name": "rdma"}]}
+        assert container["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+        assert "--tensor-parallel-size=4" in container["command"]
+        assert environment(spec)["ZEROCOPY_RDMA_DEVICES"] == "4"
+        assert "tcp" not in environment(spec)["UCX_TLS"].split(",")
+        assert not {"NCCL_IB_GID_INDEX", "UCX_IB_GID_INDEX"} & set(environment(spec))
+
+
+def test_a_claim_for_each_rank(made: Callable[..., dict[str, Any]]) -> None:
+    found = specs(files(made("h100"))["h100/vllm-per-rank.yml"])
+    assert len(found) == 2
+    for spec in found:
+        assert [claim["name"] for claim in spec["resourceClaims"]] == [f"rdma-{rank}" for rank in range(4)]
+        assert all(claim["resourceClaimTemplateName"].startswith("one") for claim in spec["resourceClaims"])
+        (container,) = spec["containers"]
+        assert container["resources"]["claims"] == [{"name": f"rdma-{rank}"} for rank in range(4)]
+        assert "--tensor-parallel-size=4" in container["command"]
+
+
+def test_claims_of_two_nodes(made: Callable[..., dict[str, Any]]) -> None:
+    prefill, decode = specs(files(made("lab"))["lab/vllm.yml"])
+    for spec, name in ((prefill, "rdma-prefill"), (decode, "rdma-decode")):
+        (claim,) = spec["resourceClaims"]
+        assert claim["resourceClaimName"].startswith(name)
+        resources = spec["containers"][0]["resources"]
+        assert resources == {"limits": {"nvidia.com/gpu": "1"}, "claims": [{"name": "rdma"}]}
+
+
+def test_limits(made: Callable[..., dict[str, Any]]) -> None:
+    documents = files(made("v100", gpus=2, gpu_resource="amd.com/gpu", namespace="serving"))
+    assert "v100/vllm-per-rank.yml" not in documents
+    for spec in specs(list(documents.values())):
+        assert "resourceClaims" not in spec
+        assert spec["containers"][0]["resources"]["limits"] == {"rdma/rdma_v100": "1", "amd.com/gpu": "2"}
+    assert {item["metadata"]["namespace"] for items in documents.values() for item in items} == {"serving"}
+
+
+def test_annotations_and_their_namespace(made: Callable[..., dict[str, Any]]) -> None:
+    documents = files(made("roce_h100"))
+    template = documents["roce-h100/vllm.yml"][0]["spec"]["template"]
+    (network,) = template["metadata"]["annotations"].values()
+    assert network.startswith("serving/")
+    assert {item["metadata"]["namespace"] for items in documents.values() for item in items} == {"serving"}
+    (service,) = documents["roce-h100/kserve.yml"]
+    assert service["metadata"]["annotations"] == template["metadata"]["annotations"]
+
+
+def test_every_pod_with_nics_runs_the_script(made: Callable[..., dict[str, Any]]) -> None:
+    documents = files(made(*GROUPS))
+    for path, items in documents.items():
+        for spec in specs(items):
+            assert {"name": "zerocopy-rdma-env", "configMap": {"name": "zerocopy-rdma-env"}} in spec["volumes"], path
+            mounts = {mount["mountPath"] for mount in spec["containers"][0]["volumeMounts"]}
+            assert mounts == {"/dev/shm", "/opt/zerocopy-rdma"}
+    # Of MPI, each rank runs it, not the pod.
+    assert {path for path, items in documents.items() if not specs(items)} == {
+        f"{group}/rdma-env.yml" for group in ("h100", "lab", "v100", "roce-h100")
+    } | {f"{group}/nccl-test.yml" for group in ("h100", "lab", "v100", "roce-h100")}
+    (job,) = documents["h100/nccl-test.yml"]
+    command = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
+    at = command.index("/bin/sh")
+    assert command[at : at + 3] == ["/bin/sh", "/opt/zerocopy-rdma/rdma-env.sh", "all_reduce_perf"]
+    assert "ZEROCOPY_RDMA_DEVICES=4" in command
+
+
+def test_a_request_by_its_name(made: Callable[..., dict[str, Any]]) -> None:
+    for spec in specs(files(made("h100", requests={"h100": "one"}))["h100/vllm.yml"]):
+        assert spec["resourceClaims"][0]["resourceClaimTemplateName"].startswith("one")
+    found = made("h100", requests={"h100": "two"})
+    assert found["examples"] == []
+    (problem,) = found["problems"]
+    assert problem.startswith("h100: rdma_workloads_requests names 'two', it must be one of one")
+
+
+def test_variables_of_the_site_take_precedence(made: Callable[..., dict[str, Any]]) -> None:
+    found = made("h100", environment={"UCX_TLS": "rc,ud,self,rocm_copy", "NCCL_DEBUG": "WARN"})
+    (spec, _decode) = specs(files(found)["h100/vllm.yml"])
+    assert environment(spec)["UCX_TLS"] == "rc,ud,self,rocm_copy"
+    names = [entry["name"] for entry in spec["containers"][0]["env"]]
+    assert len(names) == len(set(names))
+
+
+def test_without_an_image_there_is_no_nccl_test(made: Callable[..., dict[str, Any]]) -> None:
+    assert "h100/nccl-test.yml" not in files(made("h100", images={**IMAGES, "nccl_tests": ""}))
+
+
+def test_what_is_added_to_a_pod(made: Callable[..., dict[str, Any]]) -> None:
+    adds = made("h100", "v100")["adds"]
+    assert list(adds["v100"]) == ["rdma/rdma_v100"]
+    assert set(adds["v100"]["rdma/rdma_v100"]) == {"annotations", "pod", "container"}
+    assert all(request["pod"]["resourceClaims"] for request in adds["h100"].values())
