@@ -58,8 +58,8 @@ _value:
     asks:
       description:
         - For each group, the ways in which a container can request RDMA, each with a C(name), extended resources
-          (C(limits)), the alias of a ResourceClaimTemplate (C(template)) or ResourceClaim (C(claim)), C(annotations),
-          C(capabilities), C(environment) and C(namespace).
+          (C(limits)), the alias of a ResourceClaimTemplate (C(template)) or ResourceClaim (C(claim)), the GPUs of the
+          claim (C(gpus)), C(annotations), C(capabilities), C(environment) and C(namespace).
         - C(hosts) are the nodes on which this is possible, each with the HCAs of which the container gets C(number), or
           all of them with V(0). With C(moves), their netdevs move into the pod and have addresses of C(networks).
       type: dict
@@ -70,6 +70,7 @@ _value:
             claim: ""
             entry: ""
             environment: {}
+            gpus: 0
             hosts: {v100-01: [mlx5_0, mlx5_1]}
             limits: {rdma/rdma_v100: 1}
             moves: false

@@ -56,13 +56,14 @@ def claims(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variab
 
 def _asks(hosts: Sequence[ClaimHost], names: Mapping[str, Sequence[str]]) -> Dict[str, List[PodRequest]]:
     """What each group can claim: its templates, one alias after another, and the single claims of its hosts."""
-    found: Dict[str, Dict[Tuple[str, str], Dict[str, Sequence[str]]]] = {}
+    found: Dict[str, Dict[Tuple[str, str, int], Dict[str, Sequence[str]]]] = {}
     single: Dict[str, List[PodRequest]] = {}
     for host in hosts:
         for entry in host.variables.get(_TEMPLATES) or []:
             name = str(entry["name"])
             for alias in names.get(name, ()):
-                found.setdefault(host.group, {}).setdefault((name, alias), {})[host.name] = ()
+                key = (name, alias, int(entry.get("gpus") or 0))
+                found.setdefault(host.group, {}).setdefault(key, {})[host.name] = ()
         for entry in host.variables.get(_CLAIMS) or []:
             if (entry.get("host") or host.name) == host.name:
                 name = str(entry["name"])
@@ -70,8 +71,8 @@ def _asks(hosts: Sequence[ClaimHost], names: Mapping[str, Sequence[str]]) -> Dic
                 single.setdefault(host.group, []).append(request)
     return {
         group: [
-            PodRequest(alias, having, template=alias, entry=entry, moves=True)
-            for (entry, alias), having in found.get(group, {}).items()
+            PodRequest(alias, having, template=alias, entry=entry, moves=True, gpus=gpus)
+            for (entry, alias, gpus), having in found.get(group, {}).items()
         ]
         + single.get(group, [])
         for group in dict.fromkeys([*found, *single])

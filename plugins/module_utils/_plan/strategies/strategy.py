@@ -53,6 +53,8 @@ class PodRequest:
     ``capabilities`` are to be added in the security context: without IPC_LOCK programs crash when they register memory
     beyond the limit of locked memory. ``namespace`` is where the pod has to be, empty where it may be in any.
 
+    ``gpus`` is the number of GPUs that the claim has beside the NICs: the container does not ask for them otherwise.
+
     ``moves`` says that the netdevs of the HCAs go into the pod, ``networks`` (CIDR) that their addresses there are of
     these; otherwise they are those of the claim or of the node.
     """
@@ -70,6 +72,7 @@ class PodRequest:
     namespace: str = ""
     moves: bool = False
     networks: Sequence[str] = ()
+    gpus: int = 0
 
 
 @dataclass(frozen=True)
