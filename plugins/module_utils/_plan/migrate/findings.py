@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu, is_rdma
 
 _DEVICES = "/dev/infiniband"
-_NETWORKS = "k8s.v1.cni.cncf.io/networks"
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
 # Which NIC, which transport, which GID, which interface: what somebody knew of the host's network when they wrote it.
 _BY_HAND = {
     "NCCL_IB_HCA": codes.NIC_BY_HAND,
@@ -43,10 +43,10 @@ _NEUTRAL = {
 }
 # Of UCX: rc, rc_mlx5, dc_x, ud_verbs, ib.
 _RDMA_TRANSPORT = re.compile(r"(?:^|,)\\?(?:rc|dc|ud|ib)(?:_\w+)?(?:,|\Z)")
-_HOST_ADDRESSES = ("status.hostIP", "status.hostIPs")
+HOST_ADDRESSES = ("status.hostIP", "status.hostIPs")
 
 
-def _has_devices(pod: PodShape, container: ContainerShape) -> bool:
+def has_devices(pod: PodShape, container: ContainerShape) -> bool:
     """Whether it mounts the device nodes of HCAs, or all device nodes."""
     return any(_is_devices(path) for name, path in pod.host_paths.items() if name in container.mounts)
 
@@ -56,7 +56,7 @@ def _is_devices(path: str) -> bool:
     return plain == "/dev" or plain == _DEVICES or plain.startswith(f"{_DEVICES}/")
 
 
-def _asked(container: ContainerShape, more: Sequence[str]) -> List[str]:
+def asked(container: ContainerShape, more: Sequence[str]) -> List[str]:
     return sorted(name for name in container.resources if is_rdma(name, more))
 
 
@@ -71,7 +71,7 @@ def _by_hand(container: ContainerShape) -> bool:
     return False
 
 
-def _has_gpu(container: ContainerShape) -> bool:
+def has_gpu(container: ContainerShape) -> bool:
     return any(is_gpu(name) for name in container.resources)
 
 
@@ -80,9 +80,9 @@ def _rdma_containers(pod: PodShape, more: Sequence[str]) -> List[ContainerShape]
     return [
         container
         for container in pod.containers
-        if _asked(container, more)
+        if asked(container, more)
         or _by_hand(container)
-        or (_has_gpu(container) and pod.host_network)
+        or (has_gpu(container) and pod.host_network)
         or any(_is_devices(path) and _DEVICES in path for path in _mounted(pod, container))
     ]
 
@@ -107,15 +107,15 @@ def of_pod(pod: PodShape, more: Sequence[str] = ()) -> Iterator[Finding]:
             yield Finding(codes.DNS_POLICY, {"policy": pod.dns_policy}, places)
     if pod.scheduler == "volcano":
         yield Finding(codes.VOLCANO_TEMPLATES, {}, places)
-    if pod.annotations.get(_NETWORKS) and any(_asked(container, more) for container in using):
-        yield Finding(codes.NETWORKS, {"networks": pod.annotations[_NETWORKS]}, places)
+    if pod.annotations.get(NETWORKS) and any(asked(container, more) for container in using):
+        yield Finding(codes.NETWORKS, {"networks": pod.annotations[NETWORKS]}, places)
     for container in using:
         for finding in _of_container(pod, container, more):
             yield Finding(finding.code, finding.fields, places, (container.name,))
 
 
 def _of_container(pod: PodShape, container: ContainerShape, more: Sequence[str]) -> Iterator[Finding]:
-    for name in _asked(container, more):
+    for name in asked(container, more):
         yield Finding(codes.RESOURCE, {"resource": name, "number": container.resources[name]})
     if container.privileged:
         yield Finding(codes.PRIVILEGED)
@@ -123,8 +123,8 @@ def _of_container(pod: PodShape, container: ContainerShape, more: Sequence[str])
         if _is_devices(path):
             yield Finding(codes.HOST_PATH, {"path": path})
     # A launcher that only sets variables for others registers no memory.
-    registers = bool(_asked(container, more)) or _has_gpu(container) or _has_devices(pod, container)
-    if registers and not container.init and not container.privileged and not _may_lock(container):
+    registers = bool(asked(container, more)) or has_gpu(container) or has_devices(pod, container)
+    if registers and not container.init and not container.privileged and not may_lock(container):
         yield Finding(codes.NO_IPC_LOCK)
     for name, value in sorted(container.environment.items()):
         code = _BY_HAND.get(name)
@@ -132,11 +132,11 @@ def _of_container(pod: PodShape, container: ContainerShape, more: Sequence[str])
             yield Finding(code, {"variable": name, "value": value})
     if pod.host_network:
         for name, path in sorted(container.from_fields.items()):
-            if path in _HOST_ADDRESSES:
+            if path in HOST_ADDRESSES:
                 yield Finding(codes.HOST_ADDRESS, {"variable": name, "field": path})
 
 
-def _may_lock(container: ContainerShape) -> bool:
+def may_lock(container: ContainerShape) -> bool:
     return bool(container.capabilities & {"IPC_LOCK", "CAP_IPC_LOCK", "ALL"})
 
 

@@ -99,6 +99,15 @@ def templates(kind: Kind, item: Mapping[str, Any]) -> Iterator[Template]:
             yield Template(place, {}, found)
 
 
+def holder(kind: Kind, item: Any, place: str) -> Any:
+    """The map that has the metadata and the spec of the template at this place, ``None`` where only a spec is there."""
+    if kind in _SPECS:
+        return None
+    for step in place.replace("[", ".").replace("]", "").split(".") if place else ():
+        item = item[int(step)] if isinstance(item, list) else item[step]
+    return item
+
+
 def finished(kind: Kind, item: Mapping[str, Any]) -> bool:
     """Whether a job has ended, and makes no pods any more."""
     if kind not in _JOBS:

@@ -31,14 +31,14 @@ class Twin(NamedTuple):
     ports: Tuple[int, ...]
 
 
-def _repository(image: str) -> str:
+def repository(image: str) -> str:
     """The image without registry host's tag and digest: ``ghcr.io/llm-d/llm-d-cuda``."""
     name = image.partition("@")[0]
     head, slash, last = name.rpartition("/")
     return f"{head}{slash}{last.partition(':')[0]}"
 
 
-def _main(pod: PodShape) -> List[ContainerShape]:
+def main_containers(pod: PodShape) -> List[ContainerShape]:
     """The container with GPUs, or else the first."""
     lasting = [container for container in pod.containers if not container.init]
     return ([one for one in lasting if any(is_gpu(name) for name in one.resources)] or lasting)[:1]
@@ -48,9 +48,9 @@ def remapped(pods: Sequence[Tuple[ObjectRef, PodShape]]) -> Found:
     """Templates with hostNetwork in one namespace that serve the same image on different ports."""
     twins: Dict[Tuple[str, str], List[Twin]] = {}
     for ref, pod in pods:
-        for container in _main(pod):
+        for container in main_containers(pod):
             if pod.host_network and container.image and container.ports:
-                key = (ref.namespace, _repository(container.image))
+                key = (ref.namespace, repository(container.image))
                 twins.setdefault(key, []).append(Twin(ref, pod, container.ports))
     for several in twins.values():
         by_ports: Dict[Tuple[int, ...], List[Twin]] = {}

@@ -1,0 +1,271 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Manifests of a fleet's workloads, rewritten to ask as a group's strategy wants it, and back. All of them together:
+twins on one port, Services and InferencePools belong to each other wherever they are written.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import (
+    codes,
+    findings,
+    kinds,
+    patch,
+    pods,
+    port_moves,
+    replicas,
+    requests,
+    rewrite,
+    texts,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
+    Finding,
+    Kind,
+    ObjectRef,
+    PodShape,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import ChoiceError, PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, table, text
+
+# On the object, not on its pods, so that the way back alone restarts nothing.
+BEFORE = "zerocopy.rdma/before"
+_SERVICE = Kind("", "Service")
+# What a rewrite leaves to people: it cannot know what else it is for.
+_LEFT = {
+    codes.PRIVILEGED,
+    codes.HOST_PATH,
+    codes.NIC_BY_HAND,
+    codes.GID_BY_HAND,
+    codes.INTERFACE_BY_HAND,
+    codes.HOST_ADDRESS,
+    codes.TRANSPORT_BY_HAND,
+}
+CANNOT, LEFT = "cannot", "left"
+
+
+class Note(NamedTuple):
+    """What was not done to an object: it stays as it is (``cannot``), or people have to look at it (``left``)."""
+
+    document: int
+    ref: ObjectRef
+    level: str
+    text: str
+
+
+@dataclass
+class Moved:
+    """New values of the documents, in their order, and what was not done."""
+
+    documents: List[Any]
+    notes: List[Note] = field(default_factory=list)
+
+
+class _Slot(NamedTuple):
+    """Where an object is: an entry of the documents or of the items of a List."""
+
+    document: int
+    holder: List[Any]
+    place: int
+
+
+def _slots(documents: List[Any]) -> Iterator[_Slot]:
+    for number, document in enumerate(documents):
+        if at(document, "kind") == "List" and isinstance(at(document, "items"), list):
+            for place in range(len(document["items"])):
+                yield _Slot(number, document["items"], place)
+        else:
+            yield _Slot(number, documents, number)
+
+
+def _ref(item: Any, namespace: str) -> ObjectRef:
+    group, slash, _version = text(at(item, "apiVersion")).rpartition("/")
+    kind = Kind(group if slash else "", text(at(item, "kind")))
+    return ObjectRef(kind, text(at(item, "metadata", "namespace")) or namespace, text(at(item, "metadata", "name")))
+
+
+def _restored(item: Any) -> Any:
+    """The object as it was before. Raises PatchError or ValueError; one that was not changed stays as it is."""
+    annotations = table(at(item, "metadata", "annotations"))
+    if BEFORE not in annotations:
+        return item
+    ops = json.loads(text(annotations[BEFORE]))
+    bare = copy.deepcopy(item)
+    _forget(bare)
+    return patch.applied(bare, ops)
+
+
+def _forget(item: Any) -> None:
+    annotations = item["metadata"]["annotations"]
+    del annotations[BEFORE]
+    if not annotations:
+        del item["metadata"]["annotations"]
+
+
+def _remembering(before: Any, after: Any) -> Any:
+    """``after`` with the way back to ``before`` in it."""
+    ops = list(patch.difference(after, before))
+    if not ops:
+        return before
+    empty = before["metadata"].get("annotations", ops)
+    if not empty and "annotations" in after["metadata"] and not after["metadata"]["annotations"]:
+        keys = [key for key in before["metadata"] if key in after["metadata"]]
+        following = keys[keys.index("annotations") + 1 :][:1]
+        place = {"before": following[0]} if following else {}
+        ops.append({"op": "add", "path": "/metadata/annotations", "value": empty, **place})
+    found = copy.deepcopy(after)
+    if not isinstance(found["metadata"].get("annotations"), dict):
+        found["metadata"]["annotations"] = {}
+    found["metadata"]["annotations"][BEFORE] = json.dumps(ops, separators=(",", ":"))
+    return found
+
+
+def back(documents: Sequence[Any]) -> Moved:
+    """The manifests as they were before :func:`forward`."""
+    moved = Moved(copy.deepcopy(list(documents)))
+    for slot in _slots(moved.documents):
+        item = slot.holder[slot.place]
+        try:
+            slot.holder[slot.place] = _restored(item)
+        except (patch.PatchError, ValueError) as error:
+            why = f"cannot go back, because it was changed since: {error}"
+            moved.notes.append(Note(slot.document, _ref(item, ""), CANNOT, why))
+    return moved
+
+
+@dataclass
+class _Unit:
+    """An object on its way: as it was before any rewrite, and as it is to be. With ``stays`` it is not touched."""
+
+    slot: _Slot
+    ref: ObjectRef
+    was: Any
+    item: Any
+    stays: bool = False
+
+
+class _Mover:
+    def __init__(self, wish: Wish) -> None:
+        self.wish = wish
+        self.notes: List[Note] = []
+        self.servers: List[port_moves.Server] = []
+        self.others: List[port_moves.Other] = []
+
+    def note(self, unit: _Unit, level: str, why: str) -> None:
+        self.notes.append(Note(unit.slot.document, unit.ref, level, why))
+
+    def unit(self, slot: _Slot) -> Iterator[_Unit]:
+        item = slot.holder[slot.place]
+        ref = _ref(item, self.wish.namespace)
+        if not isinstance(at(item, "metadata"), dict):
+            return
+        try:
+            was = _restored(item)
+        except (patch.PatchError, ValueError) as error:
+            why = f"was rewritten and then changed by somebody else: {error}"
+            self.notes.append(Note(slot.document, ref, CANNOT, why))
+            return
+        yield _Unit(slot, ref, was, copy.deepcopy(was))
+
+    def take(self, unit: _Unit) -> None:
+        """Its templates, all or none of them."""
+        if unit.ref.kind == _SERVICE or unit.ref.kind in pods.POOLS:
+            self.others.append(port_moves.Other(unit.ref, unit.item, unit.ref.kind != _SERVICE))
+        if unit.ref.kind not in kinds.KINDS:
+            return
+        shapes = pods.seen(unit.ref.kind, unit.item).pods
+        if not any(findings.uses_rdma(pod, self.wish.more) for pod in shapes):
+            return
+        plans, reasons = self._plans(unit, shapes)
+        namespace = text(at(unit.item, "metadata", "namespace")) or self.wish.namespace
+        try:
+            if not reasons:
+                for template, asks in plans:
+                    rewrite.change(template, asks, namespace)
+        except ChoiceError as error:
+            reasons = [str(error)]
+        if reasons:
+            unit.stays = True
+            for why in dict.fromkeys(reasons):
+                self.note(unit, CANNOT, why)
+            return
+        now = {pod.place: pod for pod in pods.seen(unit.ref.kind, unit.slot.holder[unit.slot.place]).pods}
+        for template, _asks in plans:
+            place = template.pod.place
+            self.servers += port_moves.server(unit.ref, template.pod, template.spec, now.get(place, template.pod))
+        self._left(unit, shapes)
+
+    def _plans(
+        self, unit: _Unit, shapes: Sequence[PodShape]
+    ) -> Tuple[List[Tuple[rewrite.Template, List[PodAsk]]], List[str]]:
+        plans: List[Tuple[rewrite.Template, List[PodAsk]]] = []
+        reasons: List[str] = []
+        found = zip(shapes, kinds.templates(unit.ref.kind, unit.item))
+        for pod, place in found:
+            if not rewrite.asking(pod, self.wish.more):
+                continue
+            namespace = text(at(unit.item, "metadata", "namespace")) or self.wish.namespace
+            template = rewrite.Template(
+                pod,
+                dict_of(place.spec),
+                kinds.holder(unit.ref.kind, unit.item, pod.place),
+                unit.ref.kind.kind,
+                replicas.pods_of(unit.ref.kind, unit.item, pod.place),
+                namespace,
+                pod.scheduler == "volcano" or unit.ref.kind.group == "batch.volcano.sh",
+                self.wish.more,
+            )
+            try:
+                asks = requests.chosen(unit.ref, rewrite.gpus(pod, self.wish.more), self.wish)
+            except ChoiceError as error:
+                reasons.append(str(error))
+                continue
+            reasons += rewrite.obstacles(template, asks)
+            plans.append((template, asks))
+        return plans, reasons
+
+    def _left(self, unit: _Unit, shapes: Sequence[PodShape]) -> None:
+        every = [finding for pod in shapes for finding in findings.of_pod(pod, self.wish.more)]
+        for finding in findings.merged(every):
+            if finding.code in _LEFT and not _solved(finding):
+                where = f" (container {', '.join(finding.containers)})" if finding.containers else ""
+                self.note(unit, LEFT, f"{texts.text(finding)}{where}")
+
+
+def dict_of(value: Any) -> Dict[str, Any]:
+    """A map that is changed in place."""
+    found: Dict[str, Any] = value
+    return found
+
+
+def _solved(finding: Finding) -> bool:
+    return finding.code == codes.HOST_ADDRESS and finding.fields["variable"] in rewrite.OWN_ADDRESS
+
+
+def forward(documents: Sequence[Any], wish: Wish) -> Moved:
+    """The manifests as they ask by the group's strategy. Those that do already are as they are."""
+    moved = Moved(copy.deepcopy(list(documents)))
+    mover = _Mover(wish)
+    units = [unit for slot in _slots(moved.documents) for unit in mover.unit(slot)]
+    for unit in units:
+        mover.take(unit)
+    by_ref = {unit.ref: unit for unit in units}
+    for ref, why in port_moves.bring_back(mover.servers, mover.others):
+        mover.note(by_ref[ref], LEFT, why)
+    # Without its pods, an object that leads to them keeps the ports that it got with them.
+    alone = {other.ref for other in mover.others if not any(port_moves.leads(other, one) for one in mover.servers)}
+    for unit in units:
+        if unit.stays or unit.ref in alone:
+            continue
+        new = _remembering(unit.was, unit.item)
+        if not patch.same(new, unit.slot.holder[unit.slot.place]):
+            unit.slot.holder[unit.slot.place] = new
+    moved.notes = sorted(mover.notes, key=lambda note: (note.document, note.level))
+    return moved

@@ -1,0 +1,194 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Ports that were remapped because pods shared the host's network: back to one, with Services and InferencePools."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ObjectRef, PodShape
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import (
+    at,
+    entries,
+    integer,
+    strings,
+    table,
+    text,
+)
+
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_HOOKS = ("postStart", "preStop")
+_WAYS = ("httpGet", "tcpSocket", "grpc")
+
+
+@dataclass
+class Server:
+    """A template that left the host's network: what it was, and its spec, which is changed in place.
+
+    ``now`` is its port in the manifest, another than ``port`` if an earlier rewrite changed it.
+    """
+
+    ref: ObjectRef
+    pod: PodShape
+    spec: Dict[str, Any]
+    port: int
+    container: str
+    now: int
+    was: int = 0
+
+
+@dataclass
+class Other:
+    """An object that leads to pods: a Service or an InferencePool, changed in place."""
+
+    ref: ObjectRef
+    item: Dict[str, Any]
+    is_pool: bool
+
+
+Said = Iterator[Tuple[ObjectRef, str]]
+
+
+def server(ref: ObjectRef, pod: PodShape, spec: Dict[str, Any], now: PodShape) -> List[Server]:
+    """The template, if it listens on one port of the host. ``now`` is what the manifest has."""
+    for container in ports.main_containers(pod):
+        if pod.host_network and container.image and len(container.ports) == 1:
+            port = container.ports[0]
+            same = [one.ports[0] for one in now.containers if one.name == container.name and len(one.ports) == 1]
+            return [Server(ref, pod, spec, port, container.name, (*same, port)[0])]
+    return []
+
+
+def _selector(other: Other) -> Mapping[str, str]:
+    selector = table(at(other.item, "spec", "selector"))
+    return strings(selector.get("matchLabels") if "matchLabels" in selector else selector)
+
+
+def leads(other: Other, one: Server) -> bool:
+    selector = _selector(other)
+    same = other.ref.namespace == one.ref.namespace
+    return same and bool(selector) and selector.items() <= one.pod.labels.items()
+
+
+def _pool_ports(pool: Other) -> List[int]:
+    spec = table(at(pool.item, "spec"))
+    found = [integer(port.get("number")) for port in entries(spec.get("targetPorts"))]
+    return [port for port in (found or [integer(spec.get("targetPortNumber"))]) if port is not None]
+
+
+def bring_back(servers: Sequence[Server], others: Sequence[Other]) -> Said:
+    """Give servers of one image in one namespace one port. Yields what could not be done, and why."""
+    twins: Dict[Tuple[str, str], List[Server]] = {}
+    for one in servers:
+        image = next(container.image for container in one.pod.containers if container.name == one.container)
+        twins.setdefault((one.ref.namespace, ports.repository(image)), []).append(one)
+    for several in twins.values():
+        have = {one.port for one in several}
+        if len(have) < 2:
+            # Its twin may be written elsewhere.
+            for one in several:
+                if one.now != one.port:
+                    yield from _remap(one, one.now, others)
+            continue
+        pools = [_pool_ports(other) for other in others if other.is_pool]
+        of_pools = [port for found in pools if len(found) > 1 for port in found]
+        target = next((port for port in of_pools if port in have), min(have))
+        for one in several:
+            if one.port != target:
+                yield from _remap(one, target, others)
+    for other in others:
+        if other.is_pool:
+            _narrow(other, [one for one in servers if leads(other, one)])
+        else:
+            _redirect(other, [one for one in servers if leads(other, one)])
+
+
+def _remap(one: Server, target: int, others: Sequence[Other]) -> Said:
+    spec = copy.deepcopy(one.spec)
+    for container in _containers(spec):
+        if container.get("name", one.container) == one.container:
+            _replace(container, one.port, target)
+    taken = [
+        container.name
+        for container in one.pod.containers
+        if container.name != one.container and target in container.ports
+    ]
+    headless = [other for other in others if not other.is_pool and leads(other, one) and _is_headless(other)]
+    what = f"port {one.port} stays, though {target} would do"
+    if taken:
+        yield one.ref, f"{what}: container {taken[0]} has {target}"
+    elif re.search(rf"(?<![0-9.]){one.port}(?![0-9.])", json.dumps(spec)):
+        yield one.ref, f"{what}: {one.port} is also elsewhere in the pod"
+    elif headless:
+        yield one.ref, f"{what}: clients of the headless Service {headless[0].ref.name} use it directly"
+    else:
+        one.was, one.port = one.port, target
+        one.spec.clear()
+        one.spec.update(spec)
+
+
+def _containers(spec: Mapping[str, Any]) -> List[Any]:
+    model = [spec["model"]] if isinstance(spec.get("model"), dict) else []
+    return [*entries(spec.get("containers")), *model, *entries(spec.get("initContainers"))]
+
+
+def _replace(container: Any, old: int, new: int) -> None:
+    flag = re.compile(rf"((?:^|\s)--port[=\s]\s*['\"]?){old}(?![0-9])")
+    for part in ("command", "args"):
+        words = container.get(part)
+        for place, word in enumerate(words if isinstance(words, list) else ()):
+            if isinstance(word, str):
+                before = words[place - 1] if place else ""
+                words[place] = str(new) if before == "--port" and word == str(old) else flag.sub(rf"\g<1>{new}", word)
+    for port in entries(container.get("ports")):
+        _exchange(port, "containerPort", old, new)
+    actions = [at(container, probe) for probe in _PROBES] + [at(container, "lifecycle", hook) for hook in _HOOKS]
+    for action in actions:
+        for way in _WAYS:
+            _exchange(at(action, way), "port", old, new)
+
+
+def _exchange(value: Any, key: str, old: int, new: int) -> None:
+    if isinstance(value, dict) and not isinstance(value.get(key), bool) and value.get(key) == old:
+        value[key] = new
+
+
+def _is_headless(other: Other) -> bool:
+    return text(at(other.item, "spec", "clusterIP")) == "None"
+
+
+def _redirect(service: Other, led: Sequence[Server]) -> None:
+    """Keep the Service's own port, by which clients know it."""
+    still = {one.port for one in led}
+    for one in led:
+        for port in entries(at(service.item, "spec", "ports")) if one.was and one.was not in still else ():
+            if port.get("targetPort", port.get("port")) == one.was and isinstance(port, dict):
+                port["targetPort"] = one.port
+
+
+def _narrow(pool: Other, led: Sequence[Server]) -> None:
+    """Each port of the pool that its pods had is the one that they have now, once."""
+    still = {one.port for one in led}
+    new = {one.was: one.port for one in led if one.was and one.was not in still}
+    spec = at(pool.item, "spec")
+    if not new:
+        return
+    if isinstance(spec.get("targetPorts"), list):
+        found: List[Any] = []
+        for port in spec["targetPorts"]:
+            number = port.get("number") if isinstance(port, dict) else None
+            if number in new:
+                port["number"] = new[number]
+            if port not in found:
+                found.append(port)
+        spec["targetPorts"] = found
+    elif spec.get("targetPortNumber") in new:
+        spec["targetPortNumber"] = new[spec["targetPortNumber"]]

@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""One pod template: from the host's network and a device plugin's resource to the requests of a strategy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import findings, requests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ContainerShape, PodShape
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu, is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, integer, text
+
+_CLAIM = "rdma"
+# Capabilities with which a container changes the network that it is in.
+_NETWORK_ADMIN = {"NET_ADMIN", "CAP_NET_ADMIN", "SYS_ADMIN", "CAP_SYS_ADMIN", "ALL"}
+# With hostNetwork they have the address of the pod; others may be meant for an agent of the node.
+OWN_ADDRESS = ("VLLM_NIXL_SIDE_CHANNEL_HOST", "VLLM_HOST_IP")
+_TO_POD = {"status.hostIP": "status.podIP", "status.hostIPs": "status.podIPs"}
+
+
+@dataclass
+class Template:
+    """A pod template of an object that may be changed: ``holder`` has its metadata, ``spec`` its containers.
+
+    ``holder`` is ``None`` where the template has no metadata of its own. ``pods`` is the number of pods, ``None`` where
+    it is not known.
+    """
+
+    pod: PodShape
+    spec: Dict[str, Any]
+    holder: Any
+    kind: str
+    pods: Any = None
+    namespace: str = ""
+    volcano: bool = False
+    more: Sequence[str] = field(default_factory=tuple)
+
+
+def asking(pod: PodShape, more: Sequence[str]) -> List[ContainerShape]:
+    """The containers that get RDMA the old way, and are to ask for it.
+
+    Not those that only name HCAs in a variable: a launcher does so for others.
+    """
+    return [
+        one
+        for one in pod.containers
+        if findings.asked(one, more)
+        or (pod.host_network and findings.has_gpu(one))
+        or any("infiniband" in pod.host_paths.get(name, "") for name in one.mounts)
+    ]
+
+
+def gpus(pod: PodShape, more: Sequence[str]) -> int:
+    """GPUs of the containers that ask."""
+    return sum(sum(_gpus(one).values()) for one in asking(pod, more))
+
+
+def _gpus(container: ContainerShape) -> Dict[str, int]:
+    return {name: integer(number) or 0 for name, number in container.resources.items() if is_gpu(name)}
+
+
+def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
+    """Why the template cannot be changed, in the words of its manifest."""
+    pod, using = template.pod, asking(template.pod, template.more)
+    if pod.host_network:
+        yield from _host_network(template)
+    if template.volcano and any(ask.templates for ask in asks):
+        yield "its scheduler is Volcano, which fails on pods with ResourceClaimTemplates (volcano#5119)"
+    for ask in asks:
+        if ask.claims and template.pods != 1:
+            many = "several" if template.pods is None else str(template.pods)
+            yield f"{ask.name} is one NIC of one host, and this makes {many} pods: use a ResourceClaimTemplate"
+        if ask.namespace and template.namespace not in ("", ask.namespace):
+            yield f"{ask.name} can be requested in namespace {ask.namespace} only, not in {template.namespace}"
+        if ask.annotations and template.holder is None:
+            yield f"{ask.name} needs an annotation of the pods, and {template.kind} has no place for it here"
+    wanted = sum(ask.gpus for ask in asks)
+    having = [one for one in using if findings.has_gpu(one)]
+    if wanted and (len(having) != 1 or sum(_gpus(having[0]).values()) != wanted):
+        found = ", ".join(f"{one.name} has {sum(_gpus(one).values())}" for one in having) or "no container has any"
+        yield f"the claim has {wanted} GPUs for one container, and here {found}"
+    networks = pod.annotations.get(findings.NETWORKS, "")
+    if ("," in networks or networks.startswith("[")) and any(findings.asked(one, template.more) for one in using):
+        yield f"{findings.NETWORKS} names several networks, and not which of them hands out the NIC"
+
+
+def _host_network(template: Template) -> Iterator[str]:
+    if template.kind == "DaemonSet":
+        yield "hostNetwork may have another reason: a DaemonSet serves the node it is on"
+    for name in ("hostPID", "hostIPC"):
+        if template.spec.get(name) is True:
+            yield f"hostNetwork may have another reason: {name} is set as well"
+    for container in template.pod.containers:
+        admin = sorted(container.capabilities & _NETWORK_ADMIN)
+        if admin:
+            yield f"hostNetwork may have another reason: container {container.name} has the capability {admin[0]}"
+
+
+def change(template: Template, asks: Sequence[PodAsk], namespace: str) -> None:
+    """Change the template in place; there are no obstacles. Raises ChoiceError before anything is changed."""
+    names = [requests.object_name(ask, namespace) for ask in asks]
+    using = {one.name for one in asking(template.pod, template.more)}
+    networks = any(findings.asked(one, template.more) for one in asking(template.pod, template.more))
+    spec = template.spec
+    if template.pod.host_network:
+        _leave_host(spec)
+    claims = _claims(spec, names)
+    for container in _containers(spec):
+        if container is not spec.get("model") and container.get("name") not in using:
+            continue
+        if container is spec.get("model") and "model" not in using:
+            continue
+        _strip(container, template.more, any(ask.gpus for ask in asks))
+        for claim in claims:
+            container.setdefault("resources", {}).setdefault("claims", []).append({"name": claim})
+        for ask in asks:
+            _ask(container, ask)
+        if container.get("resources") == {}:
+            del container["resources"]
+    if networks:
+        _drop_network(template.holder)
+    for ask in asks:
+        _annotate(template.holder, ask)
+
+
+def _containers(spec: Mapping[str, Any]) -> List[Any]:
+    model = [spec["model"]] if isinstance(spec.get("model"), dict) else []
+    return [*entries(spec.get("containers")), *model, *entries(spec.get("initContainers"))]
+
+
+def _leave_host(spec: Dict[str, Any]) -> None:
+    del spec["hostNetwork"]
+    if spec.get("dnsPolicy") == "ClusterFirstWithHostNet":
+        del spec["dnsPolicy"]
+    for container in _containers(spec):
+        for port in entries(container.get("ports")):
+            # On the host's network it is the container's port, and in its own a port of the node that is forwarded.
+            if isinstance(port, dict) and port.get("hostPort") == port.get("containerPort"):
+                port.pop("hostPort", None)
+        for variable in entries(container.get("env")):
+            reference = at(variable, "valueFrom", "fieldRef")
+            if variable.get("name") in OWN_ADDRESS and at(reference, "fieldPath") in _TO_POD:
+                reference["fieldPath"] = _TO_POD[reference["fieldPath"]]
+
+
+def _claims(spec: Dict[str, Any], names: Sequence[Mapping[str, Any]]) -> List[str]:
+    """Add the claims to the pod, and return what it calls them."""
+    found: List[str] = []
+    for name in names:
+        if not name:
+            continue
+        taken = {text(one.get("name")) for one in entries(spec.get("resourceClaims"))}
+        number = 1
+        while (own := _CLAIM if number == 1 else f"{_CLAIM}-{number}") in taken:
+            number += 1
+        if not isinstance(spec.get("resourceClaims"), list):
+            spec["resourceClaims"] = []
+        spec["resourceClaims"].append({"name": own, **name})
+        found.append(own)
+    return found
+
+
+def _strip(container: Any, more: Sequence[str], with_gpus: bool) -> None:
+    """Remove what a device plugin hands out."""
+    resources = container.get("resources")
+    if not isinstance(resources, dict):
+        return
+    for part in ("limits", "requests"):
+        values = resources.get(part)
+        if not isinstance(values, dict):
+            continue
+        gone = [name for name in values if is_rdma(name, more) or (with_gpus and is_gpu(name))]
+        for name in gone:
+            del values[name]
+        if gone and not values:
+            del resources[part]
+
+
+def _ask(container: Any, ask: PodAsk) -> None:
+    for name, number in ask.limits.items():
+        container.setdefault("resources", {}).setdefault("limits", {})[name] = str(number)
+    security = container.get("securityContext")
+    security = security if isinstance(security, dict) else {}
+    added = at(security, "capabilities", "add")
+    there = set(added) if isinstance(added, list) else set()
+    missing = [name for name in ask.capabilities if not there & {name, f"CAP_{name}", "ALL"}]
+    if missing and security.get("privileged") is not True:
+        container["securityContext"] = security
+        capabilities = security.get("capabilities")
+        if not isinstance(capabilities, dict):
+            capabilities = security["capabilities"] = {}
+        if not isinstance(capabilities.get("add"), list):
+            capabilities["add"] = []
+        capabilities["add"] += missing
+    known = {one.get("name") for one in entries(container.get("env"))}
+    for name, value in ask.environment.items():
+        if name not in known:
+            container.setdefault("env", []).append({"name": name, "value": value})
+
+
+def _drop_network(holder: Any) -> None:
+    annotations = at(holder, "metadata", "annotations")
+    if isinstance(annotations, dict) and annotations.pop(findings.NETWORKS, None) and not annotations:
+        del holder["metadata"]["annotations"]
+        if not holder["metadata"]:
+            del holder["metadata"]
+
+
+def _annotate(holder: Any, ask: PodAsk) -> None:
+    for name, value in ask.annotations.items():
+        meta = holder.setdefault("metadata", {})
+        known = meta.setdefault("annotations", {})
+        known[name] = f"{known[name]},{value}" if known.get(name) else value
