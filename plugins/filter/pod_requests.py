@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: pod_requests
+short_description: Name the objects with which the pods of a group request RDMA
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Returns how the pods of one group request RDMA, with the names that ResourceClaimTemplates and ResourceClaims have
+    in each namespace of the cluster, as M(zerocopy.rdma.workload_manifests) takes it.
+positional: group
+options:
+  _input:
+    description: The plan of all strategies (P(zerocopy.rdma.strategy_plan#filter)).
+    type: dict
+    required: true
+  group:
+    description: Name of the group. Not needed if only one group has a way to request RDMA.
+    type: str
+    default: ''
+"""
+
+EXAMPLES = r"""
+- name: Show how to request RDMA
+  ansible.builtin.debug:
+    msg: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars) | zerocopy.rdma.pod_requests('h100') }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: The requests.
+  type: list
+  elements: dict
+  sample:
+    - name: h100-1nic
+      templates: {default: h100-1nic-0a1b2c3d4e}
+      claims: {}
+      limits: {}
+      annotations: {}
+      capabilities: [IPC_LOCK]
+      environment: {}
+      namespace: ""
+      gpus: 0
+"""
+
+import json
+from typing import Any, Callable, Dict, List, Mapping
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
+
+_SAME = ("name", "limits", "annotations", "capabilities", "environment", "namespace", "gpus")
+
+
+def pod_requests(plan: Mapping[str, Any], group: str = "") -> List[Dict[str, Any]]:
+    known = json.loads(json.dumps(plan))
+    if not group and len(known["asks"]) == 1:
+        (group,) = known["asks"]
+    if group not in known["asks"]:
+        there = ", ".join(known["asks"]) or "none"
+        what = f"group {group} has no way to request RDMA" if group else "no group is given"
+        raise AnsibleFilterError(f"{what}; groups whose pods can request RDMA: {there}")
+    objects = [item for one in known["sets"] for item in one["objects"]]
+
+    def names(kind: str, alias: str) -> Dict[str, str]:
+        same = [one for one in objects if one["kind"] == kind and one["metadata"]["name"] == alias]
+        return {one["metadata"]["namespace"]: hashed(alias, one["spec"]) for one in same}
+
+    return [
+        {
+            **{name: ask[name] for name in _SAME},
+            "templates": names("ResourceClaimTemplate", ask["template"]),
+            "claims": names("ResourceClaim", ask["claim"]),
+        }
+        for ask in known["asks"][group]
+    ]
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"pod_requests": pod_requests}

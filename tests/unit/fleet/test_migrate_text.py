@@ -1,0 +1,295 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Files of manifests: every line that says nothing else stays, whatever the layout; and what is done where."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from ansible_collections.zerocopy.rdma.plugins.filter.pod_requests import pod_requests
+from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, patch, text_edit, yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.modules import workload_manifests
+from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
+
+Run = Callable[..., dict[str, Any]]
+_REQUEST = {"name": "one-nic", "templates": {"llm": "one-nic-0a1b2c3d4e"}, "capabilities": ["IPC_LOCK"]}
+_BEFORE = """\
+# Managed by the platform team.
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+    name: decode    # the second half
+    namespace: llm
+spec:
+    replicas: 1
+    template:
+        metadata: {labels: {app: llama}}
+        spec:
+            hostNetwork: true
+            # Not the model's own.
+            serviceAccountName: 'llm'
+            dnsPolicy: ClusterFirstWithHostNet
+            containers:
+            - resources:
+                  limits: {nvidia.com/gpu: "1",   rdma/ib: "1"}
+                  requests:
+                      rdma/ib: "1"
+              # The server.
+              name: vllm
+              image: "registry.example.org/llm/vllm:v1"
+              args:
+              - |
+                exec vllm serve model \\
+                  --max-model-len 8192
+              ports:
+              - containerPort: 8000
+                hostPort: 8000
+---
+# Nothing to do here.
+apiVersion: v1
+kind: ConfigMap
+metadata: {name:   settings}
+data: {started: 2026-01-02, mode: 0644}
+"""
+_AFTER = """\
+# Managed by the platform team.
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+    name: decode    # the second half
+    namespace: llm
+    annotations:
+      zerocopy.rdma/before: BEFORE
+spec:
+    replicas: 1
+    template:
+        metadata: {labels: {app: llama}}
+        spec:
+            # Not the model's own.
+            serviceAccountName: 'llm'
+            containers:
+            - resources:
+                  limits: {nvidia.com/gpu: "1"}
+                  claims:
+                  - name: rdma
+              # The server.
+              name: vllm
+              image: "registry.example.org/llm/vllm:v1"
+              args:
+              - |
+                exec vllm serve model \\
+                  --max-model-len 8192
+              ports:
+              - containerPort: 8000
+              securityContext:
+                capabilities:
+                  add:
+                  - IPC_LOCK
+            resourceClaims:
+            - name: rdma
+              resourceClaimTemplateName: one-nic-0a1b2c3d4e
+---
+# Nothing to do here.
+apiVersion: v1
+kind: ConfigMap
+metadata: {name:   settings}
+data: {started: 2026-01-02, mode: 0644}
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "llm").mkdir()
+    (tmp_path / "llm" / "decode.yaml").write_text(_BEFORE)
+    (tmp_path / "llm" / "README.md").write_text("hostNetwork: true\n")
+    return tmp_path
+
+
+@pytest.fixture
+def rewrite(run_module: Run, files: Path) -> Run:
+    def run(**options: Any) -> dict[str, Any]:
+        return run_module(workload_manifests, **{"paths": [str(files)], "requests": [_REQUEST], **options})
+
+    return run
+
+
+def _without_way_back(text: str) -> str:
+    (line,) = [line for line in text.splitlines() if move.BEFORE in line]
+    return text.replace(line, line.partition(": ")[0] + ": BEFORE")
+
+
+def test_a_file_there_and_back(rewrite: Run, files: Path) -> None:
+    file = files / "llm" / "decode.yaml"
+    result = rewrite()
+    assert (result["changed"], result["files"], result["notes"]) == (True, ["llm/decode.yaml"], [])
+    assert _without_way_back(file.read_text()) == _AFTER
+    assert rewrite()["changed"] is False
+    assert rewrite(state="absent")["changed"] is True
+    comments = [line for line in _BEFORE.splitlines() if "#" in line]
+    assert [line for line in file.read_text().splitlines() if "#" in line] == comments
+    assert yaml_values.read(file.read_text()) == yaml_values.read(_BEFORE)
+    assert rewrite(state="absent")["changed"] is False
+
+
+def test_check_mode_shows_and_writes_nothing(rewrite: Run, files: Path) -> None:
+    result = rewrite(_ansible_check_mode=True, _ansible_diff=True)
+    assert result["changed"] is True
+    (shown,) = result["diff"]
+    assert shown["before"] == _BEFORE
+    assert _without_way_back(shown["after"]) == _AFTER
+    assert (files / "llm" / "decode.yaml").read_text() == _BEFORE
+
+
+def test_into_a_directory(rewrite: Run, files: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    (files / "llm" / "other.yml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
+    target = tmp_path_factory.mktemp("target")
+    assert rewrite(directory=str(target))["files"] == ["llm/decode.yaml"]
+    assert [path.name for path in target.rglob("*.y*")] == ["decode.yaml"]
+    assert _without_way_back((target / "llm" / "decode.yaml").read_text()) == _AFTER
+    assert (files / "llm" / "decode.yaml").read_text() == _BEFORE
+    assert rewrite(directory=str(target))["changed"] is False
+
+
+def test_files_that_cannot_be_read_as_yaml_stay(rewrite: Run, files: Path) -> None:
+    (files / "chart.yaml").write_text("spec: {{ .Values.spec }}\n")
+    (files / "twice.yaml").write_text("spec: 1\nspec: 2\n")
+    found = {note["file"]: note["text"] for note in rewrite()["notes"]}
+    assert found["chart.yaml"].startswith("has values that no manifest has") or found["chart.yaml"].startswith("is not")
+    assert found["twice.yaml"] == "has the key spec twice (line 1)"
+
+
+def test_anchors_are_not_rewritten(rewrite: Run, files: Path) -> None:
+    text = _BEFORE.replace('{nvidia.com/gpu: "1",   rdma/ib: "1"}', '&one\n                      rdma/ib: "1"')
+    text = text.replace('requests:\n                      rdma/ib: "1"', "requests: *one")
+    (files / "llm" / "decode.yaml").write_text(text)
+    result = rewrite()
+    assert result["changed"] is False
+    assert [note["level"] for note in result["notes"]] == ["cannot"]
+    assert "anchors" in result["notes"][0]["text"]
+    assert "Stays as it is:\n  llm/decode.yaml\n    cannot be changed in place" in result["text"]
+
+
+def test_no_such_file(rewrite: Run, tmp_path: Path) -> None:
+    result = rewrite(paths=[str(tmp_path / "none")])
+    assert result["msg"] == f"No file was changed. {tmp_path / 'none'} is neither a file nor a directory"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("flow", [None, True, False])
+def test_every_workload_in_every_layout(flow: bool | None, newline: str) -> None:
+    items = audit_manifests.objects()
+    text = yaml.safe_dump_all(items, default_flow_style=flow, sort_keys=False).replace("\n", newline)
+    wish = Wish([PodAsk("one-nic", templates={"llm": "one-nic-1"})])
+    there = text_edit.changed(text, items, move.forward(items, wish).documents)
+    assert patch.same(yaml_values.read(there), move.forward(items, wish).documents)
+    back = text_edit.changed(there, yaml_values.read(there), move.back(yaml_values.read(there)).documents)
+    assert patch.same(yaml_values.read(back), items)
+    assert back.count(newline) == back.count("\n")
+    untouched = [line for line in text.splitlines() if "image" in line and flow is not True]
+    assert set(untouched) <= set(there.splitlines())
+
+
+def test_json() -> None:
+    item = audit_manifests.named("decode")
+    wish = Wish([PodAsk("one-nic", templates={"llm": "one-nic-1"})])
+    (wanted,) = move.forward([item], wish).documents
+    for indent in (None, 2):
+        done = text_edit.changed(json.dumps(item, indent=indent), [item], [wanted])
+        assert json.loads(done) == wanted
+
+
+_SCALARS = some.none() | some.booleans() | some.integers(-9, 99) | some.text("ab:#-' \"1{", max_size=5)
+_VALUES = some.recursive(
+    _SCALARS,
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text("abc", min_size=1, max_size=2), inner),
+    max_leaves=8,
+)
+_DOCUMENTS = some.dictionaries(some.text("abcd", min_size=1, max_size=2), _VALUES, min_size=1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(_DOCUMENTS, _DOCUMENTS, some.sampled_from([None, True, False]))
+def test_a_text_is_changed_rightly_or_not_at_all(old: Any, new: Any, flow: bool | None) -> None:
+    text = yaml.safe_dump(old, default_flow_style=flow, sort_keys=False)
+    try:
+        done = text_edit.changed(text, [old], [new])
+    except yaml_values.TextError:
+        return
+    assert patch.same(yaml_values.read(done), [new])
+
+
+@settings(max_examples=100, deadline=None)
+@given(_DOCUMENTS, _DOCUMENTS)
+def test_a_patch_undoes_a_change(old: Any, new: Any) -> None:
+    assert patch.same(patch.applied(new, list(patch.difference(new, old))), old)
+
+
+_MUTATIONS = some.fixed_dictionaries(
+    {},
+    optional={
+        "hostNetwork": some.booleans(),
+        "dnsPolicy": some.sampled_from(["ClusterFirstWithHostNet", "ClusterFirst", "Default"]),
+        "hostPID": some.booleans(),
+        "nodeSelector": some.dictionaries(some.text("ab", min_size=1), some.text("ab")),
+        "resourceClaims": some.sampled_from([[], [{"name": "rdma", "resourceClaimName": "x"}], [{"name": "gpu"}]]),
+        "volumes": some.sampled_from([[], [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]]),
+    },
+)
+_RESOURCES = some.dictionaries(
+    some.sampled_from(["cpu", "memory", "rdma/ib", "nvidia.com/gpu", "nvidia.com/hostdev", "example.com/x"]),
+    some.sampled_from(["0", "1", 1, 8, "8"]),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    some.sampled_from([one for one in audit_manifests.objects() if one["kind"] in ("Deployment", "StatefulSet")]),
+    _MUTATIONS,
+    _RESOURCES,
+    _RESOURCES,
+    some.sampled_from([{}, {"annotations": {}}, {"annotations": None}, {"annotations": {"a": "b"}}]),
+)
+def test_mutated_workloads_go_there_and_back(item: Any, spec: Any, limits: Any, requests: Any, metadata: Any) -> None:
+    item = copy.deepcopy(item)
+    item["metadata"].update(metadata)
+    inside = item["spec"]["template"]["spec"]
+    inside.update(copy.deepcopy(spec))
+    inside["containers"][0]["resources"] = {"limits": limits, "requests": requests}
+    wish = Wish([PodAsk("one-nic", templates={"llm": "one-nic-1"})])
+    (there,) = move.forward([item], wish).documents
+    assert patch.same(move.forward([there], wish).documents, [there])
+    back = move.back([there])
+    assert (json.dumps(back.documents), back.notes) == (json.dumps([item]), [])
+    inner = there["spec"]["template"]["spec"]
+    # What is not named stays, in a template as in the object.
+    for part in ("nodeSelector", "volumes", "hostPID"):
+        assert inner.get(part) == inside.get(part)
+    kept = {name: value for name, value in limits.items() if "rdma" not in name and "hostdev" not in name}
+    assert kept.items() <= (inner["containers"][0].get("resources", {}).get("limits") or {}).items()
+
+
+def test_requests_have_the_names_of_the_cluster(facts_of: Callable[..., dict[str, Any]]) -> None:
+    templates = [{"name": "one-nic", "nics": 1}, {"name": "pair", "gpus": 2, "nics": 2}]
+    own = {"rdma_claims_templates": templates, "rdma_claims_namespaces": ["llm", "batch"]}
+    host = {**own, "inventory_hostname": "v100-01", "group_names": ["v100"]}
+    hosts = {"v100-01": {**host, "ansible_facts": {"rdma": facts_of("v100-01")}}}
+    found = pod_requests(strategy_plan({}, list(hosts), hosts))
+    assert [(one["name"], one["gpus"]) for one in found] == [("one-nic", 0), ("pair", 2)]
+    assert set(found[0]["templates"]) == {"llm", "batch"}
+    assert found[0]["templates"]["llm"] == found[0]["templates"]["batch"]
+    assert found[0]["templates"]["llm"].startswith("one-nic-")
+    with pytest.raises(Exception, match=r"group h100 has no way to request RDMA; groups whose pods can .*: v100"):
+        pod_requests(strategy_plan({}, list(hosts), hosts), "h100")
