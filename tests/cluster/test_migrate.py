@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Rewritten manifests on a real API server: it accepts them, and the real scheduler allocates what they claim."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import content_hash, manifests
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, Object, placed_on
+from ansible_collections.zerocopy.rdma.tests.cluster.test_audit import _definition
+from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import plan, published, template
+
+Facts = Callable[..., dict[str, Any]]
+_BUILT_IN = ("v1", "apps/v1", "batch/v1")
+
+
+def _rewritten(items: list[Object], asks: list[PodAsk]) -> list[Object]:
+    found = move.forward(items, Wish(asks))
+    assert [note for note in found.notes if note.level == move.CANNOT] == []
+    assert found.documents != items
+    return found.documents
+
+
+@pytest.fixture
+def kubectl(control_plane: Any) -> Callable[..., str]:
+    def run(*arguments: str, items: list[Object] | None = None) -> str:
+        text = None if items is None else json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        command = [str(control_plane.kubectl), "--kubeconfig", str(control_plane.kubeconfig), *arguments]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_api_server_accepts_every_kind(kubectl: Callable[..., str], namespace: str) -> None:
+    """By server-side apply as dry run. The schemas of custom resources are stand-ins that accept everything."""
+    items = [one for one in audit_manifests.objects() if one["metadata"]["name"] in ("prefill", "trainer", "bench")]
+    items += [audit_manifests.named(name) for name in ("nightly", "debug", "deepseek", "pd")]
+    for one in items:
+        one["metadata"]["namespace"] = namespace
+    definitions = [_definition(one) for one in items if one["apiVersion"] not in _BUILT_IN]
+    names = [f"crd/{one['metadata']['name']}" for one in definitions]
+    kubectl("create", "-f", "-", items=definitions)
+    try:
+        kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+        there = _rewritten(items, [PodAsk("one", templates={namespace: "one-0a1b2c3d4e"})])
+        options = ("--server-side", "--field-manager=zerocopy-rdma", "--dry-run=server", "--validate=strict")
+        for documents in (there, move.back(there).documents):
+            applied = kubectl("apply", *options, "-f", "-", "-o", "name", items=documents)
+            assert len(applied.split()) == len(items)
+    finally:
+        kubectl("delete", *names)
+
+
+def test_the_scheduler_allocates_the_claim_of_a_rewritten_pod(fleet: Fleet, facts_of: Facts) -> None:
+    facts = facts_of("v100-01")
+    found = plan({"n1": facts}, template("pair", gpus=2, nics=2), rdma_claims_namespaces=[fleet.namespace])
+    assert found.problems == []
+    objects = manifests.ordered(found.objects)
+    (made,) = [one for one in objects if one["metadata"].get("labels", {}).get(content_hash.ALIAS) == "pair"]
+    fleet.create(objects)
+    fleet.nodes(placed_on(published(facts), "n1"))
+    limits = {"nvidia.com/gpu": "2", "rdma/hca_shared_devices_a": "1"}
+    old = audit_manifests.pod(hostNetwork=True, container={"resources": {"limits": limits}})
+    old["metadata"]["namespace"] = fleet.namespace
+    ask = PodAsk("pair", templates={fleet.namespace: made["metadata"]["name"]}, gpus=2)
+    (new,) = _rewritten([old], [ask])
+    placed = fleet.pods([new])["pod"]
+    assert placed.node == "n1"
+    assert sorted(map(len, placed.devices.values())) == [2, 2] or sum(map(len, placed.devices.values())) == 4
