@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""What a playbook imports uses no module of a collection that may be missing.
-
-ansible-core 2.18 resolves modules when it parses, and would refuse the playbook even for a fleet without a cluster.
-"""
+"""What Ansible resolves and loads while it parses playbooks."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ import yaml
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 PLAYBOOKS = sorted((CHECKOUT / "playbooks").glob("*.yml"))
+NAMES = [playbook.stem for playbook in PLAYBOOKS]
 OURS = ("ansible.builtin.", "zerocopy.rdma.")
 
 
@@ -50,8 +48,9 @@ def foreign(playbook: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=[playbook.stem for playbook in PLAYBOOKS])
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=NAMES)
 def test_no_module_of_another_collection_is_resolved_in_advance(playbook: Path) -> None:
+    """ansible-core 2.18 resolves all of them, and would refuse the playbook even for a fleet without a cluster."""
     assert foreign(playbook) == set()
 
 
@@ -59,3 +58,12 @@ def test_imports_are_followed() -> None:
     files = {str(path.relative_to(CHECKOUT)) for path, _task in tasks_of(CHECKOUT / "playbooks" / "site.yml")}
     assert files >= {"playbooks/provision.yml", "roles/rdma_host_device/tasks/deploy.yml"}
     assert "roles/rdma_driver/tasks/gpu.yml" not in files
+
+
+# It is imported after preflight.yml.
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"preflight_cluster"}))
+def test_filters_are_loaded_before_workers_are_forked(name: str) -> None:
+    """Ansible itself evaluates a pattern of hosts; a worker would load them for its one task and host."""
+    found = [task for _path, task in tasks_of(CHECKOUT / "playbooks" / f"{name}.yml")]
+    uses = [task for task in found if "| zerocopy.rdma." in str({**task, "tasks": None})]
+    assert "| zerocopy.rdma." in uses[0].get("hosts", "")
