@@ -23,6 +23,9 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Ansible refuses to start in a locale that is not UTF-8.
 export LC_ALL := C.UTF-8
+# Nothing installed in build/ is compiled yet: without .pyc files, each of many short processes would compile Ansible
+# again, and the client of Kubernetes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test report format control-plane lab cluster plugins lab-down bench-facts bench-prepare bench-cluster mutants coverage \
   installed clean
@@ -44,7 +47,7 @@ format: $(VENV)/dev ## format the code, and fix what can be fixed without thinki
 	@ruff check --quiet --fix . ; ruff format .
 
 # Each worker has a control plane of its own.
-WORKERS = --numprocesses=auto --maxprocesses=4 --dist=loadfile
+WORKERS = --numprocesses=auto --maxprocesses=4 --dist=worksteal
 # With the newest Kubernetes what depends on its API, its allocator and server-side apply.
 NEWEST_KUBERNETES = 1.37.2
 NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_applyset.py tests/cluster/test_cluster_info.py \
