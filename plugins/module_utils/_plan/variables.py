@@ -41,6 +41,7 @@ RESULTS: Options = {
     "rdma_host_device_result": {"type": "raw"},
     "rdma_kernel_result": {"type": "raw"},
     "rdma_links_result": {"type": "raw"},
+    "rdma_migrate_result": {"type": "raw"},
     "rdma_preflight_facts": {"type": "bool"},
     "rdma_runtime_result": {"type": "raw"},
     "rdma_set": {"type": "str"},
