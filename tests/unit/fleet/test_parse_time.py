@@ -67,3 +67,10 @@ def test_filters_are_loaded_before_workers_are_forked(name: str) -> None:
     found = [task for _path, task in tasks_of(CHECKOUT / "playbooks" / f"{name}.yml")]
     uses = [task for task in found if "| zerocopy.rdma." in str({**task, "tasks": None})]
     assert "| zerocopy.rdma." in uses[0].get("hosts", "")
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=NAMES)
+def test_preflight_knows_every_tag(playbook: Path) -> None:
+    known = yaml.safe_load((CHECKOUT / "playbooks" / "vars" / "fleet.yml").read_text("utf-8"))["__tags"]
+    tags = {tag for _path, task in tasks_of(playbook) for tag in task.get("tags", [])}
+    assert tags <= {*known, "always", "preflight"}
