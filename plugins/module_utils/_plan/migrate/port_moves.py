@@ -88,8 +88,8 @@ def bring_back(servers: Sequence[Server], others: Sequence[Other]) -> Said:
     """Give servers of one image in one namespace one port. Yields what could not be done, and why."""
     twins: Dict[Tuple[str, str], List[Server]] = {}
     for one in servers:
-        image = next(container.image for container in one.pod.containers if container.name == one.container)
-        twins.setdefault((one.ref.namespace, ports.repository(image)), []).append(one)
+        images = {container.name: container.image for container in one.pod.containers}
+        twins.setdefault((one.ref.namespace, ports.repository(images[one.container])), []).append(one)
     for several in twins.values():
         have = {one.port for one in several}
         if len(have) < 2:

@@ -16,7 +16,12 @@ import json
 import re
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
-import yaml
+try:
+    import yaml
+    from yaml import SafeDumper
+except ImportError:
+    # Manifests are rewritten where Ansible runs, which needs it as well.
+    SafeDumper = object  # type: ignore[misc, assignment]
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.patch import aligned, same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.yaml_values import Loader, TextError, read
@@ -26,7 +31,7 @@ _LAYOUT = "cannot be changed in place, because of anchors, merge keys or its lay
 Edit = Tuple[int, int, str]
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(SafeDumper):
     indented = True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
@@ -104,7 +109,7 @@ class _Editor:
         if isinstance(node, yaml.CollectionNode) and node.flow_style:
             self._edit(node.start_mark.index, node.end_mark.index, self._flow(node, old, new))
         elif isinstance(node, yaml.MappingNode) and isinstance(new, dict) and new:
-            pairs = [(key, value) for key, value in node.value]
+            pairs = list(node.value)
             starts = [key.start_mark.index for key, _value in pairs]
             ends = [self._end(key, value) for key, value in pairs]
             self._entries(starts, ends, self._map_steps(pairs, old, new, node.start_mark.column))

@@ -11,7 +11,12 @@ from __future__ import annotations
 import json
 from typing import Any, List
 
-import yaml
+try:
+    import yaml
+    from yaml import SafeLoader
+except ImportError:
+    # Manifests are rewritten where Ansible runs, which needs it as well.
+    SafeLoader = object  # type: ignore[misc, assignment]
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
@@ -20,13 +25,13 @@ class TextError(Exception):
     """The text cannot be read as YAML, or not be changed where it has to be; the text says why."""
 
 
-class Loader(yaml.SafeLoader):
+class Loader(SafeLoader):
     """Dates are texts."""
 
 
 Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
-    for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    for first, known in getattr(SafeLoader, "yaml_implicit_resolvers", {}).items()
 }
 
 
