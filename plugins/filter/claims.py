@@ -75,6 +75,12 @@ _value:
       description: The ResourceClaimTemplates that each entry of C(rdma_claims_templates) becomes.
       type: dict
       sample: {h100-4gpu-4nic: [h100-4gpu-4nic-numa0, h100-4gpu-4nic-numa1]}
+    resources:
+      description:
+        - The extended resources of each group (C(rdma_claims_extended_resources)), each with the HCAs that it can be on
+          each host.
+      type: dict
+      sample: {h100: {rdma/hca_shared_devices_a: {h100-01: [mlx5_0, mlx5_1]}}}
     text:
       description: For each template, how it is aligned and why, and how many devices it matches on which nodes.
       type: str

@@ -41,7 +41,7 @@ _ROOM = {"cpu": "64", "memory": "512Gi", "pods": "110"}
 
 
 # Not so when it only waits for the claim to be made of its template.
-_REFUSED = "cannot allocate all claims"
+_REFUSED = ("cannot allocate all claims", "Insufficient ")
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Fleet:
                 placed.node = one["spec"].get("nodeName", "")
                 placed.why = _why(one)
             waiting = [placed for placed in found.values() if not placed.node]
-            if len(waiting) <= waits and all(_REFUSED in placed.why for placed in waiting):
+            if len(waiting) <= waits and all(_refused(placed.why) for placed in waiting):
                 break
         else:
             late = {name: placed.why for name, placed in found.items() if not placed.node}
@@ -129,6 +129,16 @@ class Fleet:
         items: List[Object] = json.loads(text)["items"]
         return items
 
+    def status(self, node: str, status: Object) -> None:
+        """Merge this into the status of a node, as a kubelet would."""
+        self._kubectl(
+            "patch", "node", node, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status})
+        )
+
+    def get(self, kind: str, name: str) -> str:
+        """An object of the namespace, as JSON."""
+        return self._kubectl("get", kind, name, "--namespace", self.namespace, "-o", "json")
+
     def _kubectl(self, *arguments: str, stdin: str = "") -> str:
         done = subprocess.run([*self._command, *arguments], input=stdin, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -140,6 +150,10 @@ def node(name: str) -> Object:
     status = {"capacity": _ROOM, "allocatable": _ROOM, "conditions": [{"type": "Ready", "status": "True"}]}
     meta = {"name": name, "labels": {"kubernetes.io/hostname": name}}
     return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}
+
+
+def _refused(why: str) -> bool:
+    return any(text in why for text in _REFUSED)
 
 
 def _labelled(meta: Object, value: str) -> Object:

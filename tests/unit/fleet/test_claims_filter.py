@@ -28,7 +28,7 @@ def test_the_filter(facts_of: Facts) -> None:
         for name in ("v100-01", "v100-02")
     }
     found = claims_filter({}, list(hostvars), hostvars, kubernetes="v1.36.3")
-    assert sorted(found) == ["names", "objects", "problems", "text", "warnings"]
+    assert sorted(found) == ["names", "objects", "problems", "resources", "text", "warnings"]
     assert found["problems"] == []
     assert found["text"].splitlines()[0] == "v100 (v100), pcie_root: 1 GPU and 1 NIC on one PCIe root complex"
     # What the cluster really publishes counts more than what is expected of it.

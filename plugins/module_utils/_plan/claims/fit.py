@@ -93,6 +93,10 @@ class Fit:
         found = [self._matching(node, ask.is_gpu, number, ask.expressions) for number in numbers]
         return tuple(allocate.Alternative(matching, ask.count) for matching in found)
 
+    def nics(self, node: ClaimNode) -> FrozenSet[int]:
+        """Places of the NICs that the first of the alternatives matches."""
+        return self._matching(node, False, 0, ())
+
     def matched(self, node: ClaimNode, is_gpu: bool) -> int:
         """How many devices of a kind any of the alternatives matches."""
         numbers = range(len(self.gpu if is_gpu else self.nic))

@@ -8,11 +8,11 @@
 
 from __future__ import annotations
 
-import json
 import re
+from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, fields
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import (
     Claim,
     ClaimIntent,
@@ -20,14 +20,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model i
     NicPick,
     Template,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters, dranet_schema
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_schema
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions as drivers_versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names as rules
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci, quantity
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
 NAMESPACES, TEMPLATES, CLAIMS = "rdma_claims_namespaces", "rdma_claims_templates", "rdma_claims_claims"
+RESOURCES = "rdma_claims_extended_resources"
 NIC_CLASS, GPU_CLASS = "rdma_claims_nic_class", "rdma_claims_gpu_class"
 # Of the role that deploys the driver: what it publishes.
 MOVE_IB, EXCLUDE = "rdma_driver_move_ib_interfaces", "rdma_driver_exclude"
@@ -35,6 +36,7 @@ VARIABLES = (
     NAMESPACES,
     TEMPLATES,
     CLAIMS,
+    RESOURCES,
     NIC_CLASS,
     GPU_CLASS,
     MOVE_IB,
@@ -45,8 +47,6 @@ VARIABLES = (
 
 # Room for the suffixes of variants and of content hashes in a label of 63 characters.
 _LONGEST_NAME = 50
-# FirstAvailableDeviceRequestMaxSize, CELSelectorExpressionMaxLength and OpaqueParametersMaxLength of the API.
-_MOST_ALTERNATIVES, LONGEST_EXPRESSION, LONGEST_PARAMETERS = 8, 10240, 10240
 
 
 def _of_name(at: str, name: str, seen: Dict[str, str]) -> Iterator[Problem]:
@@ -56,69 +56,6 @@ def _of_name(at: str, name: str, seen: Dict[str, str]) -> Iterator[Problem]:
     elif name in seen:
         yield wrong(f"{at}.name", name, f"which {seen[name]} also has: names must differ")
     seen.setdefault(name, at)
-
-
-def _picks(at: str, given: Mapping[str, Any], make: Any) -> Tuple[Tuple[Any, ...], List[Problem]]:
-    problems: List[Problem] = []
-    alternatives = given.get("first_available")
-    if alternatives is None:
-        entries = [(at, given)]
-    else:
-        entries = [(f"{at}.first_available[{place}]", alternative) for place, alternative in enumerate(alternatives)]
-        if len(given) > 1:
-            others = ", ".join(sorted(set(given) - {"first_available"}))
-            problems.append(Problem(at, f"has first_available together with {others}: put these into its entries"))
-        if not 1 < len(entries) <= _MOST_ALTERNATIVES:
-            text = f"has {len(entries)} entries, it must have 2 to {_MOST_ALTERNATIVES}"
-            problems.append(Problem(f"{at}.first_available", text))
-    found = []
-    for where, given in entries:
-        values = {name: value for name, value in given.items() if name != "first_available"}
-        values["selectors"] = tuple(values.get("selectors") or ())
-        for place, text in enumerate(values["selectors"]):
-            problems += _of_selector(f"{where}.selectors[{place}]", text)
-        size = values.get("min_memory")
-        if size is not None and (quantity.quantity(size) or 0) <= 0:
-            problems.append(wrong(f"{where}.min_memory", size, "it must be a quantity like 80G or 40Gi"))
-        rate = values.get("min_rate")
-        if rate is not None and rate <= 0:
-            problems.append(wrong(f"{where}.min_rate", rate, "it must be more than 0 Gb/s"))
-        found.append(make(**values))
-    return tuple(found), problems
-
-
-def _of_selector(at: str, text: str) -> Iterator[Problem]:
-    if not text.strip():
-        yield wrong(at, text, "it must be a CEL expression")
-    elif len(text.encode()) > LONGEST_EXPRESSION:
-        yield Problem(at, f"is {len(text.encode())} bytes long, the API takes at most {LONGEST_EXPRESSION}")
-
-
-def _parameters(
-    at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers
-) -> Tuple[Dict[str, Any], List[Problem]]:
-    """DRANET's parameters with what has a variable of its own put in."""
-    given = entry.get("parameters") or {}
-    problems = list(dranet_parameters.problems(f"{at}.parameters", given, dranet))
-    if problems:
-        return {}, problems
-    interface = dict(given.get("interface") or {})
-    for name, value in (("mtu", entry.get("mtu")), ("addresses", entry.get("address") and [entry["address"]])):
-        if value is None:
-            continue
-        variable = "address" if name == "addresses" else name
-        for key in ("addresses", "dhcp") if name == "addresses" else (name,):
-            if interface.get(key):
-                right = f"but {at}.parameters.interface.{key} is set as well: only one of them can be used"
-                problems.append(wrong(f"{at}.{variable}", entry[variable], right))
-        interface[name] = value
-    if entry.get("mtu") is not None:
-        problems += dranet_parameters.of_mtu(f"{at}.mtu", entry["mtu"])
-    merged = {**given, "interface": interface} if interface else dict(given)
-    size = len(json.dumps(merged).encode())
-    if size > LONGEST_PARAMETERS:
-        problems.append(Problem(f"{at}.parameters", f"are {size} bytes of JSON, the API takes {LONGEST_PARAMETERS}"))
-    return merged, problems
 
 
 def _of_many_pods(template: Template) -> Iterator[Problem]:
@@ -154,9 +91,9 @@ def _template(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Number
     if text != "all" and not re.fullmatch("[0-9]{1,4}", text):
         problems.append(wrong(f"{at}.nics", text, "it must be a number from 0, or all"))
         text = "1"
-    gpu, wrong_gpu = _picks(f"{at}.gpu", entry.get("gpu") or {}, GpuPick)
-    nic, wrong_nic = _picks(f"{at}.nic", entry.get("nic") or {}, NicPick)
-    parameters, wrong_parameters = _parameters(at, entry, dranet)
+    gpu, wrong_gpu = fields.picks(f"{at}.gpu", entry.get("gpu") or {}, GpuPick)
+    nic, wrong_nic = fields.picks(f"{at}.nic", entry.get("nic") or {}, NicPick)
+    parameters, wrong_parameters = fields.parameters(at, entry, dranet)
     template = Template(
         at=at,
         name=entry["name"],
@@ -177,6 +114,32 @@ def _template(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Number
     return template, problems
 
 
+def _resource(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers) -> Tuple[Template, List[Problem]]:
+    template, problems = _template(at, {**entry, "nics": "1"}, dranet)
+    name = (template.parameters.get("interface") or {}).get("name")
+    if name:
+        right = "but a pod may request several NICs, which cannot all have this name: leave it out"
+        problems.append(wrong(f"{at}.parameters.interface.name", name, right))
+    return replace(template, resource=template.name, align="none"), problems
+
+
+def class_of(nic_class: str, resource: str) -> str:
+    """Name of the class of an extended resource: ``zerocopy-rdma-nic.rdma-hca-shared`` for ``rdma/hca_shared``."""
+    return f"{nic_class}.{re.sub('[^a-z0-9]+', '-', resource.lower())}"
+
+
+def _of_resource_name(at: str, name: str, nic_class: str, seen: Dict[str, str]) -> Iterator[Problem]:
+    if not rules.is_extended_resource(name):
+        yield wrong(f"{at}.name", name, "it must be an extended resource, like rdma/hca_shared_devices_a")
+        return
+    made = class_of(nic_class, name)
+    if not rules.is_subdomain(made):
+        yield wrong(f"{at}.name", name, f"of which {made} cannot be the name of a DeviceClass: it is too long")
+    elif made in seen:
+        yield wrong(f"{at}.name", name, f"whose DeviceClass {made} is also that of {seen[made]}: names must differ")
+    seen.setdefault(made, at)
+
+
 def _claim(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers) -> Tuple[Claim, List[Problem]]:
     problems: List[Problem] = []
     named = [name for name in ("rail", "hca", "pci") if entry.get(name) is not None]
@@ -184,7 +147,7 @@ def _claim(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers) 
         problems.append(Problem(at, f"names its NIC by {' and '.join(named)}: only one of them can be used"))
     if entry.get("rail", 0) < 0:
         problems.append(wrong(f"{at}.rail", entry["rail"], "it must be at least 0"))
-    parameters, wrong_parameters = _parameters(at, entry, dranet)
+    parameters, wrong_parameters = fields.parameters(at, entry, dranet)
     claim = Claim(
         at,
         entry["name"],
@@ -249,7 +212,7 @@ def intent(values: Mapping[str, Any]) -> Tuple[Optional[ClaimIntent], List[Probl
     claims: List[Claim] = []
     warnings = [
         warning
-        for name in (TEMPLATES, CLAIMS)
+        for name in (TEMPLATES, CLAIMS, RESOURCES)
         for place, entry in enumerate(values[name])
         for warning in dranet_schema.warnings(f"{name}[{place}].parameters", entry.get("parameters") or {}, dranet)
     ]
@@ -258,6 +221,12 @@ def intent(values: Mapping[str, Any]) -> Tuple[Optional[ClaimIntent], List[Probl
         at = f"{TEMPLATES}[{place}]"
         template, own = _template(at, entry, dranet)
         problems += [*_of_name(at, entry["name"], seen), *own]
+        templates.append(template)
+    seen = {}
+    for place, entry in enumerate(values[RESOURCES]):
+        at = f"{RESOURCES}[{place}]"
+        template, own = _resource(at, entry, dranet)
+        problems += [*_of_resource_name(at, entry["name"], values[NIC_CLASS], seen), *own]
         templates.append(template)
     seen = {}
     for place, entry in enumerate(values[CLAIMS]):

@@ -36,7 +36,11 @@ class NicPick:
 
 @dataclass
 class Template:
-    """One entry of ``rdma_claims_templates``; ``at`` is where it stands. ``nics`` is ``None`` for all of a node."""
+    """One entry of ``rdma_claims_templates``; ``at`` is where it stands. ``nics`` is ``None`` for all of a node.
+
+    With ``resource`` it is one of ``rdma_claims_extended_resources`` instead: for pods that request as many NICs of it
+    as they like, one by one, in their limits.
+    """
 
     at: str
     name: str
@@ -46,6 +50,7 @@ class Template:
     gpu: Tuple[GpuPick, ...] = (GpuPick(),)
     nic: Tuple[NicPick, ...] = (NicPick(),)
     parameters: Dict[str, Any] = field(default_factory=dict)
+    resource: str = ""
 
     @property
     def first_available(self) -> bool:

@@ -205,6 +205,13 @@ def ports_of(node: ClaimNode, nic: SliceDevice) -> List[NicPort]:
     return node.ports.get(nic.pci or "") or [_as_published(nic)]
 
 
+def hcas_of(node: ClaimNode, nics: Sequence[SliceDevice]) -> List[str]:
+    """The HCAs of published NICs, like ``mlx5_0``, as far as the node's facts have them."""
+    return list(
+        dict.fromkeys(port.name.rpartition("/")[0] for nic in nics for port in node.ports.get(nic.pci or "", []))
+    )
+
+
 def verdict(node: ClaimNode, nic: SliceDevice, pick: NicPick) -> Verdict:
     """Whether a published NIC is one that the pick means. It is if any of its ports is."""
     ports = ports_of(node, nic)

@@ -8,10 +8,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import selectors
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.intent import LONGEST_EXPRESSION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.fields import LONGEST_EXPRESSION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout import Ask, ClaimLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import ClaimIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
@@ -29,6 +29,21 @@ def device_class(name: str) -> Dict[str, Any]:
     """The class of RDMA NICs. Network configuration in it would shadow that of the claims, so there is none."""
     spec = {"selectors": _selectors(selectors.NIC_CLASS)}
     return {"apiVersion": _API_VERSION, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
+
+
+def resource_class(
+    name: str, resource: str, expressions: Sequence[str], parameters: Mapping[str, Any]
+) -> Dict[str, Any]:
+    """The class of NICs that pods request as an extended resource (KEP-5004).
+
+    The scheduler makes the claims of such pods, so that the network configuration can only be that of the class.
+    """
+    made = device_class(name)
+    made["spec"]["extendedResourceName"] = resource
+    made["spec"]["selectors"] += _selectors(expressions)
+    if parameters:
+        made["spec"]["config"] = [{"opaque": {"driver": model.DRANET, "parameters": dict(parameters)}}]
+    return made
 
 
 def _exactly(ask: Ask, device_class_name: str, expressions: Sequence[str]) -> Dict[str, Any]:
@@ -96,8 +111,20 @@ def _bodies(request: Dict[str, Any]) -> Iterator[Tuple[str, Dict[str, Any]]]:
         yield f"{request['name']}/{alternative['name']}", alternative
 
 
-def beyond_limits(spec: Dict[str, Any]) -> Optional[str]:
-    """Which limit of the API a claim's spec is beyond, if any."""
+def _beyond(place: str, body: Mapping[str, Any]) -> Optional[str]:
+    expressions = [selector["cel"]["expression"] for selector in body.get("selectors", [])]
+    if len(expressions) > _MOST:
+        return f"needs {len(expressions)} selectors in {place}, the API allows at most {_MOST}"
+    longest = max((len(expression.encode()) for expression in expressions), default=0)
+    if longest > LONGEST_EXPRESSION:
+        return f"needs a selector of {longest} bytes in {place}, the API allows {LONGEST_EXPRESSION}"
+    return None
+
+
+def beyond_limits(spec: Mapping[str, Any]) -> Optional[str]:
+    """Which limit of the API the spec of a claim or a DeviceClass is beyond, if any."""
+    if "devices" not in spec:
+        return _beyond("the DeviceClass", spec)
     devices = spec["devices"]
     for what in ("requests", "constraints"):
         number = len(devices.get(what, []))
@@ -105,10 +132,7 @@ def beyond_limits(spec: Dict[str, Any]) -> Optional[str]:
             return f"needs {number} {what}, the API allows at most {_MOST}"
     for request in devices["requests"]:
         for name, body in _bodies(request):
-            expressions = [selector["cel"]["expression"] for selector in body.get("selectors", [])]
-            if len(expressions) > _MOST:
-                return f"needs {len(expressions)} selectors in request {name}, the API allows at most {_MOST}"
-            longest = max((len(expression.encode()) for expression in expressions), default=0)
-            if longest > LONGEST_EXPRESSION:
-                return f"needs a selector of {longest} bytes in request {name}, the API allows {LONGEST_EXPRESSION}"
+            beyond = _beyond(f"request {name}", body)
+            if beyond is not None:
+                return beyond
     return None

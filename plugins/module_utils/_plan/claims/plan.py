@@ -17,13 +17,20 @@ from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Seq
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import arp, cel, intent, network, single
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import (
+    arp,
+    cel,
+    grouping,
+    intent,
+    network,
+    single,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects as claims_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import templates as claims_templates
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost, ClaimMember, Found
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, ClaimIntent, Template
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode, hcas_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
@@ -31,8 +38,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages, wrong
 
-# firstAvailable (DRAPrioritizedList) is on by default from here on.
-_FIRST_AVAILABLE = (1, 34)
+# firstAvailable (DRAPrioritizedList) and DRAExtendedResource are on by default from here on.
+_FIRST_AVAILABLE, _EXTENDED_RESOURCES = (1, 34), (1, 36)
 _GPU_DRIVER = (
     "NVIDIA's DRA driver provides gpu.nvidia.com: set rdma_driver_gpu_deploy, or install its chart with helm"
     " (oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu, gpuResourcesEnabledOverride=true)"
@@ -44,10 +51,12 @@ class ClaimPlan:
     """``objects`` are in the order in which they are to be applied; there are none where there are problems.
 
     ``names`` are the ResourceClaimTemplates of each template, several where a pod has to choose by NUMA node.
+    ``resources`` are by group the extended resources, each with the HCAs that a pod can get of it by host.
     """
 
     objects: List[Dict[str, Any]] = field(default_factory=list)
     names: Dict[str, List[str]] = field(default_factory=dict)
+    resources: Dict[str, Dict[str, Dict[str, List[str]]]] = field(default_factory=dict)
     text: str = ""
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
@@ -56,44 +65,8 @@ class ClaimPlan:
 Nics = Tuple[ClaimNode, Sequence[model.SliceDevice]]
 
 
-def _same(template: Template, wanted: ClaimIntent, other: Template, other_wanted: ClaimIntent) -> bool:
-    """Whether two templates of one name are the same but for where they stand."""
-    return wanted is other_wanted or (
-        replace(template, at="") == replace(other, at="")
-        and wanted.namespaces == other_wanted.namespaces
-        and (wanted.nic_class, wanted.gpu_class) == (other_wanted.nic_class, other_wanted.gpu_class)
-    )
-
-
-def _grouped(members: Iterable[ClaimMember]) -> Tuple[Dict[str, Tuple[Template, ClaimIntent, List[str]]], Found]:
-    """Each template with the hosts that have it; a problem where two are different and have one name."""
-    found: Dict[str, Tuple[Template, ClaimIntent, List[str]]] = {}
-    problems: Found = []
-    for member in members:
-        # Hosts with the same variables share one intent.
-        for template in member.wanted.templates:
-            known, wanted, names = found.setdefault(template.name, (template, member.wanted, []))
-            if _same(template, member.wanted, known, wanted):
-                names.append(member.host.name)
-                continue
-            right = f"which is a different template on {fold(names)}: use different names, or the same content"
-            problems.append((member.host.name, wrong(f"{template.at}.name", template.name, right)))
-    return found, problems
-
-
-def _kinds(
-    names: Sequence[str], nodes: Mapping[str, ClaimNode]
-) -> Tuple[List[ClaimNode], Dict[str, List[str]], List[str]]:
-    """One node of each kind, the names of all of a kind by its key, and the hosts of which nothing is known."""
-    hosts: Dict[str, List[str]] = {}
-    kinds: List[ClaimNode] = []
-    for name in names:
-        node = nodes.get(name)
-        if node is not None and node.key not in hosts:
-            kinds.append(node)
-        if node is not None:
-            hosts.setdefault(node.key, []).append(name)
-    return kinds, hosts, [name for name in names if name not in nodes]
+def _numbers(version: Sequence[int]) -> str:
+    return ".".join(map(str, version))
 
 
 class _ClaimPlanner:
@@ -108,7 +81,7 @@ class _ClaimPlanner:
         self.lines: List[str] = []
 
     def templates(self) -> None:
-        entries, problems = _grouped(self.members.values())
+        entries, problems = grouping.templates(self.members.values())
         self.found += problems
         taken: Dict[str, str] = {}
         for template, wanted, names in entries.values():
@@ -116,30 +89,51 @@ class _ClaimPlanner:
             self.found += [(name, problem) for problem in own.problems for name in names]
             self.plan.warnings += own.warnings
             self.plan.objects += own.objects
-            self.plan.names[template.name] = own.names
+            if template.resource:
+                self._resource(template.resource, own.places, names)
+            else:
+                self.plan.names[template.name] = own.names
             groups = ", ".join(dict.fromkeys(self.members[name].host.group for name in names))
             self.lines += [f"{template.name} ({groups}), {own.align}", *own.lines] if own.lines else []
             for name in own.names:
                 if taken.setdefault(name, template.name) != template.name:
-                    text = f"becomes a ResourceClaimTemplate {name}, and so does {taken[name]}: choose another name"
+                    kind = "DeviceClass" if template.resource else "ResourceClaimTemplate"
+                    text = f"becomes a {kind} {name}, and so does {taken[name]}: choose another name"
                     self.found += [(host, Problem(f"{template.at}.name", text)) for host in names]
 
+    def _resource(self, resource: str, places: Mapping[str, Collection[int]], names: Sequence[str]) -> None:
+        for node in (self.nodes[name] for name in names if name in self.nodes):
+            nics = [node.devices[place] for place in sorted(places.get(node.key, ()))]
+            of_group = self.plan.resources.setdefault(self.members[node.name].host.group, {})
+            of_group.setdefault(resource, {})[node.name] = hcas_of(node, nics)
+
+    def _too_old(self, template: Template) -> Optional[str]:
+        """What the template needs that this version of Kubernetes lacks."""
+        needs = {"has first_available, which": _FIRST_AVAILABLE} if template.first_available else {}
+        if template.resource:
+            # Before, the API server drops the field without a word, and pods wait forever.
+            needs["is an extended resource served by DRA, which"] = _EXTENDED_RESOURCES
+        for what, least in needs.items():
+            if self.kubernetes is not None and self.kubernetes < least:
+                return f"{what} needs Kubernetes {_numbers(least)}: this is {_numbers(self.kubernetes)}"
+        return None
+
     def _template(self, template: Template, wanted: ClaimIntent, names: Sequence[str]) -> claims_templates.Planned:
-        kinds, hosts, silent = _kinds(names, self.nodes)
-        if template.first_available and self.kubernetes is not None and self.kubernetes < _FIRST_AVAILABLE:
-            text = f"has first_available, which needs Kubernetes 1.34: this is {'.'.join(map(str, self.kubernetes))}"
-            return claims_templates.Planned(problems=[Problem(template.at, text)])
+        kinds, hosts, silent = grouping.kinds(names, self.nodes)
+        too_old = self._too_old(template)
+        if too_old is not None:
+            return claims_templates.Planned(problems=[Problem(template.at, too_old)])
         if not kinds:
             text = f"({template.name}) cannot be checked without facts of its nodes: run rdma_discover first"
             return claims_templates.Planned(problems=[Problem(template.at, text)])
         warnings: List[str] = []
-        if template.nics is None or template.nics > 1:
+        if template.nics is None or template.nics > 1 or template.resource:
             sharing, nics = self._sharing(names), [(node, node.nics) for node in kinds]
             settled, warnings = self._with_arp(template.name, template, wanted, sharing, nics)
             template = replace(template, parameters=settled)
         own_names = set(names)
         others = [name for name in self.nodes if name not in own_names]
-        own = claims_templates.plan(template, wanted, kinds, hosts, *_kinds(others, self.nodes)[:2])
+        own = claims_templates.plan(template, wanted, kinds, hosts, *grouping.kinds(others, self.nodes)[:2])
         own.warnings += warnings
         if silent:
             own.warnings.append(f"{template.name}: not checked on hosts without facts: {fold(silent)}")
@@ -168,7 +162,7 @@ class _ClaimPlanner:
         if not sharing:
             return claim.parameters, []
         if not versions.arp_in_claims(wanted.dranet):
-            what = f"DRANET {'.'.join(map(str, wanted.dranet))} cannot set arp_ignore and arp_announce in a pod"
+            what = f"DRANET {_numbers(wanted.dranet)} cannot set arp_ignore and arp_announce in a pod"
             ways = "give each rail a subnet of its own (rdma_links_rail_subnets), or let pods set these sysctls"
             return claim.parameters, [f"{names}: rails of {fold(sharing)} share a subnet, and {what}: {ways}"]
         asked = {"interface": arp.SETTINGS}
@@ -300,5 +294,5 @@ def plan(
         f"{host.name}: its RDMA facts cannot be used: {host.malformed}" for host in ordered if host.malformed
     ]
     if found:
-        result.objects, result.names, result.problems = [], {}, messages(found)
+        result.objects, result.names, result.resources, result.problems = [], {}, {}, messages(found)
     return result

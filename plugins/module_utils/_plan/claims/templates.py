@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import align as claims_align
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import (
@@ -31,10 +31,19 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
+# What extended resources cannot do (KEP-5004, and dra.net's pkg/driver/nri_hooks.go).
+_UNCHANGED = (
+    "for pods that are not changed: whole NICs instead of shares, no alignment with GPUs, no configuration per pod,"
+    " and none for pods with hostNetwork"
+)
+
 
 @dataclass
 class Planned:
-    """``names`` are the objects of a template, of which a pod uses one; ``align`` is how it is aligned and why."""
+    """``names`` are the objects of a template, of which a pod uses one; ``align`` is how it is aligned and why.
+
+    ``places`` are those of the NICs of an extended resource among the devices of a node, by ``ClaimNode.key``.
+    """
 
     objects: List[Dict[str, Any]] = field(default_factory=list)
     names: List[str] = field(default_factory=list)
@@ -42,6 +51,7 @@ class Planned:
     lines: List[str] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
     problems: List[Problem] = field(default_factory=list)
+    places: Dict[str, FrozenSet[int]] = field(default_factory=dict)
 
 
 def alternatives_at(template: Template, kind: str) -> List[Tuple[str, Any]]:
@@ -167,6 +177,15 @@ class _TemplatePlanner:
         else:
             self._problem(Problem(self.template.at, f"({self.template.name}) can be satisfied on no node. {text}"))
 
+    def _of_resource(self, fit: Fit, linked: Fit) -> None:
+        name = intent.class_of(self.wanted.nic_class, self.template.resource)
+        made = claims_objects.resource_class(name, self.template.resource, fit.nic[0], self.template.parameters)
+        beyond = claims_objects.beyond_limits(made["spec"])
+        if beyond is not None:
+            self._problem(Problem(self.template.at, f"({self.template.name}) {beyond}"))
+        self.result.names, self.result.objects, self.result.align = [name], [made], _UNCHANGED
+        self.result.places = {node.key: linked.nics(node) for node in self.nodes}
+
     def _objects(self, fit: Fit, choice: claims_align.Choice) -> None:
         single = len(choice.layouts) == 1 and choice.align != "unaligned"
         for layout in choice.layouts:
@@ -215,7 +234,10 @@ class _TemplatePlanner:
             self._lines(fit, choice)
             self._check_fit(fit, linked, choice)
             self._elsewhere(fit, choice, others, hosts_of_others)
-            self._objects(fit, choice)
+            if self.template.resource:
+                self._of_resource(fit, linked)
+            else:
+                self._objects(fit, choice)
         except FailedSelectorError as error:
             self._failed(error)
         except NumaError as error:

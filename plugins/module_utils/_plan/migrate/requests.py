@@ -67,8 +67,9 @@ def chosen(ref: ObjectRef, gpus: int, wish: Wish) -> List[PodAsk]:
         raise ChoiceError(f"{unknown[0]} is no request of the group: it has {', '.join(known) or 'none'}")
     if names:
         return [known[name] for name in names]
-    # A single claim is for one NIC of one host: that is for people to choose.
-    free = [ask for ask in wish.asks if not ask.claims]
+    # A single claim is for one NIC of one host: that is for people to choose. Beside templates, extended resources are
+    # for manifests that stay as they are.
+    free = [ask for ask in wish.asks if ask.templates] or [ask for ask in wish.asks if not ask.claims]
     fitting = [ask for ask in free if gpus and ask.gpus == gpus] or [ask for ask in free if not ask.gpus]
     if len(fitting) == 1:
         return fitting

@@ -54,14 +54,16 @@ def claims(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variab
     return claims_plan.plan(own, cluster.slices, cluster.kubernetes, cluster.device_classes, known)
 
 
-def _asks(hosts: Sequence[ClaimHost], names: Mapping[str, Sequence[str]]) -> Dict[str, List[PodRequest]]:
-    """What each group can claim: its templates, one alias after another, and the single claims of its hosts."""
+def _asks(hosts: Sequence[ClaimHost], plan: claims_plan.ClaimPlan) -> Dict[str, List[PodRequest]]:
+    """What each group can claim: its templates, one alias after another, the single claims of its hosts, and what pods
+    that are not changed can request.
+    """
     found: Dict[str, Dict[Tuple[str, str, int], Dict[str, Sequence[str]]]] = {}
     single: Dict[str, List[PodRequest]] = {}
     for host in hosts:
         for entry in host.variables.get(_TEMPLATES) or []:
             name = str(entry["name"])
-            for alias in names.get(name, ()):
+            for alias in plan.names.get(name, ()):
                 key = (name, alias, int(entry.get("gpus") or 0))
                 found.setdefault(host.group, {}).setdefault(key, {})[host.name] = ()
         for entry in host.variables.get(_CLAIMS) or []:
@@ -75,7 +77,11 @@ def _asks(hosts: Sequence[ClaimHost], names: Mapping[str, Sequence[str]]) -> Dic
             for (entry, alias, gpus), having in found.get(group, {}).items()
         ]
         + single.get(group, [])
-        for group in dict.fromkeys([*found, *single])
+        + [
+            PodRequest(name, having, limits={name: 1}, number=1, moves=True)
+            for name, having in plan.resources.get(group, {}).items()
+        ]
+        for group in dict.fromkeys([*found, *single, *plan.resources])
     }
 
 
@@ -105,7 +111,7 @@ class Dra(Strategy):
             parent = str(values[f"rdma_{part}_parent_namespace"])
             found.sets.append(ObjectSet(str(values[f"rdma_{part}_set"]), parent, objects))
         own = served(NAME, hosts)
-        found.asks = _asks(own, of_claims.names)
+        found.asks = _asks(own, of_claims)
         found.shows = {host: NodeStatus(tuple(node["drivers"])) for host, node in expected.expected(own).items()}
         return found
 
