@@ -76,6 +76,7 @@ NAMES = (
     "rdma_verify_pull_secrets",
     "rdma_verify_tolerations",
     "rdma_verify_whole_fleet",
+    "rdma_verify_workloads",
 )
 # Of the NVIDIA DRA driver, where the collection deploys it.
 _OF_THE_GPU_DRIVER = (

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: transfer_verdicts
+short_description: Read the KV transfers of running vLLM pods from their logs
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Reads the lines that vLLM logs about KV transfers, and its external prefix cache hit rate. The figures are reported
+    without a threshold.
+positional: hostvars
+options:
+  _input:
+    description:
+      - Results of M(kubernetes.core.k8s_log#module) in a loop, in which the second entry of C(item) is the pod.
+    type: list
+    elements: dict
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), by which pods are assigned to the groups of their nodes.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Read the KV transfers
+  ansible.builtin.set_fact:
+    found: "{{ __logs.results | zerocopy.rdma.transfer_verdicts(hostvars) }}"
+"""
+
+RETURN = r"""
+_value:
+  description: C(checks), as in the document of P(zerocopy.rdma.rdma_verify#role).
+  type: dict
+"""
+
+from dataclasses import asdict
+from typing import Any, Callable, Dict, List, Mapping
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import transfers
+
+
+def transfer_verdicts(
+    results: List[Mapping[str, Any]], hostvars: Mapping[str, Mapping[str, Any]]
+) -> Dict[str, List[Dict[str, Any]]]:
+    checks = []
+    for result in results:
+        _selected, pod = result["item"]
+        node = (pod.get("spec") or {}).get("nodeName")
+        host = node if node in hostvars else None
+        name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        trouble = str(result.get("msg", "")).strip()
+        group = variables.group_of(hostvars[host]) if host else None
+        checks.append(transfers.check(name, host, group, result.get("log"), trouble))
+    return {"checks": [asdict(check) for check in checks]}
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"transfer_verdicts": transfer_verdicts}
