@@ -16,7 +16,7 @@ positional: hostvars
 options:
   _input:
     description:
-      - Results of M(kubernetes.core.k8s_log#module) in a loop, in which the second entry of C(item) is the pod.
+      - Results of M(kubernetes.core.k8s_log) in a loop, in which the second entry of C(item) is the pod.
     type: list
     elements: dict
     required: true

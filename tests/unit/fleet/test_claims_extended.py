@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import requests
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ObjectRef
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, published, template
 
 HCA = "rdma/hca_shared_devices_a"
@@ -122,7 +122,7 @@ def test_groups_share_a_class_only_if_they_mean_the_same(facts_of: Facts) -> Non
 def test_a_rewritten_manifest_uses_a_template_where_there_is_one() -> None:
     by_limits = requests.PodAsk(HCA, limits={HCA: 1})
     by_claim = requests.PodAsk("one-nic", templates={"default": "one-nic-0a1b2c3d4e"})
-    pod = ObjectRef("Pod", "default", "trainer")
+    pod = ObjectRef(Kind("", "Pod"), "default", "trainer")
     assert requests.chosen(pod, 0, requests.Wish([by_limits, by_claim])) == [by_claim]
     assert requests.chosen(pod, 0, requests.Wish([by_limits])) == [by_limits]
 

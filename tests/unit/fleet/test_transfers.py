@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -71,7 +73,7 @@ def test_pods_are_those_of_their_nodes() -> None:
     def pod(name: str, node: str | None) -> list[object]:
         return [{}, {"metadata": {"namespace": "llm", "name": name}, "spec": {"nodeName": node} if node else {}}]
 
-    results = [
+    results: list[Mapping[str, Any]] = [
         {"item": pod("decode-0", "h100-01"), "log": line(2, 5.0, 100.0)},
         {"item": pod("decode-1", "elsewhere"), "log": ""},
         {"item": pod("decode-2", "h100-01"), "msg": "Unable to retrieve log from Pod due to: no"},
