@@ -53,6 +53,16 @@ _value:
       description: For each strategy, the extended resources that groups of these hosts have or had with it.
       type: dict
       sample: {shared_device: [rdma/rdma_v100]}
+    labels:
+      description: Labels with which the DaemonSets of all strategies select nodes.
+      type: list
+      elements: str
+      sample: [zerocopy.rdma/group, zerocopy.rdma/shared-device]
+    drivers:
+      description: DRA drivers of all strategies.
+      type: list
+      elements: str
+      sample: [dra.net]
     driver_sets:
       description: C(name) and C(namespace) of each set of objects that has a DRA driver.
       type: list
@@ -90,6 +100,8 @@ def strategies(
     return {
         "names": {host.group: plan_variables.strategy_of(host.variables) for host in found},
         "resources": {name: one.resources(found, known) for name, one in registry.STRATEGIES.items()},
+        "labels": [strategy.label for strategy in registry.STRATEGIES.values() if strategy.label],
+        "drivers": [strategy.driver for strategy in registry.STRATEGIES.values() if strategy.driver],
         "slices": any(strategy.slices for strategy in registry.used(found)),
         "driver_sets": registry.driver_sets(found, known),
         "problems": registry.changes(found, cluster.labels) + registry.losing(found, cluster, known),

@@ -67,14 +67,19 @@ class Playbook:
         }
 
     def __call__(
-        self, *options: str, templates: Templates = NO_GROUPS, groups: Groups = NO_GROUPS, **variables: Any
+        self,
+        *options: str,
+        name: str = "provision.yml",
+        templates: Templates = NO_GROUPS,
+        groups: Groups = NO_GROUPS,
+        **variables: Any,
     ) -> Results:
         """The results of the modules by task and of the first host.
 
         ``templates`` are those of groups that differ, ``groups`` other variables of theirs.
         """
         layer = {**groups, **{group: {"rdma_claims_templates": wanted} for group, wanted in templates.items()}}
-        done = self._run(options, _claiming(layer), variables)
+        done = self._run(options, _claiming(layer), variables, name)
         assert done.returncode == 0, done.stdout + done.stderr
         return _results(done.stdout)
 

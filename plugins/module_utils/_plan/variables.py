@@ -42,6 +42,7 @@ RESULTS: Options = {
     "rdma_kernel_result": {"type": "raw"},
     "rdma_links_result": {"type": "raw"},
     "rdma_migrate_result": {"type": "raw"},
+    "rdma_move": {"type": "raw"},
     "rdma_preflight_facts": {"type": "bool"},
     "rdma_runtime_result": {"type": "raw"},
     "rdma_set": {"type": "str"},

@@ -75,7 +75,7 @@ def _networks_of(client: Client, api: Api, nodes: Iterable[Object]) -> Dict[str,
     }
 
 
-def _held(client: Client, api: Api) -> Dict[str, Dict[str, List[str]]]:
+def held(client: Client, api: Api) -> Dict[str, Dict[str, List[str]]]:
     """By DRA driver and node the pods that hold devices; a driver's pool is named after its node.
 
     (``kubeletplugin`` of k8s.io/dynamic-resource-allocation, for devices of a node.)
@@ -115,7 +115,7 @@ def info(client: Client, dra: bool, sets: Sequence[Parent] = ()) -> Dict[str, An
         "changed": False,
         "kubernetes": str(release["gitVersion"]),
         "networks": _networks_of(client, api, nodes),
-        "held": _held(client, api),
+        "held": held(client, api),
         "selectors": _selectors(client, sets),
         "nodes": {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes},
     }

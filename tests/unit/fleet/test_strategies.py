@@ -261,8 +261,9 @@ def test_a_node_that_another_strategy_serves_is_refused(facts_of: Facts, monkeyp
     served = {host: {GROUP: host.partition("-")[0]} for host in hosts}
     found = strategies({}, list(hosts), hosts, served)
     assert found["problems"] == [
-        "v100-[01-02]: rdma_strategy is 'other', but dra still serves this node (label zerocopy.rdma/group=v100): run"
-        " provision with rdma_strategy none, which removes its objects, and then with other"
+        "v100-[01-02]: rdma_strategy is 'other', but dra still serves this node (label zerocopy.rdma/group=v100): move"
+        " it with migrate (rdma_migrate_move=v100), or run provision with rdma_strategy none,"
+        " which removes its objects, and then with other"
     ]
     assert strategies({}, list(hosts), hosts, {host: {} for host in hosts})["problems"] == []
     # The way out is never refused.

@@ -136,7 +136,10 @@ def changes(hosts: Sequence[ClaimHost], labels: NodeLabels) -> List[str]:
         for strategy in STRATEGIES.values():
             value = labels.get(host.name, {}).get(strategy.label) if strategy.label else None
             if strategy is not wanted and value:
-                way = f"run provision with {STRATEGY} none, which removes its objects, and then with {word}"
+                way = (
+                    f"move it with migrate (rdma_migrate_move={host.group}), or run provision with {STRATEGY} none, "
+                    f"which removes its objects, and then with {word}"
+                )
                 served = f"{' or '.join(strategy.names)} still serves this node (label {strategy.label}={value})"
                 found.append((host.name, wrong(STRATEGY, word, f"but {served}: {way}")))
     return messages(found)

@@ -228,7 +228,10 @@ def _passing(error: ClusterError, method: str, conditional: bool) -> bool:
     """Whether an error will go away by itself."""
     if not isinstance(error, ApiError):
         return False
-    if error.status in (429, 502, 503, 504):
+    # With causes it is a PodDisruptionBudget that refuses an eviction.
+    if error.status == 429:
+        return not error.causes
+    if error.status in (502, 503, 504):
         return True
     if error.status == 500:
         return any(text in str(error) for text in ("etcdserver:", "etcd cluster", "failed calling webhook"))

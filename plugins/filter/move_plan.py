@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: move_plan
+short_description: Plan the move of nodes from one strategy to another
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Compares the strategy that each host has in the inventory with what its node in the cluster shows, and returns what
+    is left to do on each node and in which waves. The answer depends on the cluster only, not on earlier runs.
+  - Compute it once for all hosts (C(run_once)), not per host.
+requirements:
+  - cel-expr-python (Python library, where Ansible runs)
+  - netaddr (Python library, where Ansible runs)
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
+positional: hostvars, nodes, moving
+options:
+  nodes:
+    description: The nodes of the cluster, as M(zerocopy.rdma.node_move_info) returns them.
+    type: dict
+    required: true
+  moving:
+    description: Hosts to move.
+    type: list
+    elements: str
+    required: true
+  now:
+    description: Those of the hosts that have left their old strategy, for which objects and labels are returned.
+    type: list
+    elements: str
+    default: []
+  evict:
+    description: Which pods are evicted, as in M(zerocopy.rdma.node_move).
+    type: str
+    default: managed
+  old_labels:
+    description: Labels of nodes (V(null) for none) that keep a device plugin of somebody else away.
+    type: dict
+    default: {}
+  ramp:
+    description: Sizes of the waves, as for the filter P(zerocopy.rdma.waves#filter).
+    type: raw
+    default: [1, "10%", "25%"]
+  slices:
+    description: ResourceSlices of the cluster.
+    type: list
+    elements: dict
+  kubernetes:
+    description: Version of Kubernetes.
+    type: str
+  device_classes:
+    description: Names of the DeviceClasses of the cluster.
+    type: list
+    elements: str
+"""
+
+EXAMPLES = r"""
+- name: Show how far the nodes of a group are
+  ansible.builtin.debug:
+    msg: "{{ (ansible_play_hosts_all | zerocopy.rdma.move_plan(hostvars, uses.nodes, groups['h100'])).text }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description: The plan.
+  type: dict
+  contains:
+    nodes:
+      description:
+        - For each host to move, its C(state) (C(todo), C(cordoned), C(drained), C(left), C(switched), C(done)), the
+          strategy it has (C(away)) and gets (C(to)), the labels that go (C(off)), and the pods that have to end
+          (C(users)).
+      type: dict
+    waves:
+      description: Hosts of each wave. Hosts whose move has begun come first.
+      type: list
+      elements: list
+      sample: [[h100-01], [h100-02, h100-03]]
+    rest:
+      description: Other hosts of the inventory that still have another strategy than they should.
+      type: list
+      elements: str
+    text:
+      description: The plan by node and pod.
+      type: str
+    problems:
+      description: One line for each problem that stops the move before it begins.
+      type: list
+      elements: str
+    objects:
+      description:
+        - C(sets) of objects (M(zerocopy.rdma.applyset)) that the hosts of O(now) need, the C(labels) of these hosts,
+          and what their nodes then show (C(shows)).
+      type: dict
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import asdict
+from typing import Any, Callable, DefaultDict, Dict, List, Mapping, Optional, Sequence, Union
+
+from jinja2 import pass_context
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.playbook_values import SERIAL_MAX
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+
+
+def _limits(hosts: Sequence[ClaimHost], hostvars: _inventory.Hostvars) -> Dict[str, int]:
+    sizes: DefaultDict[str, List[plan_waves.Size]] = defaultdict(list)
+    for host in hosts:
+        if _inventory.raw(hostvars[host.name], SERIAL_MAX) is not None:
+            sizes[host.group].append(hostvars[host.name][SERIAL_MAX])
+    return plan_waves.limits(sizes, Counter(host.group for host in hosts))
+
+
+@pass_context
+def move_plan(
+    context: Mapping[str, Any],
+    hosts: List[str],
+    hostvars: Mapping[str, Mapping[str, Any]],
+    nodes: Mapping[str, Mapping[str, Any]],
+    moving: Sequence[str],
+    now: Sequence[str] = (),
+    evict: str = "managed",
+    old_labels: Optional[Mapping[str, Optional[str]]] = None,
+    ramp: Any = plan_waves.RAMP,
+    slices: Optional[List[Dict[str, Any]]] = None,
+    kubernetes: Optional[str] = None,
+    device_classes: Union[List[str], str, None] = None,
+) -> Dict[str, Any]:
+    found = _strategy_inventory.hosts(context, hosts, hostvars)
+    uses = {name: node_use.read(node) for name, node in nodes.items()}
+    sizes = list(ramp) if isinstance(ramp, (list, tuple)) else [ramp]
+    options = moves.MoveOptions(evict, dict(old_labels or {}), sizes, _limits(found, hostvars))
+    plan = moves.plan(found, uses, moving, options)
+    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
+    every = moves.plannable(found, uses, now)
+    whole = _strategy_inventory.planned(context, every, registry.plan, cluster)
+    known = _inventory.options(context)
+    objects = moves.objects(found, uses, now, cluster, known)
+    return {
+        "nodes": {one.name: asdict(one) for one in plan.nodes},
+        "waves": plan.waves,
+        "rest": plan.rest,
+        "text": moves.text(plan),
+        "problems": plan.problems + whole.problems,
+        "objects": asdict(objects),
+    }
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"move_plan": move_plan}

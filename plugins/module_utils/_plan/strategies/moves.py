@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Nodes that move from one strategy to another: how far each one is, and what is left to do.
+
+Nothing is remembered but what the cluster shows (labels, cordon and annotation of a Node), so a run that was killed
+goes on from there. The objects of both strategies are in the cluster meanwhile; the labels of a node decide whose
+DaemonSets run on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse, User
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
+    ClusterState,
+    ObjectSet,
+    Strategy,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
+
+# How far a node is: nothing was done; it is cordoned, and pods use the old way, or none do; the old way has left; the
+# new one has come; all is as it should be.
+TODO, CORDONED, DRAINED, LEFT, SWITCHED, DONE = "todo", "cordoned", "drained", "left", "switched", "done"
+# Pods that come back at once, or that no API request ends.
+_STAYING = ("DaemonSet", "Node")
+EVICT = ("managed", "all", "none")
+
+
+@dataclass(frozen=True)
+class MoveOptions:
+    """``evict``: ``managed`` pods only, ``all``, or ``none``, which awaits their end. ``off`` are the labels of nodes
+    (``None`` to be removed) that keep away a plugin that is not ours, ``ramp`` the sizes of the waves, ``limits`` how
+    many nodes of a group may be in one.
+    """
+
+    evict: str = "managed"
+    off: Mapping[str, Optional[str]] = field(default_factory=dict)
+    ramp: Sequence[plan_waves.Size] = plan_waves.RAMP
+    limits: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NodeMove:
+    """What is left to do on a node; ``away`` and ``to`` are strategies, ``users`` pods that have to end.
+
+    ``off`` are the labels that go, or that keep a plugin of somebody else away.
+    """
+
+    name: str
+    state: str
+    away: str
+    to: str
+    off: Mapping[str, Optional[str]] = field(default_factory=dict)
+    users: Sequence[User] = ()
+
+    @property
+    def steps(self) -> List[str]:
+        """What a run does, in this order."""
+        if self.state == DONE:
+            return []
+        found = ["cordon"] if self.state == TODO else []
+        if self.state in (TODO, CORDONED, DRAINED):
+            found += [f"end {user}" for user in self.users]
+            found.append(f"take {self.away} away" if self.away else "look for what is left of a device plugin")
+        if self.state != SWITCHED:
+            found += ["prepare the node", f"bring {self.to}"]
+        return [*found, "verify", "uncordon, unless an admin cordoned it"]
+
+
+@dataclass
+class MovePlan:
+    """``waves`` are the nodes with something to do; ``rest`` are nodes that would still have to move after this."""
+
+    nodes: List[NodeMove] = field(default_factory=list)
+    waves: List[List[str]] = field(default_factory=list)
+    rest: List[str] = field(default_factory=list)
+    problems: List[str] = field(default_factory=list)
+
+
+def others(to: Strategy) -> List[str]:
+    """The labels by which the DaemonSets of all other strategies find their nodes."""
+    return [one.label for one in registry.STRATEGIES.values() if one.label and one is not to]
+
+
+def state(node: NodeUse, to: Strategy) -> str:
+    """How far a node is on its way."""
+    old = any(node.labels.get(label) for label in others(to)) or bool(node.plugins)
+    new = bool(node.labels.get(to.label)) if to.label else not old
+    if node.mark is None:
+        return DONE if new and not old else TODO
+    if old:
+        return TODO if not node.unschedulable else CORDONED if node.users else DRAINED
+    return SWITCHED if new else LEFT
+
+
+def _away(node: NodeUse, to: Strategy) -> str:
+    """What is to leave a node."""
+    ours = [
+        one.name for one in registry.STRATEGIES.values() if one is not to and one.label and node.labels.get(one.label)
+    ]
+    return " and ".join([*ours, *node.plugins])
+
+
+def _against(host: ClaimHost, node: NodeUse, options: MoveOptions) -> Iterator[str]:
+    """What stops a move before it begins."""
+    for user in node.users:
+        if user.owner_kind in _STAYING:
+            yield f"{host.name}: {user}: its pods cannot be evicted, so keep them off this node first"
+        elif not user.owner and options.evict == "managed":
+            right = "end it, or set rdma_migrate_evict to all, or to none to wait for its end"
+            yield f"{host.name}: {user}: nothing makes this pod again elsewhere: {right}"
+    if node.plugins and not options.off:
+        several = ", ".join(node.plugins)
+        right = "remove it first, or name in rdma_migrate_old_labels the labels of nodes that keep it away"
+        yield f"{host.name}: DaemonSet {several} hands out NICs here and belongs to somebody else: {right}"
+
+
+def plan(
+    hosts: Sequence[ClaimHost], uses: Mapping[str, NodeUse], moving: Collection[str], options: MoveOptions
+) -> MovePlan:
+    """What is left to do on the hosts in ``moving``; ``uses`` are the nodes of the cluster."""
+    found = MovePlan()
+    members: List[plan_waves.WaveMember] = []
+    begun: List[plan_waves.WaveMember] = []
+    for host in hosts:
+        to, node = registry.of_host(host.variables), uses.get(host.name)
+        if to is None or (node is None and host.name not in moving):
+            continue
+        if node is None:
+            found.problems.append(f"{host.name}: no such node in the cluster")
+            continue
+        at = state(node, to)
+        if host.name not in moving:
+            if at != DONE and not (at == TODO and not _away(node, to)):
+                found.rest.append(host.name)
+            continue
+        users = node.users if at in (TODO, CORDONED) else ()
+        off = {**dict.fromkeys(others(to)), **options.off}
+        found.nodes.append(NodeMove(host.name, at, _away(node, to), strategy_of(host.variables), off, users))
+        if users or node.plugins:
+            found.problems += _against(host, node, options)
+        member = plan_waves.WaveMember(host.name, host.group, options.limits.get(host.group, 0))
+        if at != DONE:
+            (begun if node.mark else members).append(member)
+    # What was begun comes first: no other node is cordoned as long as one of them is.
+    found.waves = plan_waves.waves([*begun, *members], options.ramp)
+    return found
+
+
+def plannable(hosts: Sequence[ClaimHost], uses: Mapping[str, NodeUse], now: Collection[str] = ()) -> List[ClaimHost]:
+    """The hosts whose facts say what a plan needs; those ``now`` have left their old strategy.
+
+    As long as pods have the NICs of a host, its facts cannot tell a device plugin about them.
+    """
+    found = []
+    for host in hosts:
+        to, node = registry.of_host(host.variables), uses.get(host.name)
+        away = bool(host.facts and host.facts.in_pod)
+        old = to is not None and node is not None and state(node, to) in (TODO, CORDONED, DRAINED)
+        if not (away and old and to is not None and not to.driver and host.name not in now):
+            found.append(host)
+    return found
+
+
+@dataclass
+class MoveObjects:
+    """What nodes get that have left their old strategy: ``sets``, ``labels``, and what they then show."""
+
+    sets: List[ObjectSet] = field(default_factory=list)
+    labels: Dict[str, Dict[str, str]] = field(default_factory=dict)
+    shows: Dict[str, Dict[str, object]] = field(default_factory=dict)
+    problems: List[str] = field(default_factory=list)
+
+
+def objects(
+    hosts: Sequence[ClaimHost],
+    uses: Mapping[str, NodeUse],
+    now: Collection[str],
+    cluster: ClusterState,
+    known: plan_variables.Options,
+) -> MoveObjects:
+    """The objects of the strategies to which the hosts ``now`` move, and the labels of these hosts."""
+    result = MoveObjects()
+    every = plannable(hosts, uses, now)
+    for strategy in registry.used([host for host in hosts if host.name in now]):
+        planned = registry.plan_of(strategy.name, every, cluster, known)
+        result.problems += planned.problems
+        result.sets += [one for one in planned.sets if one.objects]
+        for host in strategy.own(every):
+            if host.name not in now:
+                continue
+            mine = planned.labels.get(host.name) or {}
+            result.labels[host.name] = {label: value for label, value in mine.items() if value}
+            shown = planned.shows.get(host.name)
+            if shown is not None:
+                drivers = [one for one in shown.drivers if one == strategy.driver]
+                result.shows[host.name] = {"drivers": drivers, "resources": dict(shown.resources)}
+    return result
+
+
+def text(found: MovePlan) -> str:
+    """The plan by node and pod."""
+    lines: List[str] = []
+    for number, wave in enumerate(found.waves, 1):
+        lines.append(f"Wave {number}:")
+        for move in (one for name in wave for one in found.nodes if one.name == name):
+            begun = "" if move.state == TODO else f" (begun: {move.state})"
+            lines.append(f"  {move.name}: {move.away or 'none'} to {move.to}{begun}")
+            lines += [f"    {step}" for step in move.steps]
+    done = [one.name for one in found.nodes if one.state == DONE]
+    if done:
+        lines.append(f"Nothing to do: {', '.join(done)}")
+    if found.rest:
+        lines.append(f"Not moved by this run, though {STRATEGY} has changed: {', '.join(found.rest)}")
+        lines.append("The objects of the old strategy stay until they have moved.")
+    elif found.waves:
+        lines.append("At the end: remove the objects that no node needs any more (provision).")
+    return "\n".join(lines)

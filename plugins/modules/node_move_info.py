@@ -1,0 +1,86 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_move_info
+short_description: Query which pods use RDMA on each node, and whether the node changes its strategy
+version_added: 0.1.0
+description:
+  - Returns what a plan needs to move nodes from one way to RDMA to another. Lists nodes, pods and ResourceClaims once.
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+extends_documentation_fragment:
+  - zerocopy.rdma._attributes
+  - zerocopy.rdma._attributes.facts_module
+  - zerocopy.rdma._cluster
+  - kubernetes.core.k8s_auth_options
+options:
+  ours:
+    description: Labels with which the DaemonSets of all strategies select nodes.
+    type: list
+    elements: str
+    default: []
+  drivers:
+    description: DRA drivers whose devices are NICs.
+    type: list
+    elements: str
+    default: []
+  resources:
+    description: Extended resources that stand for RDMA, besides those known by their names.
+    type: list
+    elements: str
+    default: []
+seealso:
+  - module: zerocopy.rdma.node_move
+"""
+
+EXAMPLES = r"""
+- name: Query which pods hold RDMA resources
+  zerocopy.rdma.node_move_info:
+  register: uses
+  run_once: true
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+nodes:
+  description:
+    - For each node, its C(name), C(labels), whether it is C(unschedulable), the C(mark) of a move that has begun, the
+      C(users) of its NICs, allocatable RDMA C(resources), and DaemonSets of other device C(plugins).
+  returned: success
+  type: dict
+  sample:
+    h100-01:
+      name: h100-01
+      labels: {zerocopy.rdma/group: h100}
+      unschedulable: false
+      mark: null
+      resources: {}
+      users: []
+      plugins: []
+"""
+
+from typing import Any, Dict
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import node_move
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+
+
+def _call(module: Any, client: Client) -> Dict[str, Any]:
+    params = module.params
+    found = node_move.info(client, params["ours"], params["drivers"], params["resources"])
+    return {"changed": False, "nodes": {name: node_use.written(use) for name, use in found.items()}}
+
+
+def main() -> None:
+    texts = {"type": "list", "elements": "str", "default": []}
+    run({"ours": texts, "drivers": texts, "resources": texts}, _call)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Nodes that move from one strategy to another on a real API server, with its real eviction and DaemonSets.
+
+There are no kubelets: what a step waits for from one of them is played (:mod:`kubelets`).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+from kubernetes import dynamic
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
+from ansible_collections.zerocopy.rdma.plugins.modules import node_move, node_move_info
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import placed_on
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
+from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import DRIVER, PLUGIN, Kubelets
+from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import published
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+
+# A fixture that is defined elsewhere.
+__all__ = ["make_set_of_inventory"]
+
+NODES, RESOURCE = ("v100-01", "v100-02"), "rdma/rdma_v100"
+OURS = [DRIVER, PLUGIN, "zerocopy.rdma/host-device"]
+Facts = Callable[..., Dict[str, Any]]
+
+
+class Moving:
+    """Steps on nodes that have the shared device plugin, or DRANET, by DaemonSets with the labels of the real ones."""
+
+    def __init__(self, cluster_set: ClusterSet, run: Callable[..., Object], kubeconfig: str) -> None:
+        self.kubectl, self.namespace = cluster_set.kubectl, cluster_set.namespace
+        self._run, self._kubeconfig = run, kubeconfig
+
+    def daemon_sets(self) -> None:
+        for name, label in (("old", PLUGIN), ("new", DRIVER)):
+            labels = {"app": name}
+            spec: Object = {"nodeSelector": {label: "v100"}, "containers": [{"name": "c", "image": "none"}]}
+            template = {"metadata": {"labels": labels}, "spec": spec}
+            self.create("apps/v1", "DaemonSet", name, {"selector": {"matchLabels": labels}, "template": template})
+
+    def workload(self, name: str, node: str, **spec: Any) -> None:
+        """A workload with one pod that has RDMA; its pods find another node when this one is cordoned."""
+        limits = {"limits": {RESOURCE: "1"}}
+        own: Object = {"containers": [{"name": "c", "image": "none", "resources": limits}], **spec}
+        own["nodeSelector"] = {"kubernetes.io/hostname": node}
+        template = {"metadata": {"labels": {"app": name}}, "spec": own}
+        self.create("apps/v1", "ReplicaSet", name, {"selector": {"matchLabels": {"app": name}}, "template": template})
+        self.kubectl("wait", "pods", "-n", self.namespace, "-l", f"app={name}", "--for=create", "--timeout=60s")
+        self.kubectl(
+            *("wait", "pods", "-n", self.namespace, "-l", f"app={name}"),
+            *("--for=jsonpath={.status.phase}=Running", "--timeout=60s"),
+        )
+
+    def create(self, api: str, kind: str, name: str, spec: Object) -> None:
+        meta = {"name": name, "namespace": self.namespace}
+        self.kubectl("create", "-f", "-", stdin={"apiVersion": api, "kind": kind, "metadata": meta, "spec": spec})
+
+    def label(self, node: str, **labels: str) -> None:
+        self.kubectl("label", "node", node, "--overwrite", *(f"zerocopy.rdma/{k}={v}" for k, v in labels.items()))
+
+    def step(self, node: str, name: str, to: str = "dra", **options: Any) -> Object:
+        strategy = registry.STRATEGIES[to]
+        labels = {"off": dict.fromkeys(moves.others(strategy)), "on": {strategy.label: "v100"}}.get(name, {})
+        shows = {"dra": {"drivers": ["dra.net"]}, "shared_device": {"resources": {RESOURCE: 63}}}[to]
+        every = {"node": node, "step": name, "to": to, "labels": labels, "ours": OURS, "drivers": ["dra.net"]}
+        if name == "on":
+            every["shows"] = shows
+        return self._run(node_move, kubeconfig=self._kubeconfig, **{**every, "wait_timeout": 60, **options})
+
+    def state(self, node: str, to: str = "dra") -> str:
+        seen = self._run(node_move_info, kubeconfig=self._kubeconfig, ours=OURS, drivers=["dra.net"])
+        return moves.state(node_use.read(seen["nodes"][node]), registry.STRATEGIES[to])
+
+    def node(self, name: str) -> Object:
+        """What a move touches of a node, as the cluster has it."""
+        item: Object = json.loads(self.kubectl("get", "node", name, "-o", "json"))
+        return {
+            "labels": {key: value for key, value in item["metadata"]["labels"].items() if key in OURS},
+            "annotations": item["metadata"].get("annotations", {}).get(node_use.ANNOTATION),
+            "unschedulable": item["spec"].get("unschedulable", False),
+            "resource": [item["status"][key].get(RESOURCE) for key in ("capacity", "allocatable")],
+        }
+
+
+BEFORE: Object = {
+    "labels": {PLUGIN: "v100"},
+    "annotations": None,
+    "unschedulable": False,
+    "resource": ["63", "63"],
+}
+AFTER: Object = {"labels": {DRIVER: "v100"}, "annotations": None, "unschedulable": False, "resource": [None, None]}
+
+
+def _slices(facts_of: Facts) -> Callable[[str], List[Object]]:
+    return lambda node: resource_slices(placed_on(published(facts_of(node)), node))
+
+
+@pytest.fixture(name="kubelets")
+def make_kubelets(cluster: dynamic.DynamicClient, facts_of: Facts, cluster_set: ClusterSet) -> Iterator[Kubelets]:
+    with Kubelets(cluster, NODES, RESOURCE, _slices(facts_of)) as playing:
+        yield playing
+    cluster_set.kubectl("delete", "resourceslices", "--all")
+
+
+@pytest.fixture(name="moving")
+def make_moving(
+    cluster_set: ClusterSet, kubelets: Kubelets, run_module: Callable[..., Object], control_plane: Any
+) -> Moving:
+    found = Moving(cluster_set, run_module, str(control_plane.kubeconfig))
+    found.daemon_sets()
+    found.label("v100-01", **{"shared-device": "v100"})
+    has = "--for=jsonpath={.status.allocatable.rdma/rdma_v100}=63"
+    cluster_set.kubectl("wait", "node", "v100-01", has, "--timeout=60s")
+    return found
+
+
+def test_a_step_can_be_repeated_and_the_way_back_is_the_same(moving: Moving, kubelets: Kubelets) -> None:
+    moving.workload("user", "v100-01")
+    assert moving.state("v100-01") == moves.TODO
+    off = moving.step("v100-01", "off")
+    assert [name.partition("/")[2].partition("-")[0] for name in off["evicted"]] == ["user"]
+    assert moving.state("v100-01") == moves.LEFT
+    assert moving.step("v100-01", "off")["changed"] is False
+    assert moving.step("v100-01", "on")["changed"] is True
+    assert moving.state("v100-01") == moves.SWITCHED
+    # As a run that goes on there: what came is not taken away again.
+    assert moving.step("v100-01", "off")["changed"] is False
+    assert moving.step("v100-01", "on")["changed"] is False
+    moving.step("v100-01", "done")
+    assert (moving.state("v100-01"), moving.node("v100-01")) == (moves.DONE, AFTER)
+    for name in ("off", "on", "done"):
+        moving.step("v100-01", name, to="shared_device")
+    assert (moving.state("v100-01", to="shared_device"), moving.node("v100-01")) == (moves.DONE, BEFORE)
+    assert kubelets.both == []
+
+
+def test_a_budget_that_blocks_is_named_and_the_node_put_back(moving: Moving) -> None:
+    moving.workload("user", "v100-01")
+    budget = {"minAvailable": 1, "selector": {"matchLabels": {"app": "user"}}}
+    moving.create("policy/v1", "PodDisruptionBudget", "keep", budget)
+    seen = "--for=jsonpath={.status.currentHealthy}=1"
+    moving.kubectl("wait", "pdb", "keep", "-n", moving.namespace, seen, "--timeout=60s")
+    said = moving.step("v100-01", "off", wait_timeout=3)["msg"]
+    assert "The disruption budget keep needs 1 healthy pods and has 1 currently" in said
+    assert said.startswith(f"v100-01: {moving.namespace}/user-")
+    assert moving.state("v100-01") == moves.CORDONED
+    assert moving.step("v100-01", "back")["changed"] is True
+    assert moving.node("v100-01") == BEFORE
+    assert moving.step("v100-01", "back")["changed"] is False
+
+
+def test_a_node_goes_back_from_where_it_is_and_an_admins_cordon_stays(moving: Moving, kubelets: Kubelets) -> None:
+    moving.kubectl("cordon", "v100-01")
+    cordoned = {**BEFORE, "unschedulable": True}
+    moving.step("v100-01", "off")
+    moving.step("v100-01", "on")
+    moving.step("v100-01", "back")
+    waits = "--for=jsonpath={.status.allocatable.rdma/rdma_v100}=63"
+    moving.kubectl("wait", "node", "v100-01", waits, "--timeout=60s")
+    assert moving.node("v100-01") == cordoned
+    for name in ("off", "on", "done"):
+        moving.step("v100-01", name)
+    assert moving.node("v100-01") == {**AFTER, "unschedulable": True}
+    assert kubelets.both == []
+
+
+def test_pods_that_nobody_makes_again_are_awaited(moving: Moving) -> None:
+    limits = {"limits": {RESOURCE: "1"}}
+    spec = {"nodeName": "v100-01", "containers": [{"name": "c", "image": "none", "resources": limits}]}
+    moving.create("v1", "Pod", "alone", spec)
+    said = moving.step("v100-01", "off", wait_timeout=1)["msg"]
+    assert said == f"v100-01: {moving.namespace}/alone: {RESOURCE}: has not ended (waited 1 s)"
+    assert moving.step("v100-01", "off", evict="all")["evicted"] == [f"{moving.namespace}/alone"]
+
+
+def _group(strategy: str) -> Dict[str, Any]:
+    templates = [{"name": "v100-1nic", "nics": 1}] if strategy == "dra" else []
+    return {"v100": {"rdma_strategy": strategy, "rdma_claims_templates": templates}}
+
+
+def test_a_group_moves_and_what_no_node_needs_goes(
+    cluster_set: ClusterSet, kubelets: Kubelets, playbook: Playbook
+) -> None:
+    """The playbook as users run it. The nodes are recordings, which are not prepared or verified here."""
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    skipped = "--skip-tags=prepare,host"
+
+    def run(*options: str, strategy: str, **more: Any) -> Dict[str, Any]:
+        every = {**own, "rdma_migrate_move": "v100", "rdma_migrate_timeout": 60, **more}
+        return playbook(skipped, *options, name="migrate.yml", groups=_group(strategy), **every)
+
+    def there() -> List[str]:
+        names = cluster_set.kubectl("get", "daemonsets", "-n", "kube-system", "-o", "name").split()
+        return sorted(name for name in names if "v100" in name)
+
+    def labels() -> List[Dict[str, str]]:
+        items = json.loads(cluster_set.kubectl("get", "nodes", *NODES, "-o", "json"))["items"]
+        return [{k: v for k, v in item["metadata"]["labels"].items() if k in OURS} for item in items]
+
+    playbook(groups=_group("shared_device"), **own)
+    # First one node: the others keep what they have.
+    done = run(strategy="dra", rdma_migrate_move="v100-01")
+    assert "  v100-01: shared_device to dra" in done["Show the plan of the move"]["msg"]
+    assert labels() == [{DRIVER: "v100"}, {PLUGIN: "v100"}]
+    assert there() == ["daemonset.apps/dranet-v100", "daemonset.apps/rdma-shared-v100"]
+    run(strategy="dra")
+    assert (labels(), there()) == ([{DRIVER: "v100"}] * 2, ["daemonset.apps/dranet-v100"])
+    assert kubelets.both == []

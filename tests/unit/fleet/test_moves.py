@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""How far nodes are that change their strategy, which is read from nothing but the cluster."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, Callable
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import IN_POD, Excluded, Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import Mark, NodeUse, User
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.moves import MoveOptions
+
+Facts = Callable[..., dict[str, Any]]
+GROUP, SHARED = "zerocopy.rdma/group", "zerocopy.rdma/shared-device"
+DRA, PLUGIN = registry.STRATEGIES["dra"], registry.STRATEGIES["shared_device"]
+POD = User("llm", "decode-0", "u1", "rdma/hca", "StatefulSet llm/decode", "StatefulSet")
+OLD = NodeUse("n1", {SHARED: "h100"}, resources={"rdma/hca": 63}, users=[POD])
+MARK = Mark("dra", False, {SHARED: "h100", GROUP: None})
+
+
+def host(name: str = "n1", strategy: str = "dra") -> ClaimHost:
+    return ClaimHost(name, "h100", {"rdma_strategy": strategy})
+
+
+def test_the_state_of_a_node_is_what_the_cluster_shows() -> None:
+    cordoned = replace(OLD, mark=MARK, unschedulable=True)
+    left = replace(cordoned, labels={}, users=[], resources={})
+    switched = replace(left, labels={GROUP: "h100"})
+    on_its_way = [OLD, cordoned, replace(cordoned, users=[]), left, switched, replace(switched, mark=None)]
+    states = [moves.TODO, moves.CORDONED, moves.DRAINED, moves.LEFT, moves.SWITCHED, moves.DONE]
+    assert [moves.state(node, DRA) for node in on_its_way] == states
+    # Somebody uncordoned it meanwhile.
+    assert moves.state(replace(cordoned, unschedulable=False), DRA) == moves.TODO
+    # The inventory was changed back: the same nodes go the other way from where they are.
+    back = [moves.DONE, moves.SWITCHED, moves.SWITCHED, moves.LEFT, moves.DRAINED, moves.TODO]
+    assert [moves.state(node, PLUGIN) for node in on_its_way] == back
+    assert moves.state(left, registry.STRATEGIES["none"]) == moves.SWITCHED
+
+
+def test_what_was_begun_comes_first() -> None:
+    names = [f"n{number}" for number in range(1, 5)]
+    uses = {name: replace(OLD, name=name) for name in names}
+    uses["n3"] = replace(uses["n3"], mark=MARK, unschedulable=True)
+    uses["n4"] = NodeUse("n4", {GROUP: "h100"})
+    found = moves.plan([host(name) for name in names], uses, names, MoveOptions(ramp=[1, 2]))
+    assert found.waves == [["n3"], ["n1", "n2"]]
+    assert (found.problems, found.rest) == ([], [])
+    text = moves.text(found)
+    assert "  n3: shared_device to dra (begun: cordoned)" in text
+    assert "    end llm/decode-0 (StatefulSet llm/decode): rdma/hca" in text
+    assert "Nothing to do: n4" in text
+    part = moves.plan([host(name) for name in names], uses, ["n1"], MoveOptions())
+    assert (part.waves, part.rest) == ([["n1"]], ["n2", "n3"])
+
+
+@pytest.mark.parametrize(
+    ("user", "evict", "said"),
+    [
+        (replace(POD, owner="", owner_kind=""), "managed", "nothing makes this pod again elsewhere"),
+        (replace(POD, owner="", owner_kind=""), "all", ""),
+        (replace(POD, owner="", owner_kind=""), "none", ""),
+        (replace(POD, owner_kind="DaemonSet"), "all", "its pods cannot be evicted"),
+        (replace(POD, owner_kind="Node"), "none", "its pods cannot be evicted"),
+    ],
+)
+def test_pods_that_stop_a_move(user: User, evict: str, said: str) -> None:
+    found = moves.plan([host()], {"n1": replace(OLD, users=[user])}, ["n1"], MoveOptions(evict))
+    assert [said in problem for problem in found.problems] == ([True] if said else [])
+
+
+def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> None:
+    node = NodeUse("n1", plugins=["kube-system/rdma-shared-dp"])
+    (said,) = moves.plan([host()], {"n1": node}, ["n1"], MoveOptions()).problems
+    assert said.startswith("n1: DaemonSet kube-system/rdma-shared-dp hands out NICs here")
+    found = moves.plan([host()], {"n1": node}, ["n1"], MoveOptions(off={"example.org/rdma": None}))
+    assert found.problems == []
+    assert found.nodes[0].off == {SHARED: None, "zerocopy.rdma/host-device": None, "example.org/rdma": None}
+    assert moves.plan([host()], {}, ["n1"], MoveOptions()).problems == ["n1: no such node in the cluster"]
+
+
+@pytest.mark.parametrize(
+    "written", ["", "[]", "{}", '{"to": "dra", "unschedulable": 1, "labels": {}}', '{"to": "dra", "labels": {"a": 1}}']
+)
+def test_an_annotation_of_somebody_else_is_refused(written: str) -> None:
+    with pytest.raises(node_use.MarkError, match=r"zerocopy\.rdma/move"):
+        node_use.mark({node_use.ANNOTATION: written})
+
+
+def test_a_mark_comes_back_as_it_was_written() -> None:
+    assert node_use.mark({node_use.ANNOTATION: MARK.written()}) == MARK
+    assert node_use.mark({}) is None
+    node = replace(OLD, mark=MARK, plugins=[])
+    assert node_use.read(json.loads(json.dumps(node_use.written(node)))) == node
+
+
+def pod(name: str, owner: str = "ReplicaSet", image: str = "vllm", **spec: Any) -> dict[str, Any]:
+    owners = [{"apiVersion": "apps/v1", "kind": owner, "name": name, "controller": True}] if owner else []
+    container = {"name": "c", "image": image, **spec.pop("container", {})}
+    meta = {"namespace": "llm", "name": name, "uid": name, "ownerReferences": owners}
+    return {"metadata": meta, "spec": {"containers": [container], **spec}, "status": {"phase": "Running"}}
+
+
+def test_which_pods_use_the_nics_of_a_node() -> None:
+    limits = {"resources": {"limits": {"rdma/hca": "1"}}}
+    items = [
+        pod("asks", container=limits),
+        {**pod("ended", container=limits), "status": {"phase": "Succeeded"}},
+        pod("claims", resourceClaims=[{"name": "nic"}]),
+        pod("other"),
+        pod("agent", "DaemonSet", hostNetwork=True),
+        pod("ours", "DaemonSet", nodeSelector={SHARED: "h100"}, container=limits),
+        # Their label is no DaemonSet's.
+        pod("picky", nodeSelector={SHARED: "h100"}, container=limits),
+        pod("theirs", "DaemonSet", "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"),
+        pod("alone", "", container=limits),
+    ]
+    found, plugins = node_use.users(items, {"llm/claims": "dra.net"}, [SHARED, GROUP])
+    assert {user.name: user.why for user in found} == {
+        "asks": "rdma/hca",
+        "claims": "holds devices of dra.net",
+        "picky": "rdma/hca",
+        "alone": "rdma/hca",
+    }
+    assert [user.owner for user in found if user.name in ("asks", "alone")] == ["ReplicaSet llm/asks", ""]
+    assert plugins == ["llm/theirs"]
+
+
+def test_nics_in_pods_tell_a_device_plugin_nothing(facts_of: Facts) -> None:
+    """Synthesised: one port of a recorded node is in a pod."""
+    facts = read.facts(facts_of("v100-01"))
+    entry = facts.usable.pop()
+    facts.excluded.append(Excluded(entry.hca, entry.port, [Reason(IN_POD, "")]))
+    hosts = [ClaimHost("n1", "v100", {"rdma_strategy": "shared_device"}, facts)]
+    uses = {"n1": NodeUse("n1", {GROUP: "v100"})}
+    assert moves.plannable(hosts, uses) == []
+    assert moves.plannable(hosts, uses, ["n1"]) == hosts
+    dra = [ClaimHost("n1", "v100", {"rdma_strategy": "dra"}, facts)]
+    assert moves.plannable(dra, {"n1": NodeUse("n1", {SHARED: "v100"})}) == dra
