@@ -89,11 +89,12 @@ class Playbook:
         assert done.returncode == 0, done.stdout + done.stderr
         return _results(done.stdout)
 
-    def refused(self, groups: Groups = NO_GROUPS, **variables: Any) -> str:
+    def refused(self, *options: str, name: str = "provision.yml", groups: Groups = NO_GROUPS, **variables: Any) -> str:
         """What the playbook says when it fails."""
-        done = self._run((), _claiming(groups), variables)
+        done = self._run(options, _claiming(groups), variables, name)
         assert done.returncode != 0, done.stdout
-        (said,) = [result["msg"] for result in _results(done.stdout).values() if result.get("failed")]
+        # Where a failure is rescued, the last one is what the user is told.
+        said = [result["msg"] for result in _results(done.stdout).values() if result.get("failed")][-1]
         return str(said)
 
     def verified(self, *options: str, groups: Groups = NO_GROUPS, **variables: Any) -> Tuple[str, Object]:

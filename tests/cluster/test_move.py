@@ -63,6 +63,13 @@ class Moving:
         meta = {"name": name, "namespace": self.namespace}
         self.kubectl("create", "-f", "-", stdin={"apiVersion": api, "kind": kind, "metadata": meta, "spec": spec})
 
+    def budget(self, name: str, app: str) -> None:
+        """Allow no eviction of this workload."""
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}
+        self.create("policy/v1", "PodDisruptionBudget", name, spec)
+        seen = "--for=jsonpath={.status.currentHealthy}=1"
+        self.kubectl("wait", "pdb", name, "-n", self.namespace, seen, "--timeout=60s")
+
     def label(self, node: str, **labels: str) -> None:
         self.kubectl("label", "node", node, "--overwrite", *(f"zerocopy.rdma/{k}={v}" for k, v in labels.items()))
 
@@ -144,10 +151,7 @@ def test_a_step_can_be_repeated_and_the_way_back_is_the_same(moving: Moving, kub
 
 def test_a_budget_that_blocks_is_named_and_the_node_put_back(moving: Moving) -> None:
     moving.workload("user", "v100-01")
-    budget = {"minAvailable": 1, "selector": {"matchLabels": {"app": "user"}}}
-    moving.create("policy/v1", "PodDisruptionBudget", "keep", budget)
-    seen = "--for=jsonpath={.status.currentHealthy}=1"
-    moving.kubectl("wait", "pdb", "keep", "-n", moving.namespace, seen, "--timeout=60s")
+    moving.budget("keep", "user")
     said = moving.step("v100-01", "off", wait_timeout=3)["msg"]
     assert "The disruption budget keep needs 1 healthy pods and has 1 currently" in said
     assert said.startswith(f"v100-01: {moving.namespace}/user-")
@@ -187,30 +191,39 @@ def _group(strategy: str) -> Dict[str, Any]:
 
 
 def test_a_group_moves_and_what_no_node_needs_goes(
-    cluster_set: ClusterSet, kubelets: Kubelets, playbook: Playbook
+    cluster_set: ClusterSet, kubelets: Kubelets, playbook: Playbook, moving: Moving
 ) -> None:
     """The playbook as users run it. The nodes are recordings, which are not prepared or verified here."""
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    options: Dict[str, Any] = {"name": "migrate.yml", "groups": _group("dra"), "rdma_migrate_timeout": 60, **own}
     skipped = "--skip-tags=prepare,host"
-
-    def run(*options: str, strategy: str, **more: Any) -> Dict[str, Any]:
-        every = {**own, "rdma_migrate_move": "v100", "rdma_migrate_timeout": 60, **more}
-        return playbook(skipped, *options, name="migrate.yml", groups=_group(strategy), **every)
 
     def there() -> List[str]:
         names = cluster_set.kubectl("get", "daemonsets", "-n", "kube-system", "-o", "name").split()
         return sorted(name for name in names if "v100" in name)
 
-    def labels() -> List[Dict[str, str]]:
-        items = json.loads(cluster_set.kubectl("get", "nodes", *NODES, "-o", "json"))["items"]
-        return [{k: v for k, v in item["metadata"]["labels"].items() if k in OURS} for item in items]
+    def labels() -> List[Object]:
+        return [moving.node(name)["labels"] for name in NODES]
 
     playbook(groups=_group("shared_device"), **own)
-    # First one node: the others keep what they have.
-    done = run(strategy="dra", rdma_migrate_move="v100-01")
+    moving.workload("user", "v100-01")
+    moving.budget("keep", "user")
+    before = moving.node("v100-01")
+    said = playbook.refused(skipped, rdma_migrate_move="v100", **{**options, "rdma_migrate_timeout": 3})
+    assert "v100-01 was not moved to dra." in said
+    assert "The disruption budget keep needs 1 healthy pods and has 1 currently" in said
+    assert "It was put back as it was." in said
+    assert moving.node("v100-01") == before
+    moving.kubectl("delete", "pdb", "keep", "-n", moving.namespace)
+
+    # First one node: the other keeps what it has. That was killed when it had begun.
+    moving.step("v100-02", "off")
+    done = playbook(skipped, rdma_migrate_move="v100-01", **options)
     assert "  v100-01: shared_device to dra" in done["Show the plan of the move"]["msg"]
-    assert labels() == [{DRIVER: "v100"}, {PLUGIN: "v100"}]
+    assert labels() == [{DRIVER: "v100"}, {}]
     assert there() == ["daemonset.apps/dranet-v100", "daemonset.apps/rdma-shared-v100"]
-    run(strategy="dra")
+    done = playbook(skipped, rdma_migrate_move="v100", **options)
+    assert "  v100-02: none to dra (begun: left)" in done["Show the plan of the move"]["msg"]
     assert (labels(), there()) == ([{DRIVER: "v100"}] * 2, ["daemonset.apps/dranet-v100"])
+    assert [moving.node(name)["unschedulable"] for name in NODES] == [False, False]
     assert kubelets.both == []
