@@ -31,6 +31,10 @@ options:
     type: list
     elements: dict
     default: []
+  kinds:
+    description: Kinds of operators' resources that the cluster serves, as M(zerocopy.rdma.cluster_info) returns them.
+    type: list
+    elements: str
 """
 
 EXAMPLES = r"""
@@ -68,6 +72,10 @@ _value:
       type: list
       elements: dict
       sample: [{name: zerocopy-rdma-driver, namespace: kube-system}]
+    kinds:
+      description: Kinds of operators' resources that strategies use if a group says so.
+      type: list
+      elements: str
     slices:
       description: Whether the cluster has to serve C(resource.k8s.io).
       type: bool
@@ -94,17 +102,20 @@ def strategies(
     nodes: Optional[registry.NodeLabels] = None,
     held: Optional[Mapping[str, Mapping[str, Sequence[str]]]] = None,
     selectors: Sequence[Mapping[str, str]] = (),
+    kinds: Optional[List[str]] = None,
 ) -> Dict[str, Any]:
     found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
     cluster = registry.ClusterUse(nodes or {}, held or {}, selectors)
+    lacking = [] if kinds is None else registry.lacking(found, kinds)
     return {
+        "kinds": registry.kinds(),
         "names": {host.group: plan_variables.strategy_of(host.variables) for host in found},
         "resources": {name: one.resources(found, known) for name, one in registry.STRATEGIES.items()},
         "labels": [strategy.label for strategy in registry.STRATEGIES.values() if strategy.label],
         "drivers": [strategy.driver for strategy in registry.STRATEGIES.values() if strategy.driver],
         "slices": any(strategy.slices for strategy in registry.used(found)),
         "driver_sets": registry.driver_sets(found, known),
-        "problems": registry.changes(found, cluster.labels) + registry.losing(found, cluster, known),
+        "problems": lacking + registry.changes(found, cluster.labels) + registry.losing(found, cluster, known),
     }
 
 

@@ -34,6 +34,10 @@ options:
     description: Names of the DeviceClasses of the cluster.
     type: list
     elements: str
+  kinds:
+    description: Kinds of operators' resources that the cluster serves, as M(zerocopy.rdma.cluster_info) returns them.
+    type: list
+    elements: str
 """
 
 EXAMPLES = r"""
@@ -85,6 +89,11 @@ _value:
           the number that capacity and allocatable should have.
       type: dict
       sample: {h100-01: {drivers: [dra.net, gpu.nvidia.com], resources: {}}}
+    policy:
+      description:
+        - Fields of an operator's policy. C(object) has no C(spec) if there are none; C(without) are fields that nobody
+          else may have (M(zerocopy.rdma.object_fields)). Only with O(name).
+      type: dict
     leaves:
       description: For each host, the extended resources that it must not have (of other groups, or its former ones).
       type: dict
@@ -119,11 +128,12 @@ def strategy_plan(
     slices: Optional[List[Dict[str, Any]]] = None,
     kubernetes: Optional[str] = None,
     device_classes: Union[List[str], str, None] = None,
+    kinds: Union[List[str], str, None] = None,
 ) -> Dict[str, Any]:
     if name and name not in registry.STRATEGIES:
         raise AnsibleFilterError(f"strategy_plan: name is {name!r}, it must be {' or '.join(registry.STRATEGIES)}")
     found = _strategy_inventory.hosts(context, hosts, hostvars)
-    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
+    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes, kinds)
     plan = partial(registry.plan_of, name) if name else registry.plan
     return asdict(_strategy_inventory.planned(context, found, plan, cluster))
 

@@ -27,6 +27,11 @@ options:
         drivers do not stay registered with the kubelet (1.34.0 and 1.34.1).
     type: bool
     default: false
+  kinds:
+    description: Kinds of custom resources to look for, such as V(NicClusterPolicy.mellanox.com).
+    type: list
+    elements: str
+    default: []
   sets:
     description: Sets of objects (M(zerocopy.rdma.applyset)) whose DaemonSets are looked at.
     type: list
@@ -85,6 +90,12 @@ held:
   returned: success
   type: dict
   sample: {dra.net: {h100-01: [training/worker-0]}}
+kinds:
+  description: Those of O(kinds) that the API server serves.
+  returned: success
+  type: list
+  elements: str
+  sample: [NicClusterPolicy.mellanox.com]
 selectors:
   description: Node selectors of the DaemonSets of O(sets).
   returned: success
@@ -108,13 +119,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
     sets = [Parent(each["name"], each["namespace"]) for each in module.params["sets"]]
-    return cluster.info(client, module.params["dra"], sets)
+    return cluster.info(client, module.params["dra"], sets, module.params["kinds"])
 
 
 def main() -> None:
     run(
         {
             "dra": {"type": "bool", "default": False},
+            "kinds": {"type": "list", "elements": "str", "default": []},
             "sets": {
                 "type": "list",
                 "elements": "dict",

@@ -68,18 +68,20 @@ def cluster(
     slices: Optional[Sequence[Mapping[str, Any]]],
     kubernetes: Optional[str],
     device_classes: Union[Sequence[str], str, None],
+    kinds: Union[Sequence[str], str, None] = None,
 ) -> ClusterState:
-    """What M(zerocopy.rdma.resource_slice_info) said, as strategies take it."""
+    """What M(zerocopy.rdma.resource_slice_info) and M(zerocopy.rdma.cluster_info) said, as strategies take it."""
     # A registered result has texts of Ansible's own kind, of which the CEL library knows nothing.
     published = json.loads(json.dumps(slices or []))
     # Before ansible-core 2.19 a template without a value is empty text.
     classes = None if isinstance(device_classes, str) else device_classes
+    served = None if isinstance(kinds, str) else kinds
     if not kubernetes:
-        return ClusterState(None, published, classes)
+        return ClusterState(None, published, classes, served)
     match = re.match(r"v?([0-9]+)\.([0-9]+)", str(kubernetes))
     if match is None:
         raise AnsibleFilterError(f"kubernetes is {kubernetes!r}, it must be a version like v1.36.3")
-    return ClusterState(tuple(int(number) for number in match.groups()), published, classes)
+    return ClusterState(tuple(int(number) for number in match.groups()), published, classes, served)
 
 
 def planned(

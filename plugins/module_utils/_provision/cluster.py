@@ -101,8 +101,9 @@ def _selectors(client: Client, sets: Iterable[Parent]) -> List[Dict[str, str]]:
     return found
 
 
-def info(client: Client, dra: bool, sets: Sequence[Parent] = ()) -> Dict[str, Any]:
-    """The result of the module ``cluster_info``; ``sets`` are those whose DaemonSets are of interest.
+def info(client: Client, dra: bool, sets: Sequence[Parent] = (), kinds: Sequence[str] = ()) -> Dict[str, Any]:
+    """The result of the module ``cluster_info``; ``sets`` are those whose DaemonSets are of interest, ``kinds``
+    (``NicClusterPolicy.mellanox.com``) those that may be served.
 
     The networks are those that the API server knows: a network plugin with ranges of its own does not write them into
     nodes, and before Kubernetes 1.33 those of services are not told. Raises ClusterError, with ``dra`` also where DRA
@@ -117,6 +118,7 @@ def info(client: Client, dra: bool, sets: Sequence[Parent] = ()) -> Dict[str, An
         "networks": _networks_of(client, api, nodes),
         "held": held(client, api),
         "selectors": _selectors(client, sets),
+        "kinds": [kind for kind in kinds if kind in {str(resource.group_kind) for resource in api.all()}],
         "nodes": {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes},
     }
     if dra:

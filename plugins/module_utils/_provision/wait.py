@@ -92,6 +92,13 @@ def _conditions(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readines
     return _READY
 
 
+def _operated(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readiness:
+    """Of NVIDIA's Network Operator (``api/v1alpha1`` of Mellanox/network-operator): one word, and why."""
+    word = str(status.get("state") or "not seen by the Network Operator yet")
+    text = ": ".join(filter(None, [word, str(status.get("reason") or "")]))
+    return _READY if word == "ready" else Readiness(False, text, failed=word == "ignore")
+
+
 def _condition(status: Mapping[str, Any], name: str) -> Dict[str, Any]:
     for found in status.get("conditions") or []:
         if isinstance(found, dict) and found.get("type") == name:
@@ -106,6 +113,8 @@ _WORKLOADS = {
 _JUDGES = {
     **_WORKLOADS,
     GroupKind("", "Namespace"): _namespace,
+    GroupKind("mellanox.com", "HostDeviceNetwork"): _operated,
+    GroupKind("mellanox.com", "NicNodePolicy"): _operated,
     GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
 }
 

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.network_operator import PolicyFields
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
@@ -60,7 +61,11 @@ class PluginGroup:
 
 @dataclass
 class PluginPlan:
-    """``labels`` are those of nodes, ``None`` to be removed; ``found`` are problems by host."""
+    """``labels`` are those of nodes, ``None`` to be removed; ``found`` are problems by host.
+
+    ``policy`` are fields of the NicClusterPolicy of a Network Operator that the site runs.
+    ``everywhere`` says that a plugin runs on all nodes.
+    """
 
     namespace: str = ""
     objects: List[Dict[str, Any]] = field(default_factory=list)
@@ -68,6 +73,8 @@ class PluginPlan:
     wait: bool = False
     found: Found = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
+    policy: PolicyFields = field(default_factory=PolicyFields)
+    everywhere: bool = False
 
 
 def _typed(

@@ -12,6 +12,7 @@ Such a plugin talks to the kubelet only, so it has no account and no rights in t
 from __future__ import annotations
 
 import hashlib
+import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Sequence
@@ -22,11 +23,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests impo
 KUBELET = "/var/lib/kubelet"
 _DIRECTORIES = {"device-plugins": "device-plugins", "plugins-registry": "plugins_registry"}
 _KEY = "config.json"
+# The end of the label's value on nodes where an operator runs the plugin; a DNS label has no dot.
+OPERATED = ".operator"
 
 
 @dataclass(frozen=True)
 class PluginConfiguration(ABC):
     """One configuration of a plugin; ``value`` is that of the nodes' label, a DNS label.
+
+    ``operated`` says that an operator runs the plugin on its nodes, so that there is no DaemonSet of ours.
 
     An ``imported`` image is on the nodes and nowhere else. ``kubelet_root`` is the kubelet's directory on the node.
     """
@@ -38,6 +43,22 @@ class PluginConfiguration(ABC):
     max_unavailable: str
     kubelet_root: str
     prefix: str
+    operated: bool
+
+    @property
+    def label_value(self) -> str:
+        """Of the nodes' label: by it a node keeps away from a DaemonSet of the same configuration."""
+        return f"{self.value}{OPERATED}" if self.operated else self.value
+
+    @property
+    @abstractmethod
+    def resources(self) -> List[str]:
+        """The names of its resources, without the prefix."""
+
+    @property
+    @abstractmethod
+    def document(self) -> Dict[str, Any]:
+        """What the plugin reads."""
 
     @property
     @abstractmethod
@@ -45,9 +66,9 @@ class PluginConfiguration(ABC):
         """Of the ConfigMap and the DaemonSet."""
 
     @property
-    @abstractmethod
     def config(self) -> str:
         """The file that the plugin reads."""
+        return json.dumps(self.document, indent=2) + "\n"
 
     @property
     def before(self) -> List[Manifest]:
@@ -66,7 +87,7 @@ class DevicePlugin:
     ``label`` says on a node which of the DaemonSets runs there: host names in the DaemonSet instead would restart every
     plugin of the group when a node is added. ``directory`` is where the program looks for its configuration, ``path``
     what it needs of the node beside the kubelet's directories, mounted in the same place with ``mount``.
-    ``container`` is what else its container has.
+    ``container`` is what else its container has. ``component`` is what NVIDIA's Network Operator calls it.
     """
 
     name: str
@@ -75,6 +96,7 @@ class DevicePlugin:
     path: Manifest
     mount: Mapping[str, str]
     container: Mapping[str, Any]
+    component: str
 
     def objects(self, namespace: str, every: Sequence[PluginConfiguration]) -> List[Manifest]:
         """Everything in ``namespace`` that these configurations need, in the order in which it is applied."""

@@ -36,6 +36,7 @@ PLUGIN = DevicePlugin(
     path=manifests.volume("devices", "/var/run/k8s.cni.cncf.io/devinfo/dp", "DirectoryOrCreate"),
     mount={},
     container={"args": ["--log-level=3"], "resources": {"requests": {"cpu": "50m", "memory": "40Mi"}}},
+    component="sriovDevicePlugin",
 )
 
 
@@ -73,7 +74,11 @@ class HostDevices(PluginConfiguration):
         return f"rdma-nics-{self.value}"
 
     @property
-    def config(self) -> str:
+    def resources(self) -> List[str]:
+        return list(self.pools)
+
+    @property
+    def document(self) -> Dict[str, Any]:
         pools = [
             {
                 "resourceName": name,
@@ -82,7 +87,7 @@ class HostDevices(PluginConfiguration):
             }
             for name, addresses in self.pools.items()
         ]
-        return json.dumps({"resourceList": pools}, indent=2) + "\n"
+        return {"resourceList": pools}
 
     def _selector(self, addresses: Sequence[str]) -> Dict[str, List[str]]:
         if self.vfs:
@@ -113,27 +118,44 @@ class PodNetwork:
     network: Network
 
 
+def _ipam(network: PodNetwork, cni: str) -> Dict[str, Any]:
+    own = f"{cni}/whereabouts.d/whereabouts"
+    return {
+        "type": "whereabouts",
+        "range": str(network.network),
+        "configuration_path": f"{own}.conf",
+        "kubernetes": {"kubeconfig": f"{own}.kubeconfig"},
+    }
+
+
 def attachment(namespace: str, network: PodNetwork, cni: str) -> Dict[str, Any]:
     """The NetworkAttachmentDefinition by which pods of ``namespace`` name the network.
 
     ``cni`` is the directory of the node's CNI configurations, where whereabouts has its own.
     """
-    own = f"{cni}/whereabouts.d/whereabouts"
-    config = {
-        "cniVersion": "0.3.1",
-        "name": network.name,
-        "type": "host-device",
-        "ipam": {
-            "type": "whereabouts",
-            "range": str(network.network),
-            "configuration_path": f"{own}.conf",
-            "kubernetes": {"kubeconfig": f"{own}.kubeconfig"},
-        },
-    }
+    config = {"cniVersion": "0.3.1", "name": network.name, "type": "host-device", "ipam": _ipam(network, cni)}
     meta = {"name": network.name, "namespace": namespace, "annotations": {RESOURCE: network.resource}}
     return {
         "apiVersion": "k8s.cni.cncf.io/v1",
         "kind": "NetworkAttachmentDefinition",
         "metadata": meta,
         "spec": {"config": json.dumps(config)},
+    }
+
+
+def operated_network(namespace: str, network: PodNetwork, cni: str) -> Dict[str, Any]:
+    """What NVIDIA's Network Operator makes such a NetworkAttachmentDefinition from, which has the same name.
+
+    It puts the prefix of its own resources before the name.
+    """
+    spec = {
+        "networkNamespace": namespace,
+        "resourceName": network.resource.partition("/")[2],
+        "ipam": json.dumps(_ipam(network, cni)),
+    }
+    return {
+        "apiVersion": "mellanox.com/v1alpha1",
+        "kind": "HostDeviceNetwork",
+        "metadata": {"name": network.name},
+        "spec": spec,
     }

@@ -9,12 +9,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import KUBELET
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
@@ -54,6 +55,8 @@ _OF_LINKS = (
     LAYER,
 )
 _LAYERS = ("InfiniBand", "Ethernet")
+# The only one of which the operator's networks are.
+_OPERATORS_PREFIX = "nvidia.com"
 
 
 @dataclass
@@ -175,6 +178,8 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
     if strategy_of(group.values) == networks.SRIOV:
         wanted = [(host.name, vfs.none_of(host.variables)) for host in group.hosts]
         result.found += [(host, problem) for host, problem in wanted if problem is not None]
+    if programs.operated(group.values):
+        _check_operated(group)
     devices = HostDevices(
         value=group.label,
         image=programs.reference(programs.PLUGIN, group.values, known),
@@ -183,6 +188,7 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
         pull_secrets=tuple(group.values[programs.PULL_SECRETS]),
         max_unavailable=group.values[programs.UNAVAILABLE],
         kubelet_root=KUBELET,
+        operated=programs.operated(group.values),
         pools={},
     )
     nodes = _nodes(group, len(of_rail), result)
@@ -193,6 +199,66 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
     ]
     result.configurations += _configurations(devices, nodes, of_rail)
     result.namespaces[group.name] = list(group.values[NAMESPACES])
+
+
+def _check_operated(group: PluginGroup) -> None:
+    """:raises PlanError: the Network Operator cannot do this."""
+    values, provider = group.values, programs.PROVIDER
+    if strategy_of(values) == networks.SRIOV:
+        right = (
+            f"but {STRATEGY} is {networks.SRIOV}, and its plugin does not wait for VFs: set {network_operator.PLUGIN}"
+        )
+        raise PlanError(wrong(provider, values[provider], right))
+    prefix, name = values[networks.RESOURCE.prefix_variable], networks.RESOURCE.prefix_variable
+    if prefix != _OPERATORS_PREFIX:
+        right = f"but {provider} is {values[provider]}, whose networks are of {_OPERATORS_PREFIX}/...: set this prefix"
+        raise PlanError(wrong(name, prefix, right))
+    if len(values[NAMESPACES]) > 1:
+        right = (
+            f"but {provider} is {values[provider]}, whose networks are in one namespace: name one, pods of others can"
+        )
+        raise PlanError(wrong(NAMESPACES, values[NAMESPACES], f"{right} ask for <namespace>/<network>"))
+
+
+def _operated(
+    groups: Sequence[PluginGroup],
+    result: HostDevicePlan,
+    fleet: Sequence[ClaimHost],
+    kinds: Optional[Collection[str]],
+) -> List[manifests.Manifest]:
+    """The objects by which the Network Operator hands out NICs."""
+    every = [own for own, _counts in result.configurations]
+    found: List[manifests.Manifest] = []
+    if network_operator.with_node_policies(kinds):
+        own_policy = network_operator.PolicyFields(without=[f"spec.{objects.PLUGIN.component}"])
+        result.policy = own_policy.with_spec(result.policy.object.get("spec", {}))
+        found = network_operator.node_policies(objects.PLUGIN, every)
+    else:
+
+        def taken(own: HostDevices, host: ClaimHost) -> Sequence[str]:
+            addresses = {address for several in own.pools.values() for address in several}
+            placed = host.facts.placed if host.facts else ()
+            return [hca.name for hca, pci in placed if pci.address in addresses]
+
+        result.found += network_operator.clashes(result.configurations, fleet, taken, programs.PROVIDER)
+        result.policy = result.policy.with_spec(network_operator.cluster_policy(objects.PLUGIN, every))
+        result.everywhere = True
+    for group in groups:
+        (namespace,) = result.namespaces[group.name]
+        cni = group.values[programs.CONFIGURATIONS]
+        found += [objects.operated_network(namespace, network, cni) for network in result.networks[group.name]]
+    return found
+
+
+def _handed_out(groups: Sequence[PluginGroup], result: HostDevicePlan) -> List[manifests.Manifest]:
+    """Our own objects that do."""
+    found = objects.PLUGIN.objects(result.namespace, [own for own, _counts in result.configurations])
+    for group in groups:
+        for network in result.networks[group.name]:
+            for namespace in result.namespaces[group.name]:
+                cni = group.values[programs.CONFIGURATIONS]
+                found.append(objects.attachment(namespace, network, cni))
+    return found
 
 
 def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
@@ -207,8 +273,16 @@ def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
                 result.found += [(host.name, problem) for host in group.hosts]
 
 
-def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> HostDevicePlan:
-    """The NICs and VFs of hosts that all have this strategy; their ``found`` problems are by host."""
+def plan(
+    hosts: Sequence[ClaimHost],
+    known: plan_variables.Options,
+    fleet: Sequence[ClaimHost] = (),
+    kinds: Optional[Collection[str]] = None,
+) -> HostDevicePlan:
+    """The NICs and VFs of hosts that all have this strategy; their ``found`` problems are by host.
+
+    ``fleet`` are all hosts, ``kinds`` the operators' kinds that the API server serves, ``None`` if nobody knows.
+    """
     result = HostDevicePlan()
     groups = plugin_groups.groups(hosts, PREFIX, known, result.found, _OF_LINKS)
     if result.found or not groups:
@@ -219,6 +293,7 @@ def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> HostDevic
         result.found += [(host.name, problem) for host in groups[0].hosts]
     try:
         of_cni = programs.objects(result.namespace, values, known)
+        result.policy = result.policy.with_spec(programs.multus_component(values, known))
     except PlanError as error:
         result.found += [(host.name, error.problem) for group in groups for host in group.hosts]
     for group in groups if not result.found else ():
@@ -230,16 +305,10 @@ def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> HostDevic
     _one_name(groups, result)
     if result.found:
         return result
-    of_host = {host: own.value for own, counts in result.configurations for host in counts}
+    of_host = {host: own.label_value for own, counts in result.configurations for host in counts}
     result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
-    result.objects = [
-        *manifests.namespaces(result.namespace),
-        *of_cni,
-        *objects.PLUGIN.objects(result.namespace, [own for own, _counts in result.configurations]),
-    ]
-    for group in groups:
-        for network in result.networks[group.name]:
-            for namespace in result.namespaces[group.name]:
-                cni = group.values[programs.CONFIGURATIONS]
-                result.objects.append(objects.attachment(namespace, network, cni))
+    operated = programs.operated(values)
+    of_nics = _operated(groups, result, fleet, kinds) if operated else _handed_out(groups, result)
+    namespaces = manifests.namespaces(result.namespace) if of_cni or not operated else []
+    result.objects = [*namespaces, *of_cni, *of_nics]
     return result

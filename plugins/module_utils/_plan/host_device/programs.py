@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import cni
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.cni import CniProgram
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
@@ -19,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import direc
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, checked, wrong
 
 PREFIX = "rdma_host_device_"
+PROVIDER = PREFIX + "provider"
 CONFIGURATIONS, PROGRAMS = PREFIX + "cni_config", PREFIX + "cni_bin"
 PULL_SECRETS, UNAVAILABLE = PREFIX + "pull_secrets", PREFIX + "max_unavailable"
 
@@ -30,10 +32,25 @@ def _variables(program: str) -> ImageVariables:
 
 PLUGIN, MULTUS, WHEREABOUTS = _variables(""), _variables("multus_"), _variables("whereabouts_")
 # Those that a site may have already, with the variable that says whether it is to be deployed.
-_OF_CNI: Tuple[Tuple[str, ImageVariables, Callable[[str, CniProgram], List[Dict[str, Any]]], str], ...] = (
-    (PREFIX + "multus_deploy", MULTUS, cni.multus, cni.MULTUS),
+_Make = Callable[[str, CniProgram], List[Dict[str, Any]]]
+_MULTUS_DEPLOY = PREFIX + "multus_deploy"
+_OF_CNI: Tuple[Tuple[str, ImageVariables, _Make, str], ...] = (
+    (_MULTUS_DEPLOY, MULTUS, cni.multus, cni.MULTUS),
     (PREFIX + "whereabouts_deploy", WHEREABOUTS, cni.whereabouts, cni.WHEREABOUTS),
 )
+
+
+def operated(values: Mapping[str, Any]) -> bool:
+    """Whether the Network Operator runs the device plugin and Multus."""
+    return bool(values[PROVIDER] == network_operator.NETWORK_OPERATOR)
+
+
+def multus_component(values: Mapping[str, Any], known: plan_variables.Options) -> Dict[str, Any]:
+    """What of the operator's policy makes it run Multus, if it is to be deployed. Raises PlanError."""
+    if not (operated(values) and values[_MULTUS_DEPLOY]):
+        return {}
+    own = network_operator.component(reference(MULTUS, values, known), values[PULL_SECRETS])
+    return {"secondaryNetwork": {"multus": own}}
 
 
 def images(values: Mapping[str, Any]) -> List[ImageVariables]:
@@ -43,7 +60,14 @@ def images(values: Mapping[str, Any]) -> List[ImageVariables]:
 
 def daemon_sets(values: Mapping[str, Any]) -> List[str]:
     """The DaemonSets that run beside the plugin."""
-    return [name for deploy, _image, _objects, name in _OF_CNI if values[deploy]]
+    return [name for _image, _objects, name in _ours(values)]
+
+
+def _ours(values: Mapping[str, Any]) -> Iterator[Tuple[ImageVariables, _Make, str]]:
+    """Those that run as our own DaemonSets."""
+    for deploy, image, make, name in _OF_CNI:
+        if values[deploy] and not (operated(values) and image is MULTUS):
+            yield image, make, name
 
 
 def imported(image: ImageVariables, values: Mapping[str, Any]) -> bool:
@@ -64,15 +88,14 @@ def objects(namespace: str, values: Mapping[str, Any], known: plan_variables.Opt
     configurations = checked(CONFIGURATIONS, values[CONFIGURATIONS], directory.below_root)
     binaries = checked(PROGRAMS, values[PROGRAMS], directory.below_root)
     found: List[Dict[str, Any]] = []
-    for deploy, image, make, _name in _OF_CNI:
-        if values[deploy]:
-            own = CniProgram(
-                image=reference(image, values, known),
-                configurations=configurations,
-                programs=binaries,
-                imported=imported(image, values),
-                pull_secrets=tuple(values[PULL_SECRETS]),
-                max_unavailable=values[UNAVAILABLE],
-            )
-            found += make(namespace, own)
+    for image, make, _name in _ours(values):
+        own = CniProgram(
+            image=reference(image, values, known),
+            configurations=configurations,
+            programs=binaries,
+            imported=imported(image, values),
+            pull_secrets=tuple(values[PULL_SECRETS]),
+            max_unavailable=values[UNAVAILABLE],
+        )
+        found += make(namespace, own)
     return found

@@ -11,9 +11,8 @@ What it needs is read from ``deployment/k8s/base`` and ``cmd`` of Mellanox/k8s-r
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import (
@@ -22,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.
 )
 
 LABEL = "zerocopy.rdma/shared-device"
+_DEFAULT_PREFIX = "rdma"
 PLUGIN = DevicePlugin(
     name="rdma-shared-device-plugin",
     label=LABEL,
@@ -30,6 +30,7 @@ PLUGIN = DevicePlugin(
     path=manifests.volume("infiniband", "/dev/infiniband", "Directory"),
     mount={"mountPropagation": "HostToContainer"},
     container={"resources": {"requests": {"cpu": "50m", "memory": "50Mi"}}},
+    component="rdmaSharedDevicePlugin",
 )
 
 
@@ -47,11 +48,15 @@ class SharedDevices(PluginConfiguration):
         return f"rdma-shared-{self.value}"
 
     @property
-    def config(self) -> str:
-        entry = {
-            "resourceName": self.resource,
-            "resourcePrefix": self.prefix,
-            "rdmaHcaMax": self.most,
-            "selectors": {kind: list(values) for kind, values in self.selectors.items()},
-        }
-        return json.dumps({"periodicUpdateInterval": self.update_interval, "configList": [entry]}, indent=2) + "\n"
+    def resources(self) -> List[str]:
+        return [self.resource]
+
+    @property
+    def document(self) -> Dict[str, Any]:
+        entry: Dict[str, Any] = {"resourceName": self.resource}
+        # It is the plugin's own default, and the operator's webhook takes none without a dot.
+        if not (self.operated and self.prefix == _DEFAULT_PREFIX):
+            entry["resourcePrefix"] = self.prefix
+        entry["rdmaHcaMax"] = self.most
+        entry["selectors"] = {kind: list(values) for kind, values in self.selectors.items()}
+        return {"periodicUpdateInterval": self.update_interval, "configList": [entry]}

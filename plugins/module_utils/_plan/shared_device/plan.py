@@ -9,13 +9,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import KUBELET
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.resource import ResourceVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
@@ -30,7 +32,7 @@ PREFIX = "rdma_shared_device_"
 RESOURCE = ResourceVariables(PREFIX + "prefix", PREFIX + "resource", "rdma_", 63)
 MOST = PREFIX + "max"
 NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
-WAIT = PREFIX + "wait"
+WAIT, PROVIDER = PREFIX + "wait", PREFIX + "provider"
 IMAGE = ImageVariables(PREFIX + "image", PREFIX + "version", PREFIX + "digest", PREFIX + "archive")
 _INTERVAL, _KUBELET_ROOT, _UNAVAILABLE = PREFIX + "update_interval", PREFIX + "kubelet_root", PREFIX + "max_unavailable"
 
@@ -60,6 +62,10 @@ def _devices(group: PluginGroup, known: plan_variables.Options) -> SharedDevices
     _between(MOST, values[MOST], 1, _MOST)
     _between(_INTERVAL, values[_INTERVAL], 0, _LONGEST_INTERVAL, " seconds, 0 for never")
     drivers_plan.check_share(_UNAVAILABLE, values[_UNAVAILABLE])
+    operated = values[PROVIDER] == network_operator.NETWORK_OPERATOR
+    if operated and values[_KUBELET_ROOT] != KUBELET:
+        right = f"but {PROVIDER} is {values[PROVIDER]}, which runs the plugin with {KUBELET} only"
+        raise PlanError(wrong(_KUBELET_ROOT, values[_KUBELET_ROOT], right))
     return SharedDevices(
         value=group.label,
         image=image_reference.reference(IMAGE, values, known),
@@ -72,6 +78,7 @@ def _devices(group: PluginGroup, known: plan_variables.Options) -> SharedDevices
         kubelet_root=checked(_KUBELET_ROOT, values[_KUBELET_ROOT], directory.below_root),
         pull_secrets=tuple(values[PREFIX + "pull_secrets"]),
         max_unavailable=values[_UNAVAILABLE],
+        operated=operated,
     )
 
 
@@ -114,8 +121,37 @@ def _configurations(devices: SharedDevices, nodes: Mapping[str, NodePorts]) -> L
     return found
 
 
-def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> SharedDevicePlan:
-    """The plugin for hosts that all have this strategy; their ``found`` problems are by host."""
+def _operated(
+    result: SharedDevicePlan, hosts: Sequence[ClaimHost], kinds: Optional[Collection[str]]
+) -> List[manifests.Manifest]:
+    """The objects of the groups whose plugin the Network Operator runs."""
+    parts = [(own, part) for own, part in result.configurations if own.operated]
+    every = [own for own, _part in parts]
+    if not parts:
+        return []
+    if network_operator.with_node_policies(kinds):
+        result.policy = network_operator.PolicyFields(without=[f"spec.{objects.PLUGIN.component}"])
+        return network_operator.node_policies(objects.PLUGIN, every)
+
+    def taken(own: SharedDevices, host: ClaimHost) -> Sequence[str]:
+        return selectors.selected(own.selectors, host.facts) if host.facts else ()
+
+    result.found += network_operator.clashes(parts, hosts, taken, PROVIDER)
+    result.policy = result.policy.with_spec(network_operator.cluster_policy(objects.PLUGIN, every))
+    result.everywhere = True
+    return []
+
+
+def plan(
+    hosts: Sequence[ClaimHost],
+    known: plan_variables.Options,
+    fleet: Sequence[ClaimHost] = (),
+    kinds: Optional[Collection[str]] = None,
+) -> SharedDevicePlan:
+    """The plugin for hosts that all have this strategy; their ``found`` problems are by host.
+
+    ``fleet`` are all hosts, ``kinds`` the operators' kinds that the API server serves, ``None`` if nobody knows.
+    """
     result = SharedDevicePlan()
     groups = plugin_groups.groups(hosts, PREFIX, known, result.found)
     if not result.found and groups:
@@ -136,7 +172,10 @@ def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> SharedDev
         result.configurations += _configurations(devices, nodes)
     if not result.found and groups:
         every = [own for own, _part in result.configurations]
-        result.objects = [*manifests.namespaces(result.namespace), *objects.PLUGIN.objects(result.namespace, every)]
-        of_host = {host: own.value for own, part in result.configurations for host in part}
+        operated = _operated(result, fleet, kinds)
+        ours = [own for own in every if not own.operated]
+        namespaces = manifests.namespaces(result.namespace) if ours else []
+        result.objects = [*namespaces, *objects.PLUGIN.objects(result.namespace, ours), *operated]
+        of_host = {host: own.label_value for own, part in result.configurations for host in part}
         result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
     return result

@@ -128,6 +128,17 @@ def selectors(nodes: Sequence[NodePorts]) -> Dict[str, List[str]]:
     }
 
 
+def selected(own: Selectors, facts: Facts) -> List[str]:
+    """The HCAs of a node that the plugin would hand out by such selectors; what a link type rules out is among them."""
+    found = []
+    for hca, pci in facts.placed:
+        by_name = not set(own.get("ifNames", ())).isdisjoint(_netdevs(hca))
+        by_identity = pci.vendor_id in own.get("vendors", ()) and pci.device_id in own.get("deviceIDs", ())
+        if by_name or by_identity:
+            found.append(hca.name)
+    return found
+
+
 def shapes(nodes: Mapping[str, NodePorts]) -> List[List[str]]:
     """The nodes in as few parts as there have to be configurations: one, or one for each set of names.
 

@@ -9,12 +9,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Generic, Sequence, TypeVar
+from typing import Any, Collection, Generic, Iterator, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import OPERATED
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
     ObjectSet,
@@ -22,7 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
     StrategyPlan,
     of_fleet,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
 
 Planned = TypeVar("Planned", bound=PluginPlan)
 
@@ -35,9 +37,32 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
     netns_modes = ("shared",)
     slices = False
 
+    kinds = network_operator.KINDS
+    # Those without which an operator cannot do it.
+    needed: Tuple[str, ...]
+
     @abstractmethod
-    def planned(self, own: Sequence[ClaimHost], known: plan_variables.Options) -> Planned:
-        """The objects and labels of the strategy's own hosts."""
+    def planned(
+        self,
+        own: Sequence[ClaimHost],
+        known: plan_variables.Options,
+        fleet: Sequence[ClaimHost],
+        kinds: Optional[Collection[str]],
+    ) -> Planned:
+        """The objects and labels of the strategy's own hosts, of all of the fleet; ``kinds`` as in ClusterState."""
+
+    def lacking(self, hosts: Sequence[ClaimHost], kinds: Collection[str]) -> Iterator[Tuple[str, Problem]]:
+        provider = self.prefix + "provider"
+        for host in self.own(hosts):
+            if host.variables.get(provider) == network_operator.NETWORK_OPERATOR:
+                problem = network_operator.served(kinds, self.needed, provider)
+                if problem is not None:
+                    yield host.name, problem
+
+    def served_otherwise(self, values: Mapping[str, Any], label: str) -> Optional[Tuple[str, str]]:
+        provider, names = self.prefix + "provider", (network_operator.PLUGIN, network_operator.NETWORK_OPERATOR)
+        serves = names[label.endswith(OPERATED)]
+        return None if serves == (values.get(provider) or names[0]) else (provider, serves)
 
     @abstractmethod
     def answer(self, found: Planned, result: StrategyPlan) -> None:
@@ -46,16 +71,20 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
         """Hosts of other strategies lose the label."""
         own = self.own(hosts)
-        found = self.planned(own, known)
+        found = self.planned(own, known, hosts, cluster.kinds)
+        if cluster.kinds is not None:
+            found.found += self.lacking(own, cluster.kinds)
         names = {host.name for host in own}
         result = StrategyPlan(
             labels={**{host.name: {self.label: None} for host in hosts if host.name not in names}, **found.labels},
             warnings=found.warnings,
             problems=messages(found.found),
             wait=found.wait,
+            everywhere=found.everywhere,
             nodes=manifests.nodes(found.labels),
         )
         if not result.problems:
+            result.policy = found.policy
             values = of_fleet(own, known)
             parent = str(values[self.prefix + "parent_namespace"])
             result.sets = [ObjectSet(str(values[self.prefix + "set"]), parent, found.objects)]

@@ -14,11 +14,12 @@ the pod uses the RDMA device all the same, by its device nodes; in ``exclusive``
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import Any, Collection, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks as pod_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import objects, plan, programs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
@@ -56,16 +57,24 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     roles = ("rdma_host_device",)
     label = objects.LABEL
     prefix = programs.PREFIX
+    needed = (network_operator.POLICY, network_operator.NETWORK)
 
-    def planned(self, own: Sequence[ClaimHost], known: plan_variables.Options) -> HostDevicePlan:
-        return plan.plan(own, known)
+    def planned(
+        self,
+        own: Sequence[ClaimHost],
+        known: plan_variables.Options,
+        fleet: Sequence[ClaimHost],
+        kinds: Optional[Collection[str]],
+    ) -> HostDevicePlan:
+        return plan.plan(own, known, fleet, kinds)
 
     def answer(self, found: HostDevicePlan, result: StrategyPlan) -> None:
         for group, of_rail in found.networks.items():
             place = found.namespaces[group][0]
             result.asks[group] = [_ask(network, hcas, place) for network, hcas in zip(of_rail, found.hcas[group])]
         for devices, counts in found.configurations:
-            daemon_sets = tuple(f"{found.namespace}/{name}" for name in (devices.name, *found.beside))
+            ours = found.beside if devices.operated else [devices.name, *found.beside]
+            daemon_sets = tuple(f"{found.namespace}/{name}" for name in ours)
             for host, resources in counts.items():
                 result.shows[host] = NodeStatus(resources=resources, daemon_sets=daemon_sets)
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
@@ -49,6 +49,16 @@ class ClusterUse:
     labels: NodeLabels = field(default_factory=dict)
     held: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     selectors: Sequence[Mapping[str, str]] = ()
+
+
+def kinds() -> List[str]:
+    """The operators' kinds that any strategy has a use for."""
+    return list(dict.fromkeys(kind for strategy in STRATEGIES.values() for kind in strategy.kinds))
+
+
+def lacking(hosts: Sequence[ClaimHost], served: Collection[str]) -> List[str]:
+    """What hosts ask of operators that the cluster lacks; ``served`` are those of their kinds that it serves."""
+    return messages([entry for strategy in STRATEGIES.values() for entry in strategy.lacking(hosts, served)])
 
 
 def roles() -> List[str]:
@@ -135,6 +145,12 @@ def changes(hosts: Sequence[ClaimHost], labels: NodeLabels) -> List[str]:
             continue
         for strategy in STRATEGIES.values():
             value = labels.get(host.name, {}).get(strategy.label) if strategy.label else None
+            other = wanted.served_otherwise(host.variables, value) if strategy is wanted and value else None
+            if other:
+                provider, serves = other
+                way = f"run provision with {STRATEGY} none, which removes its objects, and then with {word} again"
+                right = f"but {serves} still serves this node (label {strategy.label}={value}): {way}"
+                found.append((host.name, wrong(provider, host.variables.get(provider) or "plugin", right)))
             if strategy is not wanted and value:
                 way = (
                     f"move it with migrate (rdma_migrate_move={host.group}), or run provision with {STRATEGY} none, "
@@ -154,6 +170,9 @@ def plan_of(
     if found.problems:
         return found
     every = strategy.resources(hosts, known)
+    # A plugin that runs on all nodes says of each of its resources how many there are, also that there is none.
+    offered = {name for one in found.shows.values() for name in one.resources} if found.everywhere else set()
+    every = [name for name in every if name not in offered]
     for host in hosts:
         shown = found.shows.get(host.name)
         # Nothing is known of it, and it may have what it had.

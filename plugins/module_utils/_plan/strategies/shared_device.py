@@ -11,11 +11,12 @@ Pods of a node share the HCAs: any of them can use all of their bandwidth, and s
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Sequence
+from typing import Any, Collection, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.plan import SharedDevicePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
@@ -34,9 +35,16 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     roles = ("rdma_shared_device",)
     label = objects.LABEL
     prefix = plan.PREFIX
+    needed = (network_operator.POLICY,)
 
-    def planned(self, own: Sequence[ClaimHost], known: plan_variables.Options) -> SharedDevicePlan:
-        return plan.plan(own, known)
+    def planned(
+        self,
+        own: Sequence[ClaimHost],
+        known: plan_variables.Options,
+        fleet: Sequence[ClaimHost],
+        kinds: Optional[Collection[str]],
+    ) -> SharedDevicePlan:
+        return plan.plan(own, known, fleet, kinds)
 
     def answer(self, found: SharedDevicePlan, result: StrategyPlan) -> None:
         result.asks = {
@@ -44,7 +52,9 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
         }
         for devices, part in found.configurations:
             resources = {f"{devices.prefix}/{devices.resource}": devices.most}
-            shown = NodeStatus(resources=resources, daemon_sets=(f"{found.namespace}/{devices.name}",))
+            # What an operator calls its DaemonSets, and where they are, is its own affair.
+            daemon_sets = () if devices.operated else (f"{found.namespace}/{devices.name}",)
+            shown = NodeStatus(resources=resources, daemon_sets=daemon_sets)
             result.shows.update(dict.fromkeys(part, shown))
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:

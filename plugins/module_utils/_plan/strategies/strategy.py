@@ -14,22 +14,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.network_operator import PolicyFields
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
 Object = Dict[str, Any]
 
 
 @dataclass(frozen=True)
 class ClusterState:
-    """What is known of the cluster, ``None`` where nothing is: its version, ResourceSlices, names of DeviceClasses."""
+    """What is known of the cluster, ``None`` where nothing is: its version, ResourceSlices, names of DeviceClasses.
+
+    ``kinds`` are the operators' kinds that it serves (``NicClusterPolicy.mellanox.com``).
+    """
 
     kubernetes: Optional[Tuple[int, ...]] = None
     slices: Sequence[Mapping[str, Any]] = ()
     device_classes: Optional[Collection[str]] = None
+    kinds: Optional[Collection[str]] = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,9 @@ class StrategyPlan:
 
     ``labels`` are by host (``None`` to be removed), ``asks`` by group, ``shows`` by host. ``leaves`` are by host the
     extended resources that it must not have: those of other groups, and those that it had before.
-    ``nodes`` are the labels as objects, for manifests; ``wait`` says whether to wait until all works.
+    ``nodes`` are the labels as objects, for manifests; ``wait`` says whether to wait until all works. ``policy`` are
+    fields of an operator's policy, which others have fields of as well; that of a single strategy counts.
+    ``everywhere`` says that a device plugin runs on all nodes, also where it has nothing to offer.
     """
 
     sets: List[ObjectSet] = field(default_factory=list)
@@ -112,6 +120,8 @@ class StrategyPlan:
     leaves: Dict[str, List[str]] = field(default_factory=dict)
     nodes: List[Object] = field(default_factory=list)
     wait: bool = False
+    policy: PolicyFields = field(default_factory=PolicyFields)
+    everywhere: bool = False
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
 
@@ -146,6 +156,8 @@ class Strategy(ABC):
     label: str
     netns_modes: Tuple[str, ...]
     slices: bool
+    # The operators' kinds that it has a use for.
+    kinds: Tuple[str, ...] = ()
 
     @property
     def names(self) -> Tuple[str, ...]:
@@ -174,6 +186,14 @@ class Strategy(ABC):
     def driven(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Set[str]:
         """Values of ``label`` whose nodes have ``driver`` when all of these hosts have what they shall have."""
         return set()
+
+    def lacking(self, hosts: Sequence[ClaimHost], kinds: Collection[str]) -> Iterator[Tuple[str, Problem]]:
+        """What is wrong where the cluster serves only these of its ``kinds``, by host; variables have any type."""
+        yield from ()
+
+    def served_otherwise(self, values: Mapping[str, Any], label: str) -> Optional[Tuple[str, str]]:
+        """Variable of its provider, and the one that serves a node with this value of its label, if that is another."""
+        return None
 
     def networks(self, values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
         """Networks that pods get addresses from, each with the variable that it is from. Raises PlanError.

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, List, Mapping
 
 
@@ -28,3 +29,13 @@ class ApiError(ClusterError):
     def causes(self) -> List[Dict[str, Any]]:
         """The causes that the API server lists, each with ``reason``, ``message`` and ``field``."""
         return self.details.get("causes") or []
+
+    @property
+    def conflicts(self) -> List[str]:
+        """Of a conflict of server-side apply: each field with the manager it belongs to."""
+        found = []
+        for cause in self.causes:
+            if cause.get("reason") == "FieldManagerConflict":
+                manager = re.search('"([^"]*)"', str(cause.get("message")))
+                found.append(f"{cause.get('field')} belongs to {manager.group(1) if manager else 'another manager'}")
+        return found

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional, Set, Tuple
 
@@ -257,11 +256,7 @@ def _untold(error: ApiError, namespaces: Set[str]) -> bool:
 
 def explained(request: ApplysetRequest, wanted: Wanted, error: ClusterError) -> str:
     """An error of applying an object; for a conflict, whose field it is and what to do about it."""
-    conflicts = []
-    for cause in error.causes if isinstance(error, ApiError) else []:
-        if cause.get("reason") == "FieldManagerConflict":
-            manager = re.search('"([^"]*)"', str(cause.get("message")))
-            conflicts.append(f"{cause.get('field')} belongs to {manager.group(1) if manager else 'another manager'}")
+    conflicts = error.conflicts if isinstance(error, ApiError) else []
     if not conflicts:
         return f"{wanted.key}: {error}"
     remedy = "leave the field out, or take it over with force_conflicts"

@@ -31,9 +31,11 @@ KINDS = [
     ("networking.k8s.io", "v1", "Ingress", "ingresses"),
     ("metrics.example.com", "v1", "PodUsage", "podusages"),
     ("fleet.example.com", "v1", "Fleet", "fleets"),
+    ("mellanox.com", "v1alpha1", "HostDeviceNetwork", "hostdevicenetworks"),
 ]
-CLUSTER_WIDE = ("Namespace", "DeviceClass", "Fleet")
+CLUSTER_WIDE = ("Namespace", "DeviceClass", "Fleet", "HostDeviceNetwork")
 UNLISTED = ("PodUsage",)
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
 
 
 def discovery() -> Dict[str, Any]:
@@ -179,3 +181,18 @@ def test_a_namespace_with_pods_stays(server: Server, client: Client) -> None:
     namespace = member("Namespace", "dra")
     assert reason(server, client, namespace, {pods: items(named("a"))}) == "has pods"
     assert reason(server, client, namespace, {pods: items()}) == ""
+
+
+def test_a_network_of_an_operator_that_pods_ask_for_stays(server: Server, client: Client) -> None:
+    """The operator deletes what it made of it, which CNI reads when the pod ends."""
+    resource = API.find(GroupKind("mellanox.com", "HostDeviceNetwork"))
+    assert isinstance(resource, Resource)
+    key = ObjectKey("mellanox.com", "HostDeviceNetwork", "", "rdma-v100")
+    network = SetMember(key, resource, {"spec": {"networkNamespace": "nets"}})
+
+    def of(annotation: str) -> str:
+        pod = {"metadata": {"name": "a", "namespace": "train", "annotations": {NETWORKS: annotation}}}
+        return reason(server, client, network, {"/api/v1/pods": items(pod)})
+
+    assert of("nets/rdma-v100") == "asked for by Pod train/a"
+    assert of("rdma-v100") == ""

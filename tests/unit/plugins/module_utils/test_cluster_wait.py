@@ -35,6 +35,7 @@ NAMESPACE = GroupKind("", "Namespace")
 DEFINITION = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 SERVICE = GroupKind("apiregistration.k8s.io", "APIService")
 POLICY = GroupKind("mellanox.com", "NicClusterPolicy")
+NODE_POLICY = GroupKind("mellanox.com", "NicNodePolicy")
 UNSEEN = Readiness(False, "its controller has not seen the change yet")
 
 
@@ -117,6 +118,10 @@ UNSEEN = Readiness(False, "its controller has not seen the change yet")
             live({"conditions": [{"type": "Ready", "status": "False", "reason": "Rolling"}]}),
             Readiness(False, "Rolling"),
         ),
+        (NODE_POLICY, live({}), Readiness(False, "not seen by the Network Operator yet")),
+        (NODE_POLICY, live({"state": "notReady"}), Readiness(False, "notReady")),
+        (NODE_POLICY, live({"state": "ignore", "reason": "name"}), Readiness(False, "ignore: name", failed=True)),
+        (NODE_POLICY, live({"state": "ready"}), READY),
         (GroupKind("", "ConfigMap"), {"metadata": {}}, READY),
     ],
 )

@@ -1,0 +1,203 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Groups whose device plugins NVIDIA's Network Operator runs, on a real API server that knows its kinds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.modules import object_fields
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions
+from ansible_collections.zerocopy.rdma.tests.cluster.network_operator import definitions
+from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
+
+# A fixture that is defined elsewhere.
+__all__ = ["make_set_of_inventory"]
+
+SHARED, NICS = "Apply the plugin's objects", "Apply the objects of NICs"
+LOOKED = "Look at the policy of the Network Operator for shared devices"
+FOR_NICS = "Look at the policy of the Network Operator for NICs"
+POLICY = "nic-cluster-policy"
+IDENTITY: Object = {"apiVersion": "mellanox.com/v1alpha1", "kind": "NicClusterPolicy", "metadata": {"name": POLICY}}
+# What a site has in its policy: a component that is none of ours, beside one that is.
+PLUGINS = {"image": "plugins", "repository": "example.org/site", "version": "v1.5.0"}
+SITES = {"secondaryNetwork": {"cniPlugins": PLUGINS}}
+MULTUS = {"image": "multus-cni", "repository": "example.org/ours", "version": "v4.2.2"}
+
+Install = Callable[[bool], None]
+
+
+@pytest.fixture(name="install")
+def make_install(cluster_set: ClusterSet, tmp_path: Path) -> Iterator[Install]:
+    """Defines the operator's kinds, with NicNodePolicy or without, until the end of the test."""
+    name = "operator"
+
+    def install(node_policies: bool) -> None:
+        done = cluster_set(name=name, objects=definitions(tmp_path, node_policies))
+        assert set(actions(done).values()) == {"created"}
+
+    yield install
+    if there(cluster_set, "crd") >= {"customresourcedefinition.apiextensions.k8s.io/nicclusterpolicies.mellanox.com"}:
+        cluster_set.kubectl("delete", "nicclusterpolicies", "--all")
+    gone = cluster_set(name=name, state="absent", wait=True)
+    assert set(actions(gone).values()) == {"pruned"}
+
+
+def groups(namespace: str, **own: Any) -> Dict[str, Any]:
+    """Two strategies in one fleet, both by the operator."""
+    return {
+        "v100": {
+            "rdma_strategy": "shared_device",
+            "rdma_shared_device_provider": "network_operator",
+            "rdma_claims_templates": [],
+            **own,
+        },
+        "a100": {
+            "rdma_strategy": "host_device",
+            "rdma_claims_templates": [],
+            "rdma_host_device_networks": ["10.110.0.0/24"],
+            "rdma_host_device_namespaces": [namespace],
+            "rdma_host_device_prefix": "nvidia.com",
+            **own,
+        },
+    }
+
+
+def policy(cluster_set: ClusterSet) -> Object:
+    """What the policy has, without a default of newer releases of the operator."""
+    text = json.dumps(cluster_set.get("nicclusterpolicies", POLICY).get("spec", {}))
+    spec: Object = json.loads(text.replace('"imagePullSecrets": [], ', ""))
+    return spec
+
+
+def there(cluster_set: ClusterSet, *kinds: str) -> set[str]:
+    return set(cluster_set.kubectl("get", ",".join(kinds), "-o", "name").split())
+
+
+@pytest.fixture(name="fields")
+def make_fields(
+    cluster_set: ClusterSet, run_module: Callable[..., Object], control_plane: Any
+) -> Callable[..., Object]:
+    """Calls the module for fields of the policy."""
+
+    def call(spec: Object, manager: str = "ours", **options: Any) -> Object:
+        wanted = {**IDENTITY, **({"spec": spec} if spec else {})}
+        where = {"kubeconfig": str(control_plane.kubeconfig), "object": wanted, "field_manager": manager}
+        return run_module(object_fields, **where, **options)
+
+    return call
+
+
+def test_fields_of_others_are_left_alone(
+    cluster_set: ClusterSet, install: Install, fields: Callable[..., Object]
+) -> None:
+    assert not fields({}, state="absent")["changed"]
+    install(False)
+    ours, both = ({"secondaryNetwork": {**site, "multus": MULTUS}} for site in ({}, {"cniPlugins": PLUGINS}))
+    assert not fields({}, state="absent")["changed"]
+    predicted = fields(ours, _ansible_check_mode=True, _ansible_diff=True)
+    assert there(cluster_set, "nicclusterpolicies") == set()
+    done = fields(ours, _ansible_diff=True)
+    assert (actions(done), done["diff"]) == (actions(predicted), predicted["diff"])
+    assert policy(cluster_set) == ours
+    cluster_set.patch("nicclusterpolicies", POLICY, {"spec": SITES})
+    assert not fields(ours)["changed"]
+    # Of the same manager, what is not given any more goes; nothing else does.
+    other = {"rdmaSharedDevicePlugin": {**MULTUS, "config": "{}"}}
+    assert fields(other)["changed"]
+    assert policy(cluster_set) == {**SITES, **other}
+    said = fields({"rdmaSharedDevicePlugin": {**MULTUS, "config": "[]"}}, "another")["msg"]
+    assert ".spec.rdmaSharedDevicePlugin.config belongs to ours; nothing was changed" in said
+    said = fields(ours, without=["spec.secondaryNetwork.cniPlugins"])["msg"]
+    assert "spec.secondaryNetwork.cniPlugins belongs to somebody; nothing was changed" in said
+    assert policy(cluster_set) == {**SITES, **other}
+    assert fields(ours, "another")["changed"]
+    assert actions(fields({}, state="absent")) == {f"NicClusterPolicy {POLICY}": "configured"}
+    assert policy(cluster_set) == both
+    said = fields({"unknown": 1})["msg"]
+    assert ".spec.unknown: field not declared in schema" in said
+    assert fields({}, "another", state="absent")["changed"]
+    assert policy(cluster_set) == SITES
+    assert not fields({}, "another", state="absent")["changed"]
+
+
+def test_a_policy_of_which_nobody_has_anything_goes(
+    cluster_set: ClusterSet, install: Install, fields: Callable[..., Object]
+) -> None:
+    install(False)
+    for manager, name in (("one", "rdmaSharedDevicePlugin"), ("two", "sriovDevicePlugin")):
+        assert fields({name: {**MULTUS, "config": "{}"}}, manager)["changed"]
+    # Of its controller, whose status goes with it.
+    cluster_set.patch("nicclusterpolicies", POLICY, {"status": {"state": "ready"}}, "operator", "status")
+    assert fields({}, "one", state="absent")["changed"]
+    assert set(policy(cluster_set)) == {"sriovDevicePlugin"}
+    assert actions(fields({}, "two", state="absent", _ansible_check_mode=True)) == {
+        f"NicClusterPolicy {POLICY}": "pruned"
+    }
+    assert there(cluster_set, "nicclusterpolicies") != set()
+    fields({}, "two", state="absent")
+    assert there(cluster_set, "nicclusterpolicies") == set()
+
+
+def test_two_strategies_share_an_operator_and_leave(
+    cluster_set: ClusterSet, install: Install, playbook: Playbook
+) -> None:
+    namespace = cluster_set.namespace
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace], "rdma_host_device_provider": "network_operator"}
+    wanted = groups(namespace)
+    install(True)
+    cluster_set.kubectl("create", "-f", "-", stdin={**IDENTITY, "spec": SITES})
+    predicted = playbook("--check", "--diff", groups=wanted, **own)
+    assert policy(cluster_set) == SITES
+    done = playbook("--diff", groups=wanted, **own)
+    for task in (SHARED, NICS):
+        assert actions(done[task]) == actions(predicted[task])
+    assert there(cluster_set, "hostdevicenetworks") == {"hostdevicenetwork.mellanox.com/rdma-a100"}
+    # Which port is up differs between the nodes of a100.
+    names = sorted(name.partition("/")[2] for name in there(cluster_set, "nicnodepolicies"))
+    assert [name[:15] for name in names] == ["rdma-nics-a100-", "rdma-nics-a100-", "rdma-shared-v10"]
+    assert policy(cluster_set) == {
+        "secondaryNetwork": {
+            "cniPlugins": PLUGINS,
+            "multus": {"image": "multus-cni", "repository": "ghcr.io/k8snetworkplumbingwg", "version": "v4.2.2"},
+        }
+    }
+    spec = cluster_set.get("nicnodepolicies", "rdma-shared-v100")["spec"]
+    ((label, value),) = spec["nodeSelector"].items()
+    selected = cluster_set.kubectl("get", "nodes", "-l", f"{label}={value}", "-o", "name").split()
+    assert selected == ["node/v100-01", "node/v100-02"]
+    (entry,) = json.loads(spec["rdmaSharedDevicePlugin"]["config"])["configList"]
+    assert (entry["resourceName"], entry["rdmaHcaMax"]) == ("rdma_v100", 63)
+    again = playbook(groups=wanted, **own)
+    assert not [task for task, result in again.items() if result.get("changed")]
+
+    gone = playbook(groups=groups(namespace, rdma_strategy="none"), **own)
+    assert set(actions(gone[SHARED]).values()) == {"pruned"}
+    assert there(cluster_set, "nicnodepolicies", "hostdevicenetworks") == set()
+    assert policy(cluster_set) == SITES
+
+
+def test_a_policy_of_somebody_else_is_not_taken_over(
+    cluster_set: ClusterSet, install: Install, playbook: Playbook
+) -> None:
+    """Without NicNodePolicies the component is in the one policy."""
+    install(False)
+    namespace = cluster_set.namespace
+    wanted = {"v100": groups(namespace)["v100"]}
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
+    theirs = {"rdmaSharedDevicePlugin": {**MULTUS, "config": "{}"}}
+    cluster_set.kubectl("create", "-f", "-", stdin={**IDENTITY, "spec": theirs})
+    said = playbook.refused(groups=wanted, **own)
+    assert ".spec.rdmaSharedDevicePlugin.config belongs to kubectl-create" in said
+    assert policy(cluster_set) == theirs
+    labels = cluster_set.kubectl("get", "nodes", "-l", "zerocopy.rdma/shared-device", "-o", "name")
+    assert labels == ""
+    cluster_set.kubectl("delete", "nicclusterpolicies", POLICY)
+    playbook(groups=wanted, **own)
+    (entry,) = json.loads(policy(cluster_set)["rdmaSharedDevicePlugin"]["config"])["configList"]
+    assert entry["resourceName"] == "rdma_v100"
