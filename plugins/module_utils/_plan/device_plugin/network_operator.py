@@ -24,7 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.
     PluginConfiguration,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 # Values of the variable that says who runs the plugins.
 PLUGIN, NETWORK_OPERATOR = "plugin", "network_operator"
@@ -77,6 +77,13 @@ def served(kinds: Optional[Collection[str]], needed: Sequence[str], variable: st
 def with_node_policies(kinds: Optional[Collection[str]]) -> bool:
     """Whether there are NicNodePolicies, which every supported release of the operator has."""
     return kinds is None or NODE_POLICY in kinds
+
+
+def check_image(variable: str, image: str) -> None:
+    """:raises PlanError: a policy cannot name this image, given without tag and digest."""
+    if "/" not in image:
+        right = f"but the policies of {NETWORK_OPERATOR} have a repository: it must be like ghcr.io/mellanox/{image}"
+        raise PlanError(wrong(variable, image, right))
 
 
 def component(image: str, pull_secrets: Sequence[str]) -> Manifest:

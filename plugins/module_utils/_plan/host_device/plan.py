@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device im
     networks,
     nics,
     objects,
+    operated,
     programs,
     vfs,
 )
@@ -55,8 +56,6 @@ _OF_LINKS = (
     LAYER,
 )
 _LAYERS = ("InfiniBand", "Ethernet")
-# The only one of which the operator's networks are.
-_OPERATORS_PREFIX = "nvidia.com"
 
 
 @dataclass
@@ -179,7 +178,7 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
         wanted = [(host.name, vfs.none_of(host.variables)) for host in group.hosts]
         result.found += [(host, problem) for host, problem in wanted if problem is not None]
     if programs.operated(group.values):
-        _check_operated(group)
+        operated.check(group.values)
     devices = HostDevices(
         value=group.label,
         image=programs.reference(programs.PLUGIN, group.values, known),
@@ -199,25 +198,6 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
     ]
     result.configurations += _configurations(devices, nodes, of_rail)
     result.namespaces[group.name] = list(group.values[NAMESPACES])
-
-
-def _check_operated(group: PluginGroup) -> None:
-    """:raises PlanError: the Network Operator cannot do this."""
-    values, provider = group.values, programs.PROVIDER
-    if strategy_of(values) == networks.SRIOV:
-        right = (
-            f"but {STRATEGY} is {networks.SRIOV}, and its plugin does not wait for VFs: set {network_operator.PLUGIN}"
-        )
-        raise PlanError(wrong(provider, values[provider], right))
-    prefix, name = values[networks.RESOURCE.prefix_variable], networks.RESOURCE.prefix_variable
-    if prefix != _OPERATORS_PREFIX:
-        right = f"but {provider} is {values[provider]}, whose networks are of {_OPERATORS_PREFIX}/...: set this prefix"
-        raise PlanError(wrong(name, prefix, right))
-    if len(values[NAMESPACES]) > 1:
-        right = (
-            f"but {provider} is {values[provider]}, whose networks are in one namespace: name one, pods of others can"
-        )
-        raise PlanError(wrong(NAMESPACES, values[NAMESPACES], f"{right} ask for <namespace>/<network>"))
 
 
 def _operated(
@@ -307,8 +287,8 @@ def plan(
         return result
     of_host = {host: own.label_value for own, counts in result.configurations for host in counts}
     result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
-    operated = programs.operated(values)
-    of_nics = _operated(groups, result, fleet, kinds) if operated else _handed_out(groups, result)
-    namespaces = manifests.namespaces(result.namespace) if of_cni or not operated else []
+    by_operator = programs.operated(values)
+    of_nics = _operated(groups, result, fleet, kinds) if by_operator else _handed_out(groups, result)
+    namespaces = manifests.namespaces(result.namespace) if of_cni or not by_operator else []
     result.objects = [*namespaces, *of_cni, *of_nics]
     return result

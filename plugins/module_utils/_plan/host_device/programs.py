@@ -77,6 +77,8 @@ def imported(image: ImageVariables, values: Mapping[str, Any]) -> bool:
 
 def reference(image: ImageVariables, values: Mapping[str, Any], known: plan_variables.Options) -> str:
     """The image as pods name it. Raises PlanError."""
+    if operated(values):
+        network_operator.check_image(image.image, values[image.image])
     if values[image.version].endswith("-thick"):
         right = "which is the thick plugin of Multus: it must be the thin plugin, such as 4.2.2"
         raise PlanError(wrong(image.version, values[image.version], right))

@@ -63,9 +63,11 @@ def _devices(group: PluginGroup, known: plan_variables.Options) -> SharedDevices
     _between(_INTERVAL, values[_INTERVAL], 0, _LONGEST_INTERVAL, " seconds, 0 for never")
     drivers_plan.check_share(_UNAVAILABLE, values[_UNAVAILABLE])
     operated = values[PROVIDER] == network_operator.NETWORK_OPERATOR
-    if operated and values[_KUBELET_ROOT] != KUBELET:
-        right = f"but {PROVIDER} is {values[PROVIDER]}, which runs the plugin with {KUBELET} only"
-        raise PlanError(wrong(_KUBELET_ROOT, values[_KUBELET_ROOT], right))
+    if operated:
+        network_operator.check_image(IMAGE.image, values[IMAGE.image])
+        if values[_KUBELET_ROOT] != KUBELET:
+            right = f"but {PROVIDER} is {values[PROVIDER]}, which runs the plugin with {KUBELET} only"
+            raise PlanError(wrong(_KUBELET_ROOT, values[_KUBELET_ROOT], right))
     return SharedDevices(
         value=group.label,
         image=image_reference.reference(IMAGE, values, known),
