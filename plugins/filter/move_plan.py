@@ -57,6 +57,10 @@ options:
     description: Names of the DeviceClasses of the cluster.
     type: list
     elements: str
+  kinds:
+    description: Kinds of operators that the API server serves, as M(zerocopy.rdma.cluster_info) returns them.
+    type: list
+    elements: str
 """
 
 EXAMPLES = r"""
@@ -136,13 +140,14 @@ def move_plan(
     slices: Optional[List[Dict[str, Any]]] = None,
     kubernetes: Optional[str] = None,
     device_classes: Union[List[str], str, None] = None,
+    kinds: Union[List[str], str, None] = None,
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     uses = {name: node_use.read(node) for name, node in nodes.items()}
     sizes = list(ramp) if isinstance(ramp, (list, tuple)) else [ramp]
     options = moves.MoveOptions(evict, dict(old_labels or {}), sizes, _limits(found, hostvars))
     plan = moves.plan(found, uses, moving, options)
-    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
+    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes, kinds)
     every = moves.plannable(found, uses, now)
     whole = _strategy_inventory.planned(context, every, registry.plan, cluster)
     known = _inventory.options(context)
@@ -152,7 +157,7 @@ def move_plan(
         "waves": plan.waves,
         "rest": plan.rest,
         "text": moves.text(plan),
-        "problems": plan.problems + whole.problems,
+        "problems": plan.problems + whole.problems + moves.unmovable(whole),
         "objects": asdict(objects),
     }
 

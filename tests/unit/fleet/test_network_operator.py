@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.filter.move_plan import move_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
@@ -272,3 +273,14 @@ def test_names_of_node_policies_are_short(facts_of: Facts) -> None:
     names = list(objects(right(with_operator(hosts), "shared_device"), "NicNodePolicy"))
     assert len(set(names)) == 2
     assert max(map(len, names)) <= 30
+
+
+def test_one_policy_for_all_nodes_stops_a_move(facts_of: Facts) -> None:
+    hosts = with_operator(SHARED_DEVICE.recorded(facts_of, "v100-01"))
+
+    def stops(kinds: list[str]) -> list[str]:
+        return list(move_plan({}, list(hosts), hosts, {}, [], kinds=kinds)["problems"])
+
+    (problem,) = stops(OLDER)
+    assert "a NicClusterPolicy runs its plugin on all nodes at once, so none can move alone" in problem
+    assert stops(NEWER) == []

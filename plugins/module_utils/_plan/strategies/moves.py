@@ -25,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
     ClusterState,
     ObjectSet,
     Strategy,
+    StrategyPlan,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
 
@@ -170,6 +171,16 @@ def plannable(hosts: Sequence[ClaimHost], uses: Mapping[str, NodeUse], now: Coll
         if not (away and old and to is not None and not to.driver and host.name not in now):
             found.append(host)
     return found
+
+
+def unmovable(whole: StrategyPlan) -> List[str]:
+    """What stops every move to the strategies of this plan."""
+    if not whole.everywhere:
+        return []
+    return [
+        "provider network_operator: a NicClusterPolicy runs its plugin on all nodes at once, so none can move alone: "
+        "NicNodePolicies can (Network Operator 26.4 or newer), and so can provider plugin"
+    ]
 
 
 @dataclass

@@ -256,6 +256,7 @@ def plan(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variable
         whole.sets += found.sets
         whole.warnings += found.warnings
         whole.problems += found.problems
+        whole.everywhere |= found.everywhere
         whole.asks.update(found.asks)
         whole.shows.update(found.shows)
         for host, leaves in found.leaves.items():
