@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The benchmark's program. NIXL is played: both ends are threads of one process, and data is copied in memory.
+
+The real one is in the logs of fixtures/nixl.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import socket
+import sys
+import threading
+import types
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import log
+
+_PROGRAM = Path(__file__).parents[3] / "roles" / "rdma_benchmark" / "files" / "kv_benchmark.py"
+SIZES = [4096, (1 << 24) + 12345]
+
+
+class PlayedAgent:
+    """Copies what a transfer is of, apart from its last ``lost`` bytes."""
+
+    lost = 0
+
+    def __init__(self, name: str, _config: object) -> None:
+        self.name = name
+
+    def register_memory(self, _regions: object, _kind: str) -> None:
+        return
+
+    def get_agent_metadata(self) -> bytes:
+        return self.name.encode()
+
+    def add_remote_agent(self, metadata: bytes) -> str:
+        return metadata.decode()
+
+    def get_xfer_descs(self, regions: list[Any], _kind: str) -> Any:
+        return regions[0]
+
+    def initialize_xfer(self, operation: str, local: Any, remote: Any, _name: str) -> Any:
+        source, target = (local, remote) if operation == "WRITE" else (remote, local)
+        return target[0], source[0], source[1] - self.lost
+
+    def transfer(self, handle: Any) -> str:
+        ctypes.memmove(*handle)
+        return "DONE"
+
+    def release_xfer_handle(self, _handle: Any) -> None:
+        return
+
+
+@pytest.fixture(name="program")
+def make_program(monkeypatch: pytest.MonkeyPatch) -> Any:
+    played: Any = types.ModuleType("nixl._api")
+    played.nixl_agent, played.nixl_agent_config = PlayedAgent, dict
+    monkeypatch.setitem(sys.modules, "nixl", types.ModuleType("nixl"))
+    monkeypatch.setitem(sys.modules, "nixl._api", played)
+    for name in ("UCX_LOG_FILE", "UCX_PROTO_INFO", "UCX_LOG_LEVEL"):
+        # The program sets them, and they are to be gone afterwards.
+        monkeypatch.setenv(name, "")
+    spec = importlib.util.spec_from_file_location("kv_benchmark", _PROGRAM)
+    assert spec
+    assert spec.loader
+    found: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    # Pinning would be of the tests' own process.
+    monkeypatch.setattr(found, "pin", lambda *_arguments: {"pinned": False, "nic_node": None})
+    return found
+
+
+def pair(program: Any, **changed: Any) -> tuple[str, log.BenchmarkLog]:
+    """What the target says when it fails, and what the initiator logs."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    common = {"port": port, "timeout": 20, "memory": "dram", "numa": "nic", "peer": "127.0.0.1"}
+    settings = {"operations": ["WRITE", "READ"], "sizes": SIZES, "iterations": 3, "warmup": 1, **common, **changed}
+    said, wrote = [], []
+    program.say = lambda word, value: wrote.append(f"{word} {value if isinstance(value, str) else json.dumps(value)}")
+
+    def target() -> None:
+        try:
+            program.serve(Namespace(role="target", **settings))
+        except program.BenchmarkError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=target)
+    thread.start()
+    try:
+        program.Initiator(Namespace(role="initiator", **settings), program.UcxLog()).run()
+    except program.BenchmarkError as error:
+        wrote.append(f"ERROR {json.dumps({'reason': str(error), 'ucx': ''})}")
+    finally:
+        thread.join()
+    return "".join(said), log.read("\n".join(wrote))
+
+
+def test_all_operations_and_sizes(program: Any) -> None:
+    said, found = pair(program)
+    assert (said, found.error) == ("", "")
+    assert [(case.operation, case.bytes) for case in found.cases] == [
+        (operation, size) for operation in ("WRITE", "READ") for size in SIZES
+    ]
+    assert all((case.iterations, case.warmup, case.initiator.memory) == (3, 1, "DRAM") for case in found.cases)
+    assert all(case.initiator.boot_id == case.target.boot_id != "" for case in found.cases)
+
+
+@pytest.mark.parametrize("operation", ["WRITE", "READ"])
+def test_data_that_did_not_arrive(program: Any, monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
+    monkeypatch.setattr(PlayedAgent, "lost", 1)
+    said, found = pair(program, operations=[operation], sizes=[4096])
+    assert found.error == f"{operation} of 4096 bytes: what arrived differs from what was sent"
+    assert said == f"the other end failed: {found.error}"
+    assert found.cases == []
+
+
+def test_a_transfer_that_fails(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PlayedAgent, "transfer", lambda *_arguments: "ERR")
+    assert pair(program)[1].error == "a transfer ended with state ERR"
+
+
+def test_a_target_that_fails_says_why(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_agent: PlayedAgent) -> bytes:
+        raise program.BenchmarkError("no memory")
+
+    monkeypatch.setattr(PlayedAgent, "get_agent_metadata", broken)
+    assert pair(program)[1].error == "the other end failed: no memory"
+
+
+def test_a_transfer_that_does_not_end(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PlayedAgent, "transfer", lambda *_arguments: "PROC")
+    monkeypatch.setattr(PlayedAgent, "check_xfer_state", lambda *_arguments: "PROC", raising=False)
+    assert pair(program, timeout=1)[1].error == "a transfer did not end within 1 s"
+
+
+def test_quantiles(program: Any) -> None:
+    assert [program.quantile([4.0, 1.0, 3.0, 2.0, 5.0], percent) for percent in (0, 50, 95, 100)] == [1, 3, 4.8, 5]
+    assert program.quantile([7.0], 99) == 7
+
+
+def test_no_two_chunks_are_alike(program: Any) -> None:
+    end = program.End.__new__(program.End)
+    size = 2 * program.CHUNK + 5
+    chunks = list(end.blocks(size, 1))
+    assert [(offset, len(chunk)) for offset, chunk in chunks] == [
+        (0, program.CHUNK),
+        (program.CHUNK, program.CHUNK),
+        (2 * program.CHUNK, 5),
+    ]
+    assert chunks[0][1] != chunks[1][1]
+    assert chunks[0][1] != next(end.blocks(size, 2))[1]
+
+
+def test_lists_of_cpus(program: Any) -> None:
+    assert program.cpus_of("0-2,8") == {0, 1, 2, 8}
+    assert program.cpus_of("") == set()
