@@ -73,11 +73,9 @@ _value:
       elements: dict
 """
 
-import json
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-import yaml
 from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
@@ -85,16 +83,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import earlier as report_earlier
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run
-
-_COLLECTION = Path(__file__).resolve().parents[2]
-
-
-def _version() -> str:
-    """Version of the installed collection, or of the checkout."""
-    installed = _COLLECTION / "MANIFEST.json"
-    if installed.exists():
-        return str(json.loads(installed.read_text("utf-8"))["collection_info"]["version"])
-    return str(yaml.safe_load((_COLLECTION / "galaxy.yml").read_text("utf-8"))["version"])
 
 
 def _plain(value: Any) -> Any:
@@ -131,7 +119,7 @@ def verify_document(
     try:
         whole = document.VerifyDocument(
             created,
-            _version(),
+            _run.collection_version(),
             known,
             [document.check(check) for ring in found for check in ring.get("checks") or []],
             [document.measurement(entry) for ring in found for entry in ring.get("bandwidth") or []],

@@ -8,10 +8,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
+import yaml
+
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyRun
+
+_COLLECTION = Path(__file__).resolve().parents[2]
 
 
 def _source(path: str) -> str:
@@ -33,3 +39,11 @@ def of(context: Mapping[str, Any], hosts: Mapping[str, str]) -> VerifyRun:
         tags=sorted(set(context.get("ansible_run_tags") or []) - {"all"}),
         groups=[group for group, names in planned.items() if set(groups.get(group) or []) == set(names)],
     )
+
+
+def collection_version() -> str:
+    """Version of the installed collection, or of the checkout."""
+    installed = _COLLECTION / "MANIFEST.json"
+    if installed.exists():
+        return str(json.loads(installed.read_text("utf-8"))["collection_info"]["version"])
+    return str(yaml.safe_load((_COLLECTION / "galaxy.yml").read_text("utf-8"))["version"])

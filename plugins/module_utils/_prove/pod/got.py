@@ -53,7 +53,7 @@ class Allocated:
         return self.hca.ports if self.hca else []
 
 
-def _claimed(result: Mapping[str, Any], node: PodNode) -> List[Allocated]:
+def claimed_devices(result: Mapping[str, Any], node: PodNode) -> List[Allocated]:
     """The devices that the claim of a pod got."""
     hcas = {pci.address: hca for hca, pci in node.before.placed}
     found = []
@@ -86,7 +86,7 @@ class PodJudge:
         self.pod, self.request, self.spec, self.result = pod, request, spec, result
         self.report, self.node = report, node
         if spec:
-            self.devices = _claimed(result, node)
+            self.devices = claimed_devices(result, node)
             self.nics = [device for device in self.devices if device.driver == model.DRANET]
         else:
             self.devices = self.nics = _handed_out(pod, request, report, node)

@@ -24,6 +24,9 @@ _LOOPBACK = "ZEROCOPY_LOOPBACK"
 _LONGEST = 40
 _KINDS = {"ResourceClaimTemplate": "template", "ResourceClaim": "claim"}
 
+# Objects by kind (``template``, ``claim``) and alias.
+Sources = Dict[Tuple[str, str], Mapping[str, Any]]
+
 
 @dataclass(frozen=True)
 class Pod:
@@ -99,10 +102,14 @@ def _spec(kind: str, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     return spec
 
 
-def _name(alias: str, node: str) -> str:
+def pod_name(prefix: str, alias: str, node: str) -> str:
     digest = hashlib.sha256(f"{alias}/{node}".encode()).hexdigest()[:8]
     text = re.sub("[^a-z0-9]+", "-", alias.lower())[:_LONGEST].strip("-")
-    return f"rdma-verify-{text}-{digest}"
+    return f"{prefix}-{text}-{digest}"
+
+
+def _name(alias: str, node: str) -> str:
+    return pod_name("rdma-verify", alias, node)
 
 
 def _pairs(nodes: Sequence[str], measured: bool) -> Dict[str, str]:
@@ -115,14 +122,33 @@ def _measurable(spec: Mapping[str, Any]) -> bool:
     return any(request["name"].startswith("nic") for request in spec["devices"]["requests"])
 
 
+def sources(objects: Sequence[Mapping[str, Any]]) -> Sources:
+    """What pods can claim, of the objects of the plan."""
+    found: Sources = {}
+    for manifest in objects:
+        kind = _KINDS.get(manifest["kind"])
+        if kind:
+            found.setdefault((kind, manifest["metadata"]["name"]), manifest)
+    return found
+
+
+def source_of(request: PodRequest, there: Sources, namespace: str) -> Tuple[Dict[str, str], str, bool]:
+    """What a pod claims (``template`` or ``claim``), its namespace, and whether it has anything that can be measured.
+
+    ``namespace`` is for pods that may be in any.
+    """
+    for kind, alias in (("template", request.template), ("claim", request.claim)):
+        if alias:
+            manifest = there[kind, alias]
+            name = hashed(alias, manifest["spec"])
+            return {kind: name}, manifest["metadata"]["namespace"], _measurable(_spec(kind, manifest))
+    return {}, request.namespace or namespace, True
+
+
 class _PodPlan:
     def __init__(self, objects: Sequence[Mapping[str, Any]], tests: PodTests) -> None:
         self.tests = tests
-        self.there: Dict[Tuple[str, str], Mapping[str, Any]] = {}
-        for manifest in objects:
-            kind = _KINDS.get(manifest["kind"])
-            if kind:
-                self.there.setdefault((kind, manifest["metadata"]["name"]), manifest)
+        self.there = sources(objects)
 
     def nodes(self, hosts: Sequence[str]) -> List[str]:
         ordered = sorted(hosts, key=natural_key)
@@ -130,7 +156,7 @@ class _PodPlan:
 
     def pods(self, group: str, request: PodRequest, nodes: Sequence[str]) -> List[Pod]:
         """A pod on each of these nodes, pairs of which measure."""
-        source, namespace, measured = self._source(request)
+        source, namespace, measured = source_of(request, self.there, self.tests.namespace)
         servers = _pairs(nodes, self.tests.bandwidth and measured)
         prefix = "claim-" if request.claim else ""
         names = {node: _name(f"{prefix}{request.name}", node) for node in nodes}
@@ -155,15 +181,6 @@ class _PodPlan:
             )
             for node in nodes
         ]
-
-    def _source(self, request: PodRequest) -> Tuple[Dict[str, str], str, bool]:
-        """What the pod claims, its namespace, and whether it has anything that can be measured."""
-        for kind, alias in (("template", request.template), ("claim", request.claim)):
-            if alias:
-                manifest = self.there[kind, alias]
-                name, namespace = hashed(alias, manifest["spec"]), manifest["metadata"]["namespace"]
-                return {kind: name}, namespace, _measurable(_spec(kind, manifest))
-        return {}, request.namespace or self.tests.namespace, True
 
     def bare(self, group: str, asks: Sequence[PodRequest]) -> List[Pod]:
         """Pods that ask for nothing, on the nodes of those that ask."""

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: benchmark_document
+short_description: Judge and summarise measured KV-cache transfers
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Reads the logs of pairs of pods. What did not go over the NICs that the pod was given is an error and no result.
+  - Summarises the runs of each template, against the group's unaligned template and against what ports can carry.
+positional: results, plan, slices, hostvars, settings, created
+options:
+  _input:
+    description: The pairs, from P(zerocopy.rdma.benchmark_plan#filter).
+    type: list
+    elements: dict
+    required: true
+  results:
+    description: For each pair, what M(zerocopy.rdma.pod_probe) returned as C(pods).
+    type: list
+    elements: list
+    required: true
+  plan:
+    description: The plan of all strategies, from the filter P(zerocopy.rdma.strategy_plan#filter).
+    type: dict
+    required: true
+  slices:
+    description: The ResourceSlices of the cluster.
+    type: list
+    elements: dict
+    required: true
+  hostvars:
+    description: The magic variable C(hostvars), for the facts and the claim templates of the hosts.
+    type: dict
+    required: true
+  settings:
+    description:
+      - The C(fraction) of what ports can carry that is demanded, the C(models) of the KV table, the C(parameters) to be
+        shown, and what was C(skipped).
+    type: dict
+    required: true
+  created:
+    description: Time of the run in ISO 8601.
+    type: str
+"""
+
+EXAMPLES = r"""
+- name: Summarise
+  ansible.builtin.set_fact:
+    found: "{{ __pairs | zerocopy.rdma.benchmark_document(__results, __plan, [], hostvars, __settings) }}"
+  vars:
+    __settings: {fraction: 0.7, parameters: {}}
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The C(document), whose schema is C(docs/benchmark.schema.json), and its summary in C(lines) of text.
+  type: dict
+"""
+
+import json
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model as slice_model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import BASELINE, FLOOR, RDMA
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import FLOOR as FLOOR_NAME
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import Pair
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.runs import (
+    BenchmarkJudge,
+    BenchmarkNodes,
+    Found,
+)
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _run
+
+
+def _nodes(hosts: List[str], hostvars: Mapping[str, Any], slices: List[Dict[str, Any]]) -> BenchmarkNodes:
+    try:
+        facts = {host: read.facts(hostvars[host]["ansible_facts"]["rdma"]) for host in hosts}
+    except read.FactsError as error:
+        raise AnsibleFilterError(f"benchmark_document: the facts of a host cannot be used: {error}") from error
+    devices: Dict[str, Dict[Any, slice_model.SliceDevice]] = {}
+    for device in slice_model.devices(slices):
+        devices.setdefault(str(device.node), {})[device.driver, device.name] = device
+    return BenchmarkNodes(facts, devices)
+
+
+def _kind(pair: Pair, hostvars: Mapping[str, Any]) -> str:
+    if pair.alias == FLOOR_NAME:
+        return FLOOR
+    templates = hostvars[pair.pods[0]["node"]].get("rdma_claims_templates") or []
+    aligns = [entry.get("align") for entry in templates if entry.get("name") == pair.entry]
+    return BASELINE if BASELINE in aligns else RDMA
+
+
+def benchmark_document(
+    pairs: List[Dict[str, Any]],
+    results: List[List[Dict[str, Any]]],
+    plan: Mapping[str, Any],
+    slices: List[Dict[str, Any]],
+    hostvars: Mapping[str, Mapping[str, Any]],
+    settings: Mapping[str, Any],
+    created: Optional[str] = None,
+) -> Dict[str, Any]:
+    known = [Pair(**pair) for pair in json.loads(json.dumps(pairs))]
+    asks = {group: [PodRequest(**request) for request in requests] for group, requests in plan["asks"].items()}
+    nodes = _nodes(sorted({pod["node"] for pair in known for pod in pair.pods}), hostvars, slices)
+    found: Found = []
+    for pair, (target, initiator) in zip(known, results):
+        request = next((one for one in asks[pair.group] if one.name == pair.alias and not one.claim), None)
+        found += BenchmarkJudge(pair, _kind(pair, hostvars), request, nodes).runs(target, initiator)
+    chosen = document.BenchmarkSettings(**json.loads(json.dumps(settings)))
+    made = document.document(found, chosen, _run.collection_version(), created)
+    return {"document": made, "lines": document.text(made)}
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"benchmark_document": benchmark_document}

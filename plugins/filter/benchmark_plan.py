@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: benchmark_plan
+short_description: Plan the pairs of pods that measure KV-cache transfers
+version_added: 0.1.0
+author:
+  - The zerocopy.rdma authors (!UNKNOWN)
+description:
+  - Plans two pods on two nodes of a group for each way in which its pods can request RDMA, and for TCP, for each
+    repetition. Pairs are meant to be run one at a time.
+positional: ""
+options:
+  _input:
+    description: The plan of all strategies, from the filter P(zerocopy.rdma.strategy_plan#filter).
+    type: dict
+    required: true
+  templates:
+    description: Names of claim templates or extended resources. By default all.
+    type: list
+    elements: str
+    default: []
+  nodes:
+    description: Nodes that may be used. By default all.
+    type: list
+    elements: str
+    default: []
+  repetitions:
+    description: Number of pairs for each template.
+    type: int
+    default: 3
+  floor:
+    description: Whether a pair without NICs measures TCP.
+    type: bool
+    default: true
+  namespace:
+    description: Namespace of pods that may be in any.
+    type: str
+    default: default
+  gpus:
+    description: GPUs of a pod whose claim has none.
+    type: int
+    default: 0
+  gpu_resource:
+    description: Extended resource of these GPUs.
+    type: str
+    default: nvidia.com/gpu
+  environment:
+    description: Environment variables, which take precedence.
+    type: dict
+    default: {}
+"""
+
+EXAMPLES = r"""
+- name: Show which pairs would run
+  ansible.builtin.debug:
+    msg: "{{ (__plan | zerocopy.rdma.benchmark_plan(repetitions=1)).pairs | map(attribute='entry') }}"
+  vars:
+    __plan: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars) }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - C(pairs) with their C(group), C(entry) (the name in the inventory), C(alias) (of the request), C(repetition) and
+      two C(pods) for M(zerocopy.rdma.pod_probe), the target first. C(skipped) says of what there is no pair, and
+      C(problems) why nothing can be run. C(lines) are for people.
+  type: dict
+"""
+
+import json
+from dataclasses import asdict
+from typing import Any, Callable, Dict, Mapping
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import plan as pairs
+
+
+def benchmark_plan(plan: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
+    # What came from variables is in containers of Ansible's own kind, of which asdict cannot make others.
+    known, chosen = json.loads(json.dumps(plan)), json.loads(json.dumps(options))
+    chosen["environment"] = {name: str(value) for name, value in chosen.get("environment", {}).items()}
+    objects = [item for one in known["sets"] for item in one["objects"]]
+    asks = {group: [PodRequest(**request) for request in requests] for group, requests in known["asks"].items()}
+    found = pairs.plan(objects, asks, pairs.BenchmarkTests(**chosen))
+    return {**asdict(found), "lines": pairs.text(found)}
+
+
+class FilterModule:
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {"benchmark_plan": benchmark_plan}

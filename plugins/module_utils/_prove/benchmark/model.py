@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The nouns of the benchmark's document; the schema is docs/benchmark.schema.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import List, Optional
+
+VERSION = 1
+# Kinds of templates. Only those of the last one have to reach what ports can carry.
+BASELINE, FLOOR, RDMA = "unaligned", "floor", "rdma"
+
+
+@dataclass
+class BenchmarkEnd:
+    """One end of a run. ``numa`` is the NUMA node to which the process was pinned, ``None`` where it was not."""
+
+    node: str
+    memory: str
+    gpu: Optional[str]
+    pinned: bool
+    numa: Optional[int]
+
+
+@dataclass
+class BenchmarkRun:
+    """One operation and block size in one pair of pods. Times in seconds, sizes in bytes, GB are 10^9 bytes.
+
+    ``transport`` is the row of UCX's table, ``path`` how GPU and NIC are connected (``nvidia-smi topo -m``).
+    ``counted`` are bytes that the ports counted, ``limit_gb_s`` what ports and PCIe can carry; ``None`` where unknown.
+    """
+
+    group: str
+    template: str
+    request: str
+    kind: str
+    repetition: int
+    operation: str
+    bytes: int
+    warmup: int
+    iterations: int
+    avg_gb_s: float
+    avg_seconds: float
+    p50_seconds: float
+    p95_seconds: float
+    p99_seconds: float
+    quantiles_seconds: List[float]
+    transport: str
+    devices: List[str]
+    path: List[str]
+    counted: Optional[int]
+    limit_gb_s: Optional[float]
+    initiator: BenchmarkEnd
+    target: BenchmarkEnd
+
+
+@dataclass
+class BenchmarkFault:
+    """A pair, or an operation of it, that gave no result."""
+
+    group: str
+    template: str
+    repetition: int
+    text: str
+
+
+@dataclass
+class BenchmarkLine:
+    """All runs of a template with one operation and block size.
+
+    ``spread`` is (max - min) / mean. ``ratio`` and ``latency_change`` (of the average time, -0.3 is 30 % less) are
+    against the group's unaligned template, ``fraction`` is the mean's of ``limit_gb_s``. ``memory`` is that of the
+    initiator and the target.
+    """
+
+    group: str
+    template: str
+    kind: str
+    operation: str
+    bytes: int
+    runs: int
+    memory: str
+    pinned: str
+    mean_gb_s: float
+    min_gb_s: float
+    max_gb_s: float
+    spread: float
+    avg_seconds: float
+    p50_seconds: float
+    p99_seconds: float
+    limit_gb_s: Optional[float]
+    fraction: Optional[float]
+    ratio: Optional[float] = None
+    latency_change: Optional[float] = None
+    verdict: str = "impossible"
+    text: str = ""
+
+
+@dataclass
+class KvTime:
+    """Estimated seconds for a KV cache with the mean bandwidth of a template's largest WRITE."""
+
+    group: str
+    template: str
+    seconds: float
+
+
+@dataclass
+class KvLine:
+    """A model's KV cache for a prompt, in bytes."""
+
+    model: str
+    tokens: int
+    bytes: int
+    times: List[KvTime] = field(default_factory=list)

@@ -1,0 +1,151 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""From the logs of a pair to its runs, or to why there are none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model as slice_model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import honest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import log as benchmark_log
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import (
+    BenchmarkEnd,
+    BenchmarkFault,
+    BenchmarkRun,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import Pair
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import PodNode, claimed_devices
+
+_BITS = 8
+# How a target says that the initiator is to blame.
+_OTHERS = ("the other end failed", "the initiator has gone", "no initiator came")
+
+Found = List[Union[BenchmarkRun, BenchmarkFault]]
+
+
+@dataclass
+class BenchmarkNodes:
+    """Facts by host, and what drivers published on each, by driver and device."""
+
+    facts: Mapping[str, Facts]
+    devices: Mapping[str, Mapping[Tuple[str, str], slice_model.SliceDevice]] = field(default_factory=dict)
+
+
+def _allocated(request: Optional[PodRequest], result: Mapping[str, Any], nodes: BenchmarkNodes) -> Optional[List[str]]:
+    """HCAs that a pod was given, ``None`` for one that asked for none."""
+    if request is None:
+        return None
+    node = str(result["node"])
+    if not request.template:
+        return list(request.hosts.get(node, ()))
+    known = PodNode(nodes.facts.get(node, Facts()), None, nodes.devices.get(node, {}))
+    return [device.hca.name for device in claimed_devices(result, known) if device.hca]
+
+
+def _capacity(facts: Facts, devices: Sequence[str]) -> Optional[float]:
+    """GB/s that these HCAs can carry together; ``None`` where one of them cannot tell."""
+    hcas = [hca for hca in facts.hcas if hca.name in devices]
+    shares = threshold.sharing([hca.pci.address if hca.pci else None for hca in hcas])
+    found = 0.0
+    for hca, share in zip(hcas, shares):
+        ports = [threshold.capacity(hca, port, share) for port in hca.ports]
+        known = [value for value in ports if value is not None]
+        if not known:
+            return None
+        found += max(known)
+    return found / _BITS if hcas else None
+
+
+def _path(facts: Facts, gpu: Optional[str], devices: Sequence[str]) -> List[str]:
+    paths = [one.paths for one in facts.affinity if one.address == gpu]
+    return sorted({path[device] for path in paths for device in devices if device in path})
+
+
+def _end(place: benchmark_log.Place, node: str) -> BenchmarkEnd:
+    return BenchmarkEnd(node, place.memory, place.gpu, place.pinned, place.nic_node if place.pinned else None)
+
+
+def _trouble(target: Mapping[str, Any], initiator: Mapping[str, Any], found: benchmark_log.BenchmarkLog) -> str:
+    """Why a pair did not come to its end, of the end that knows; empty if it did."""
+    of_target = benchmark_log.read(target["output"]).error
+    if of_target and not of_target.startswith(_OTHERS):
+        return f"on {target['node']}: {of_target}"
+    for node, said in (
+        (initiator["node"], found.error),
+        (target["node"], target["trouble"]),
+        (initiator["node"], initiator["trouble"]),
+    ):
+        if said:
+            return f"on {node}: {said}"
+    return "" if found.cases else f"on {initiator['node']}: its log has no result"
+
+
+@dataclass
+class BenchmarkJudge:
+    """``kind`` is that of the pair's template (``model.RDMA``); ``request`` how its pods ask, ``None`` for TCP."""
+
+    pair: Pair
+    kind: str
+    request: Optional[PodRequest]
+    nodes: BenchmarkNodes
+
+    def runs(self, target: Mapping[str, Any], initiator: Mapping[str, Any]) -> Found:
+        """What the two pods measured. ``target`` and ``initiator`` are results of the module pod_probe."""
+        found = benchmark_log.read(initiator["output"])
+        trouble = _trouble(target, initiator, found)
+        got = [_allocated(self.request, result, self.nodes) for result in (initiator, target)]
+        result: Found = []
+        for case in found.cases:
+            try:
+                transport = honest.judge(case, found.tables, got[0])
+            except honest.DishonestError as error:
+                result.append(self._fault(str(error)))
+                continue
+            result.append(self._run(case, transport, [str(initiator["node"]), str(target["node"])], got[1]))
+        return [*result, self._fault(trouble)] if trouble else result
+
+    def _fault(self, text: str) -> BenchmarkFault:
+        return BenchmarkFault(self.pair.group, self.pair.entry, self.pair.repetition, text)
+
+    def _run(
+        self,
+        case: benchmark_log.Case,
+        transport: honest.Transport,
+        hosts: Sequence[str],
+        of_target: Optional[List[str]],
+    ) -> BenchmarkRun:
+        facts = [self.nodes.facts.get(host, Facts()) for host in hosts]
+        limits = [_capacity(facts[0], transport.devices), _capacity(facts[1], of_target or [])]
+        return BenchmarkRun(
+            group=self.pair.group,
+            template=self.pair.entry,
+            request=self.pair.alias,
+            kind=self.kind,
+            repetition=self.pair.repetition,
+            operation=case.operation,
+            bytes=case.bytes,
+            warmup=case.warmup,
+            iterations=case.iterations,
+            avg_gb_s=case.gbps,
+            avg_seconds=case.avg_seconds,
+            p50_seconds=case.p50_seconds,
+            p95_seconds=case.p95_seconds,
+            p99_seconds=case.p99_seconds,
+            quantiles_seconds=case.quantiles,
+            transport=transport.config,
+            devices=list(transport.devices),
+            path=_path(facts[0], case.initiator.gpu, transport.devices),
+            counted=transport.counted,
+            limit_gb_s=threshold.lower(*limits),
+            initiator=_end(case.initiator, hosts[0]),
+            target=_end(case.target, hosts[1]),
+        )
