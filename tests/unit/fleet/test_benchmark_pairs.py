@@ -17,13 +17,13 @@ from ansible_collections.zerocopy.rdma.plugins.filter.benchmark_plan import benc
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import kv
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.benchmark_log import GIB, log
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_pods import HOSTS, KIND, plan, shared
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "benchmark.schema.json").read_text("utf-8"))
 ALIGNED = {"name": "h100-1gpu-1nic", "gpus": 1, "nics": 1}
 UNALIGNED = {"name": "h100-far", "gpus": 1, "nics": 1, "align": "unaligned"}
-GIB = 1 << 30
 MODEL = {
     "name": "example",
     "layers": 32,
@@ -32,29 +32,6 @@ MODEL = {
     "dtype": "bfloat16",
     "prompt_tokens": [32768],
 }
-
-
-def log(config: str, seconds: float, gpu: str | None = None, counters: Any = None) -> str:
-    """What an initiator says of 10 blocks of 1 GiB that all took the same time."""
-    numa = {"pinned": True, "nic_node": 0}
-    end = {"node": "n2", "boot_id": "b", "devices": [], "memory": "VRAM" if gpu else "DRAM", "gpu": gpu, "numa": numa}
-    times = {f"{name}_seconds": seconds for name in ("avg", "p50", "p95", "p99")}
-    result = {
-        "version": 1,
-        "operation": "WRITE",
-        "bytes": GIB,
-        "warmup": 1,
-        "iterations": 10,
-        "quantiles_seconds": [seconds] * 21,
-        "verified": True,
-        "counters": counters or {},
-        "tls": "rc",
-        "initiator": end,
-        "target": {**end, "node": "n1", "boot_id": "a"},
-        **times,
-    }
-    lines = ["UCX | a inter-node cfg#1 |", "UCX | remote memory write by ucp_put* from host memory to host |"]
-    return "\n".join([*lines, f"UCX | 0..inf | zero-copy | {config} |", f"RESULT {json.dumps(result)}", ""])
 
 
 class Bench:
