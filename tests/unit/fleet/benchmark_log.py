@@ -14,7 +14,8 @@ GIB = 1 << 30
 def log(config: str, seconds: float, gpu: str | None = None, counters: Any = None) -> str:
     """What an initiator says of 10 blocks of 1 GiB that all took the same time."""
     numa = {"pinned": True, "nic_node": 0}
-    end = {"node": "n2", "boot_id": "b", "devices": [], "memory": "VRAM" if gpu else "DRAM", "gpu": gpu, "numa": numa}
+    memory = "VRAM" if gpu else "DRAM"
+    end: dict[str, Any] = {"node": "n2", "boot_id": "b", "devices": [], "memory": memory, "gpu": gpu, "numa": numa}
     times = {f"{name}_seconds": seconds for name in ("avg", "p50", "p95", "p99")}
     result = {
         "version": 1,

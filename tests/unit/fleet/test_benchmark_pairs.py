@@ -41,9 +41,10 @@ class Bench:
         self.facts, self.templates = facts_of(KIND), [ALIGNED, UNALIGNED]
         self.plan = plan(facts_of, self.templates)
         known = read.facts(self.facts)
+        ((first, pci), *_others) = known.placed
         self.devices = [one for host in HOSTS for one in predict.predicted(host, known, (1, 4, 0), (1, 0, 4, 1))]
-        self.nic = next(one for one in self.devices if one.driver == "dra.net" and one.pci == known.hcas[0].pci.address)
-        self.hca, self.gpu = known.hcas[0], known.gpus[0]
+        self.nic = next(one for one in self.devices if one.driver == "dra.net" and one.pci == pci.address)
+        self.hca, self.gpu = first, known.gpus[0]
 
     def pairs(self, **options: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = benchmark_plan(self.plan, **options)["pairs"]
