@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, wrong
 
 _NAMESPACES = PREFIX + "namespaces"
-# The only one of which its networks are.
+# What the operator puts before the resource names of its networks; it knows no other.
 _RESOURCES = "nvidia.com"
 
 
