@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import Mark, MarkError, NodeUse, User
@@ -54,6 +54,15 @@ class MoveStep:
     timeout: float = 600
 
 
+class Seen(NamedTuple):
+    """The node, what uses it, the pods on it, and the version of their list, from which they can be watched."""
+
+    node: Object
+    use: NodeUse
+    pods: List[Object]
+    version: str
+
+
 def _held(client: Client, drivers: Sequence[str]) -> Dict[str, str]:
     """The driver whose devices a pod (namespace/name) holds."""
     api = Api([client.get("/apis", accept=ACCEPT)])
@@ -61,15 +70,10 @@ def _held(client: Client, drivers: Sequence[str]) -> Dict[str, str]:
     return {pod: name for name in drivers for pods in every.get(name, {}).values() for pod in pods}
 
 
-def _pods(client: Client, node: str = "") -> List[Object]:
-    items: List[Object] = client.get(_PODS, {"fieldSelector": f"spec.nodeName={node}"} if node else None)["items"]
-    return items
-
-
 def info(client: Client, ours: Sequence[str], drivers: Sequence[str], resources: Sequence[str]) -> Dict[str, NodeUse]:
     """All nodes of the cluster. Raises ClusterError."""
     on: Dict[str, List[Object]] = {}
-    for pod in _pods(client):
+    for pod in client.get(_PODS)["items"]:
         on.setdefault(str((pod.get("spec") or {}).get("nodeName") or ""), []).append(pod)
     held = _held(client, drivers)
     found: Dict[str, NodeUse] = {}
@@ -82,26 +86,27 @@ def info(client: Client, ours: Sequence[str], drivers: Sequence[str], resources:
     return found
 
 
-def _look(client: Client, step: MoveStep) -> Tuple[Object, NodeUse, List[Object]]:
-    """The node, what uses it, and the pods on it. Raises ClusterError."""
+def _look(client: Client, step: MoveStep) -> Seen:
+    """The node as it is. Raises ClusterError."""
     node = client.find(f"{_NODES}/{step.node}")
     if node is None:
         raise ClusterError(f"no such node in the cluster: {step.node}")
-    items = _pods(client, step.node)
+    pods = client.get(_PODS, {"fieldSelector": f"spec.nodeName={step.node}"})
     try:
-        return node, node_use.of_node(node, items, _held(client, step.drivers), step.ours, step.resources), items
+        use = node_use.of_node(node, pods["items"], _held(client, step.drivers), step.ours, step.resources)
     except MarkError as error:
         raise ClusterError(f"{step.node}: {error}") from error
+    return Seen(node, use, pods["items"], str(metadata(pods).get("resourceVersion", "")))
 
 
 def _write(client: Client, step: MoveStep, change: Callable[[NodeUse], Optional[Object]]) -> bool:
     """Write what ``change`` makes of the node as it is, ``None`` for nothing; again if it was changed meanwhile."""
     while True:
-        node, use, _items = _look(client, step)
-        wanted = change(use)
+        seen = _look(client, step)
+        wanted = change(seen.use)
         if wanted is None:
             return False
-        meta = {key: metadata(node)[key] for key in ("uid", "resourceVersion")}
+        meta = {key: metadata(seen.node)[key] for key in ("uid", "resourceVersion")}
         wanted["metadata"] = {**meta, **(wanted.get("metadata") or {})}
         try:
             client.merge(f"{_NODES}/{step.node}", wanted, _MINE)
@@ -115,17 +120,18 @@ def _labelled(use: NodeUse, labels: Labels) -> bool:
     return all(use.labels.get(name) == value for name, value in labels.items())
 
 
-def _await(client: Client, step: MoveStep, missing: Callable[[], str]) -> None:
+def _await(client: Client, step: MoveStep, missing: Callable[[Seen], str]) -> None:
     """Wait until nothing is missing. Raises ClusterError with what is, when the time is over."""
     deadline = time.monotonic() + step.timeout
     while True:
-        what = missing()
+        seen = _look(client, step)
+        what = missing(seen)
         left = deadline - time.monotonic()
         if not what:
             return
         if left <= 0:
             raise ClusterError(f"{step.node}: {what} (waited {step.timeout:.0f} s)")
-        query = {"fieldSelector": f"spec.nodeName={step.node}", "resourceVersion": _version(client, step.node)}
+        query = {"fieldSelector": f"spec.nodeName={step.node}", "resourceVersion": seen.version}
         began = time.monotonic()
         for event in client.watch(_PODS, query, min(left, _AGAIN)):
             if event:
@@ -133,10 +139,6 @@ def _await(client: Client, step: MoveStep, missing: Callable[[], str]) -> None:
         # A watch that fails at once must not become a busy loop.
         if time.monotonic() - began < 0.05:
             time.sleep(0.2)
-
-
-def _version(client: Client, node: str) -> str:
-    return str(metadata(client.get(_PODS, {"fieldSelector": f"spec.nodeName={node}"})).get("resourceVersion", ""))
 
 
 def _evict(client: Client, user: User) -> str:
@@ -164,11 +166,10 @@ def _drain(client: Client, step: MoveStep) -> List[str]:
     """End the pods that use the old way; the ones that were evicted. Raises ClusterError."""
     asked: Dict[str, str] = {}
 
-    def missing() -> str:
-        _node, use, items = _look(client, step)
-        ending = {metadata(item)["uid"] for item in items if metadata(item).get("deletionTimestamp")}
+    def missing(seen: Seen) -> str:
+        ending = {metadata(pod)["uid"] for pod in seen.pods if metadata(pod).get("deletionTimestamp")}
         told = []
-        for user in use.users:
+        for user in seen.use.users:
             why = "is ending" if user.uid in ending else "has not ended"
             if user.uid not in ending and step.evict != "none" and (user.owner or step.evict == "all"):
                 why = _evict(client, user) or "is ending"
@@ -190,17 +191,16 @@ def _leave(client: Client, step: MoveStep, labels: Labels) -> bool:
     changed = _write(client, step, without)
     own = [name for name, value in labels.items() if value is None and name in step.ours]
 
-    def missing() -> str:
-        _node, use, items = _look(client, step)
-        there = [f"{metadata(item)['namespace']}/{metadata(item)['name']}" for item in items if _of(item, own)]
+    def missing(seen: Seen) -> str:
+        there = [f"{metadata(pod)['namespace']}/{metadata(pod)['name']}" for pod in seen.pods if _of(pod, own)]
         return "; ".join(
-            [f"{name} has not ended" for name in there] + [f"{name} is still there" for name in use.plugins]
+            [f"{name} has not ended" for name in there] + [f"{name} is still there" for name in seen.use.plugins]
         )
 
     _await(client, step, missing)
-    _node, use, _items = _look(client, step)
-    if use.resources:
-        wanted = {step.node: list(use.resources)}
+    stale = _look(client, step).use.resources
+    if stale:
+        wanted = {step.node: list(stale)}
         changed = extended_resources.remove(client, wanted, step.timeout, False)["changed"] or changed
     return changed
 
@@ -225,8 +225,7 @@ def off(client: Client, step: MoveStep) -> Dict[str, Any]:
         return {"metadata": {"annotations": annotations}, "spec": {"unschedulable": True}}
 
     changed = _write(client, step, cordon)
-    _node, use, _items = _look(client, step)
-    if _switched(use, step):
+    if _switched(_look(client, step).use, step):
         return {"changed": changed, "evicted": []}
     evicted = _drain(client, step)
     left = _leave(client, step, step.labels)
@@ -252,14 +251,14 @@ def on(client: Client, step: MoveStep) -> Dict[str, Any]:
     changed = _write(client, step, label)
     resources: Mapping[str, int] = step.shows.get("resources") or {}
 
-    def missing() -> str:
-        _node, use, items = _look(client, step)
-        running = any(_of(item, list(step.labels)) and _ready(item) for item in items)
+    def missing(seen: Seen) -> str:
+        running = any(_of(pod, list(step.labels)) and _ready(pod) for pod in seen.pods)
+        has = seen.use.resources
         told = ["no pod of it is ready"] if step.labels and not running else []
         told += [
-            f"{name} is {use.resources.get(name, 0)}, not {number}"
+            f"{name} is {has.get(name, 0)}, not {number}"
             for name, number in resources.items()
-            if use.resources.get(name, 0) != number
+            if has.get(name, 0) != number
         ]
         told += [f"{name} publishes no device" for name in _silent(client, step)]
         return f"{step.to} does not work yet: {', '.join(told)}" if told else ""
@@ -298,7 +297,7 @@ def done(client: Client, step: MoveStep) -> Dict[str, Any]:
 
 def back(client: Client, step: MoveStep) -> Dict[str, Any]:
     """Put the node back as it was when its move began. Raises ClusterError."""
-    _node, use, _items = _look(client, step)
+    use = _look(client, step).use
     if use.mark is None:
         return {"changed": False, "evicted": []}
     before = use.mark.labels
@@ -314,7 +313,7 @@ STEPS: Mapping[str, Callable[[Client, MoveStep], Dict[str, Any]]] = {"off": off,
 
 def predicted(client: Client, step: MoveStep, name: str) -> Dict[str, Any]:
     """Whether a step would change anything."""
-    _node, use, _items = _look(client, step)
+    use = _look(client, step).use
     if name == "off":
         begun = use.mark is not None and use.unschedulable
         changed = not _switched(use, step) and not (begun and not use.users and _labelled(use, step.labels))
