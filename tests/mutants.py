@@ -230,7 +230,6 @@ def main() -> None:
     data = everything.get_data()
 
     print(f"{'room':12} {'lines':>6} {'run':>6} {'mutants':>8} {'killed':>7} {'survived':>9} {'score':>6}")
-    survivors: list[str] = []
     for room in sorted(path.name for path in (COPY / LIBRARY).iterdir() if path.is_dir()):
         files = sorted(str(path.relative_to(COPY)) for path in (COPY / LIBRARY / room).rglob("*.py"))
         analysed = [everything.analysis2(str(COPY / path)) for path in files]
@@ -254,10 +253,8 @@ def main() -> None:
         killed = len(sample) - len(survived)
         score = f"{killed / len(sample):6.0%}" if sample else ""
         print(f"{room:12} {lines:6} {run} {len(sample):8} {killed:7} {len(survived):9} {score}", flush=True)
-        survivors += [
-            f"{mutant.path}:{mutant.line}: {mutant.text}" for mutant in sorted(survived, key=itemgetter(0, 1, 2))
-        ]
-    print("\nSurvived:" if survivors else "", *survivors, sep="\n")
+        for mutant in sorted(survived, key=itemgetter(0, 1, 2)):
+            print(f"    survived: {mutant.path}:{mutant.line}: {mutant.text}", flush=True)
 
 
 if __name__ == "__main__":
