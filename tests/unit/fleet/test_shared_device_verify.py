@@ -86,6 +86,19 @@ def test_what_verify_says_of_a_daemon_set(facts_of: Facts, changed: Dict[str, An
     assert re.search(said, check["text"])
 
 
+@pytest.mark.parametrize(("waits", "named"), [("true", True), ("false", False)])
+def test_a_plugin_that_an_operator_keeps_away_until_its_driver_is_ready(
+    facts_of: Facts, waits: str, named: bool
+) -> None:
+    hosts = recorded(facts_of, "v100-01", group="v100")
+    item = node("v100-01", rdma_v100=0)
+    item["metadata"]["labels"] = {"network.nvidia.com/operator.mofed.wait": waits}
+    found = strategy_verdicts({}, list(hosts), hosts, [item], [daemon_set("rdma-shared-v100", 1, 1)])["checks"]
+    (check,) = [check for check in found if check["id"] == "cluster.resources"]
+    assert check["verdict"] == "fail"
+    assert ("waits for its OFED driver" in check["text"], "tolerat" in check["remedy"]) == (named, named)
+
+
 def test_a_node_that_is_not_in_the_cluster(facts_of: Facts) -> None:
     hosts = recorded(facts_of, "v100-01", group="v100")
     (check,) = strategy_verdicts({}, list(hosts), hosts, [], [daemon_set("rdma-shared-v100", 1, 1)])["checks"][1:]

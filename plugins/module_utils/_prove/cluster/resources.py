@@ -17,6 +17,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import quant
 Plain = Mapping[str, Any]
 
 _PLUGIN, _RESOURCES = "cluster.plugin", "cluster.resources"
+# The Network Operator keeps its other pods off a node with it until its OFED driver is ready there (its
+# pkg/nodeinfo). Its value stays true where a taint of the node keeps the driver's pod away, as after a kernel upgrade.
+_WAITS = "network.nvidia.com/operator.mofed.wait"
+_DRIVER = (
+    f"Check the pod mofed-... of the node. If there is none, it does not tolerate a taint of the node: compare"
+    f" spec.tolerations of the NicClusterPolicy. The operator then sets the label {_WAITS} to false."
+)
 _COUNTS = {"desired": "desiredNumberScheduled", "updated": "updatedNumberScheduled", "ready": "numberReady"}
 
 
@@ -58,6 +65,11 @@ def _number(node: Plain, kind: str, resource: str) -> int:
     return int(quantity.quantity(text) or 0)
 
 
+def _labels(node: Plain) -> Plain:
+    labels: Plain = (node.get("metadata") or {}).get("labels") or {}
+    return labels
+
+
 def _of_node(host: str, group: str, shown: NodeStatus, leaves: Sequence[str], node: Plain) -> Iterator[Check]:
     def check(resource: str, verdict: str, text: str, remedy: str = "", mend: str = "") -> Check:
         evidence = {kind: _number(node, kind, resource) for kind in ("capacity", "allocatable")}
@@ -69,8 +81,12 @@ def _of_node(host: str, group: str, shown: NodeStatus, leaves: Sequence[str], no
             yield check(resource, "pass", f"the node has {wanted} {resource}")
         else:
             said = ", ".join(f"{kind} {number}" for kind, number in found.items())
+            text = f"the node should have {wanted} {resource}, but has {said}"
             remedy = "Check the log of the plugin's pod for the devices it found, and /dev/infiniband of the node."
-            yield check(resource, "fail", f"the node should have {wanted} {resource}, but has {said}", remedy)
+            if _labels(node).get(_WAITS) == "true":
+                text += "; the Network Operator waits for its OFED driver on this node"
+                remedy = _DRIVER
+            yield check(resource, "fail", text, remedy)
     for resource in leaves:
         if _number(node, "allocatable", resource):
             text = f"pods that request {resource} are scheduled here, but it is not a resource of this group"
