@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""The driver is restarted where the kernel was changed, and nowhere else. Its pods are objects only."""
+"""The driver is restarted where the kernel was changed or it has crashed, nowhere else. Its pods are objects only."""
 
 from __future__ import annotations
 
@@ -79,9 +79,12 @@ class Kubelet(threading.Thread):
                         self.running[placed] = meta["uid"]
                         self.changed.notify_all()
 
-    def _start(self, name: str) -> None:
-        container = {"name": "dranet", "ready": True, "restartCount": 0, "image": "i", "imageID": "i"}
-        conditions = [{"type": kind, "status": "True"} for kind in ("Ready", "ContainersReady")]
+    def _start(self, name: str, crashes: int = 0) -> None:
+        ready = not crashes
+        container = {"name": "dranet", "ready": ready, "restartCount": crashes, "image": "i", "imageID": "i"}
+        if crashes:
+            container["state"] = {"waiting": {"reason": "CrashLoopBackOff"}}
+        conditions = [{"type": kind, "status": str(ready)} for kind in ("Ready", "ContainersReady")]
         status = {"phase": "Running", "conditions": conditions, "containerStatuses": [container]}
         self._pods.status.patch(
             name=name,
@@ -89,6 +92,11 @@ class Kubelet(threading.Thread):
             body={"status": status},
             content_type="application/merge-patch+json",
         )
+
+    def crash(self, host: str) -> None:
+        """The driver on this host waits to be started again."""
+        pods = self._pods.get(namespace=self._namespace, field_selector=f"spec.nodeName={host}").items
+        self._start(pods[0].metadata.name, crashes=5)
 
     def stop(self) -> None:
         self._stopped = True
@@ -160,8 +168,8 @@ def test_only_where_the_kernel_was_changed(kubelet: Kubelet, restart: Callable[.
     }
     before = dict(kubelet.running)
     look = {
-        "Restart the driver on nodes whose kernel was changed in this run": False,
         "Find the driver's pods": False,
+        "Restart the driver on nodes whose kernel was changed in this run": False,
     }
 
     predicted = restart(changes, "--check")
@@ -175,4 +183,15 @@ def test_only_where_the_kernel_was_changed(kubelet: Kubelet, restart: Callable[.
     assert replaced == {"restart-a1", "restart-b1"}
 
     unchanged = {host: {"changed": False, "changes": []} for host in HOSTS}
-    assert restart(unchanged) == {}
+    assert restart(unchanged) == {"Find the driver's pods": False}
+
+
+def test_where_it_waits_after_a_crash(kubelet: Kubelet, restart: Callable[..., Dict[str, bool]]) -> None:
+    before = dict(kubelet.running)
+    kubelet.crash("restart-a2")
+    found, deleted = "Find the driver's pods", "Delete pods of the driver that wait after a crash"
+    assert restart({}) == {found: False, deleted: True}
+    with kubelet.changed:
+        assert kubelet.changed.wait_for(lambda: kubelet.running["restart-a2"] != before["restart-a2"], timeout=60)
+    assert {host for host in HOSTS if kubelet.running[host] != before[host]} == {"restart-a2"}
+    assert restart({}) == {found: False}
