@@ -31,6 +31,8 @@ CONTAINERFILE = Path(__file__).resolve().parents[3] / "roles/rdma_benchmark/file
 NAME = "localhost/rdma-benchmark:lab"
 # Of the Containerfile, but not of the image.
 _TOOL = "python3-pip"
+# What the slim ones of Debian's images do without.
+_SLIM = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "info", "locale", "man")]
 # What wheels of these versions are built for, and Debian is newer than.
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64")
 
@@ -83,7 +85,7 @@ def archive() -> Path:
     def build(scratch: Path) -> None:
         root = scratch / "root"
         with step(f"image {NAME}: Debian {wanted.suite} with {', '.join(wanted.packages)} (mmdebstrap)"):
-            image.bootstrap(wanted.suite, root, wanted.packages, LOGS / "benchmark-image.log")
+            image.bootstrap(wanted.suite, root, wanted.packages, LOGS / "benchmark-image.log", *_SLIM)
         with step(f"image {NAME}: {', '.join(wanted.wheels)} (pip)"):
             _install(root, wanted.wheels)
         for path in (found for pattern in wanted.removed for found in root.glob(pattern.lstrip("/"))):
