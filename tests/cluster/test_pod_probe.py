@@ -201,6 +201,28 @@ def test_another_run_is_not_disturbed(fleet: Fleet, probe: Callable[..., Any], c
     assert names(cluster, fleet.namespace) == ["other"]
 
 
+def test_what_a_killed_run_left_is_removed(
+    fleet: Fleet, kubelets: Kubelets, probe: Callable[..., Any], cluster: dynamic.DynamicClient
+) -> None:
+    one_nic(fleet)
+    # Under a name of this run, and under another one; both come to their end.
+    left = [from_template(name, "one-nic", f"{fleet.namespace}-n{number}") for number, name in ((1, "a"), (2, "left"))]
+    for one in left:
+        one["metadata"]["labels"] = {"zerocopy.rdma/probe": "pod"}
+        one["spec"]["containers"][0]["env"] = [{"name": "ZEROCOPY_SERVER", "value": ""}]
+    fleet.pods(left)
+    running = {"a", "left"}
+    for event in cluster.resources.get(api_version="v1", kind="Pod").watch(namespace=fleet.namespace, timeout=60):
+        if event["raw_object"]["status"].get("phase") == "Succeeded":
+            running.discard(event["raw_object"]["metadata"]["name"])
+        if not running:
+            break
+    assert names(cluster, fleet.namespace) == ["a", "left"]
+    found = probe([bare(fleet)])
+    assert [one["phase"] for one in found["pods"]] == ["Succeeded"]
+    assert names(cluster, fleet.namespace) == []
+
+
 def test_check_mode_makes_no_pod(fleet: Fleet, probe: Callable[..., Any], cluster: dynamic.DynamicClient) -> None:
     one_nic(fleet)
     assert probe([wanted(fleet)], _ansible_check_mode=True)["pods"] == []

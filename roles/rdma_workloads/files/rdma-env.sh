@@ -9,7 +9,7 @@
 # ZEROCOPY_RDMA: `required` (default), `optional` (a problem is a warning, nothing is set), or `off`.
 # ZEROCOPY_RDMA_DEVICES: number of RDMA devices that the pod asked for (default 1).
 # ZEROCOPY_RDMA_FAMILY: `4` (default) prefers the RoCE GIDs of IPv4 addresses, `6` those of IPv6 addresses.
-# ZEROCOPY_RDMA_WAIT: seconds to wait for links and addresses (default 30).
+# ZEROCOPY_RDMA_WAIT: seconds to wait for devices, links and addresses (default 30).
 # ZEROCOPY_RDMA_LIBRARIES: `all` (default) checks every libibverbs of the image, those inside Python wheels too;
 #   `system` leaves the wheels out; `none` checks nothing, for programs that bring a libibverbs of their own.
 # ZEROCOPY_RDMA_MEMLOCK: bytes of locked memory that are enough (default `unlimited`).
@@ -174,14 +174,15 @@ add_indexes() {
     common=${both# }
 }
 
-# The netdev was down for its way into the pod, and a link may need seconds to come up.
+# The netdev was down for its way into the pod, and a link may need seconds to come up. A device that belongs to its
+# netdev (Soft-RoCE) is made again in the pod, and may come after this script.
 wait_for_ports() {
     left=$wait
-    while find_ports && [ -n "$idle" ] && [ "$left" -gt 0 ]; do
+    while find_devices && [ -n "$nodes" ] && find_ports && [ "$left" -gt 0 ]; do
+        if [ -z "$idle" ] && [ "$used" -ge "$wanted" ]; then return; fi
         left=$((left - 1))
         sleep 1
     done
-    [ -z "$idle" ]
 }
 
 # rdma-core's name for the provider of a device, in `provider`; empty where it is not known.
@@ -442,7 +443,7 @@ set_variables() {
 }
 
 prepare() {
-    find_devices
+    wait_for_ports
     if [ -z "$nodes" ]; then
         refuse "$NO_DEVICE" "the pod has no RDMA device (no /dev/infiniband/uverbs*): nothing was claimed, or the" \
             "driver or plugin did not attach it"
@@ -458,7 +459,6 @@ prepare() {
         fi
         return
     fi
-    wait_for_ports
     [ -z "$down" ] || say "not up:$down"
     [ -z "$bare" ] || say "without a RoCE v2 GID:$bare"
     if [ -z "$ports" ] && [ -n "$bare" ]; then

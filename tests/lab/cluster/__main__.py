@@ -18,7 +18,7 @@ from vmlab import lifecycle as guests
 from vmlab import prerequisites
 from vmlab.progress import LabError
 
-from cluster import lifecycle, plugins
+from cluster import benchmark_image, lifecycle, plugins
 
 
 def _arguments() -> argparse.Namespace:
@@ -26,6 +26,7 @@ def _arguments() -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("up", help="start guests and a control plane")
     commands.add_parser("plugins", help="build images of device plugins, and give the guests what those need")
+    commands.add_parser("benchmark", help="build the image of the benchmark and print the path of its archive")
     commands.add_parser("join", help="make the guests nodes and wait until they are ready")
     commands.add_parser("down", help="stop and remove everything")
     return parser.parse_args()
@@ -37,7 +38,10 @@ def main() -> int:
     try:
         prerequisites.check()
         steps = {"up": lifecycle.up, "plugins": plugins.bring, "join": lifecycle.join, "down": lifecycle.down}
-        steps[options.command]()
+        if options.command == "benchmark":
+            print(benchmark_image.archive())
+        else:
+            steps[options.command]()
     except LabError as error:
         print(f"cluster {options.command}: {error}", file=sys.stderr)
         print(guests.logs_on_failure(), file=sys.stderr)
