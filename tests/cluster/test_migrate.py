@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,13 +16,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import content_hash, manifests
 from ansible_collections.zerocopy.rdma.plugins.modules import workload_rewrite
+from ansible_collections.zerocopy.rdma.tests.cluster import real_definitions
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, Object, placed_on
-from ansible_collections.zerocopy.rdma.tests.cluster.test_audit import _definition
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import plan, published, template
 
 Facts = Callable[..., dict[str, Any]]
-_BUILT_IN = ("v1", "apps/v1", "batch/v1")
 
 
 def _rewritten(items: list[Object], asks: list[PodAsk]) -> list[Object]:
@@ -44,24 +43,32 @@ def kubectl(control_plane: Any) -> Callable[..., str]:
     return run
 
 
-def test_the_api_server_accepts_every_kind(kubectl: Callable[..., str], namespace: str) -> None:
-    """By server-side apply as dry run. The schemas of custom resources are stand-ins that accept everything."""
-    items = [one for one in audit_manifests.objects() if one["metadata"]["name"] in ("prefill", "trainer", "bench")]
-    items += [audit_manifests.named(name) for name in ("nightly", "debug", "deepseek", "pd")]
-    for one in items:
-        one["metadata"]["namespace"] = namespace
-    definitions = [_definition(one) for one in items if one["apiVersion"] not in _BUILT_IN]
-    names = [f"crd/{one['metadata']['name']}" for one in definitions]
-    kubectl("create", "-f", "-", items=definitions)
+@pytest.fixture
+def definitions(kubectl: Callable[..., str]) -> Iterator[None]:
+    """The custom resources, with the schemas that their projects publish."""
+    names = [f"--filename={path}" for path in real_definitions.files()]
+    # Too large for what kubectl reads first to check them.
+    kubectl("create", "--validate=false", *names)
     try:
-        kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
-        there = _rewritten(items, [PodAsk("one", templates={namespace: "one-0a1b2c3d4e"})])
-        options = ("--server-side", "--field-manager=zerocopy-rdma", "--dry-run=server", "--validate=strict")
-        for documents in (there, move.back(there).documents):
-            applied = kubectl("apply", *options, "-f", "-", "-o", "name", items=documents)
-            assert len(applied.split()) == len(items)
+        kubectl("wait", "--for=condition=Established", "--timeout=120s", *names)
+        yield
     finally:
         kubectl("delete", *names)
+
+
+@pytest.mark.usefixtures("definitions")
+def test_the_api_server_accepts_every_kind(kubectl: Callable[..., str], namespace: str) -> None:
+    """By server-side apply as dry run, strictly validated: as they were, rewritten in two ways, and brought back."""
+    items = audit_manifests.guides()
+    for one in items:
+        one["metadata"]["namespace"] = namespace
+    asks = [PodAsk("one", templates={namespace: "one-0a1b2c3d4e"}), PodAsk("rdma/one", limits={"rdma/one": 1})]
+    claims, limits = (move.forward(items, Wish([ask])).documents for ask in asks)
+    assert [sum(old != new for old, new in zip(items, found)) for found in (claims, limits)] == [26, 28]
+    options = ("--server-side", "--field-manager=zerocopy-rdma", "--dry-run=server", "--validate=strict")
+    for documents in (items, claims, limits, move.back(claims).documents, move.back(limits).documents):
+        applied = kubectl("apply", *options, "-f", "-", "-o", "name", items=documents)
+        assert len(applied.split()) == len(items)
 
 
 def test_the_scheduler_allocates_the_claim_of_a_rewritten_pod(fleet: Fleet, facts_of: Facts) -> None:
