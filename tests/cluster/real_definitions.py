@@ -16,7 +16,6 @@ _MODULES = {
         "config/crd/full/serving.kserve.io_inferenceservices.yaml",
         "config/crd/full/serving.kserve.io_servingruntimes.yaml",
         "config/crd/full/llmisvc/serving.kserve.io_llminferenceservices.yaml",
-        "config/crd/full/llmisvc/serving.kserve.io_llminferenceserviceconfigs.yaml",
     ),
     "github.com/kubeflow/mpi-operator@v0.6.0": ("manifests/base/kubeflow.org_mpijobs.yaml",),
     "github.com/kubeflow/training-operator@v1.9.3": (
