@@ -29,6 +29,7 @@ requirements:
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
   - zerocopy.rdma._attributes.state_module
+  - zerocopy.rdma._rewrite
 options:
   paths:
     description:
@@ -43,70 +44,12 @@ options:
       - Directory to which changed files are written, under the same names as below O(paths). By default they are
         changed where they are.
     type: path
-  state:
-    description: V(present) rewrites, V(absent) reverts.
-    type: str
-    choices: [present, absent]
-    default: present
-  requests:
-    description: The requests of the group, of the filter P(zerocopy.rdma.pod_requests#filter).
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      name:
-        description: Name of the request.
-        type: str
-        required: true
-      templates:
-        description: Name of the ResourceClaimTemplate in each namespace.
-        type: dict
-        default: {}
-      claims:
-        description: Name of the ResourceClaim in each namespace.
-        type: dict
-        default: {}
-      limits:
-        description: Extended resources with their number.
-        type: dict
-        default: {}
-      gpus:
-        description: Number of GPUs in the claim.
-        type: int
-        default: 0
-      annotations:
-        description: Annotations of the pod.
-        type: dict
-        default: {}
-      capabilities:
-        description: Capabilities of the container.
-        type: list
-        elements: str
-        default: []
-      environment:
-        description: Variables of the container, set where they are not set already.
-        type: dict
-        default: {}
-      namespace:
-        description: Namespace in which the request is possible, empty for any.
-        type: str
-        default: ''
-  choices:
-    description:
-      - Names of requests for a workload, by its name or C(namespace/name).
-      - By default a workload makes the only request with as many GPUs as it has, or else the only one without GPUs.
-    type: dict
-    default: {}
   namespace:
     description: Namespace of manifests that have none. By default any namespace that has the template is assumed.
     type: str
     default: ''
-  resources:
-    description: Further resources that stand for RDMA, as with M(zerocopy.rdma.workload_audit).
-    type: list
-    elements: str
-    default: []
 seealso:
+  - module: zerocopy.rdma.workload_rewrite
   - module: zerocopy.rdma.workload_audit
 """
 
@@ -156,40 +99,25 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.manifest_files import (
     FileError,
     FilesRequest,
     rewrite,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rewrite_options import options, wish
 
 
 def _request(params: Dict[str, Any]) -> FilesRequest:
-    asks = [PodAsk(**ask) for ask in params["requests"]]
-    choices = {name: [one] if isinstance(one, str) else one for name, one in params["choices"].items()}
-    wish = Wish(asks, choices, params["resources"], params["namespace"])
-    return FilesRequest(params["paths"], wish, params["directory"] or "", params["state"] == "absent")
+    return FilesRequest(params["paths"], wish(params), params["directory"] or "", params["state"] == "absent")
 
 
 def main() -> None:
-    names = {"type": "list", "elements": "str", "default": []}
-    table = {"type": "dict", "default": {}}
-    request = {
-        "name": {"type": "str", "required": True},
-        **dict.fromkeys(("templates", "claims", "limits", "annotations", "environment"), table),
-        "gpus": {"type": "int", "default": 0},
-        "capabilities": names,
-        "namespace": {"type": "str", "default": ""},
-    }
     module = AnsibleModule(
         {
             "paths": {"type": "list", "elements": "path", "required": True},
             "directory": {"type": "path"},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-            "requests": {"type": "list", "elements": "dict", "default": [], "options": request},
-            "choices": table,
             "namespace": {"type": "str", "default": ""},
-            "resources": names,
+            **options(),
         },
         supports_check_mode=True,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,13 +15,13 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import content_hash, manifests
+from ansible_collections.zerocopy.rdma.plugins.modules import workload_rewrite
+from ansible_collections.zerocopy.rdma.tests.cluster import real_definitions
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, Object, placed_on
-from ansible_collections.zerocopy.rdma.tests.cluster.test_audit import _definition
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import plan, published, template
 
 Facts = Callable[..., dict[str, Any]]
-_BUILT_IN = ("v1", "apps/v1", "batch/v1")
 
 
 def _rewritten(items: list[Object], asks: list[PodAsk]) -> list[Object]:
@@ -43,24 +43,33 @@ def kubectl(control_plane: Any) -> Callable[..., str]:
     return run
 
 
+@pytest.fixture
+def definitions(kubectl: Callable[..., str]) -> Iterator[None]:
+    """The custom resources, with the schemas that their projects publish."""
+    names = [f"--filename={path}" for path in real_definitions.files()]
+    # Too large for what kubectl reads first to check them.
+    kubectl("create", "--validate=false", *names)
+    try:
+        kubectl("wait", "--for=condition=Established", "--timeout=120s", *names)
+        yield
+    finally:
+        kubectl("delete", "--wait=false", *names)
+
+
+@pytest.mark.usefixtures("definitions")
 def test_the_api_server_accepts_every_kind(kubectl: Callable[..., str], namespace: str) -> None:
-    """By server-side apply as dry run. The schemas of custom resources are stand-ins that accept everything."""
-    items = [one for one in audit_manifests.objects() if one["metadata"]["name"] in ("prefill", "trainer", "bench")]
-    items += [audit_manifests.named(name) for name in ("nightly", "debug", "deepseek", "pd")]
+    """By server-side apply as dry run, strictly validated: as they were, rewritten in two ways, and brought back."""
+    # A LLMInferenceServiceConfig has the spec of a LLMInferenceService, whose schema alone has two megabytes.
+    items = [one for one in audit_manifests.guides() if one["kind"] != "LLMInferenceServiceConfig"]
     for one in items:
         one["metadata"]["namespace"] = namespace
-    definitions = [_definition(one) for one in items if one["apiVersion"] not in _BUILT_IN]
-    names = [f"crd/{one['metadata']['name']}" for one in definitions]
-    kubectl("create", "-f", "-", items=definitions)
-    try:
-        kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
-        there = _rewritten(items, [PodAsk("one", templates={namespace: "one-0a1b2c3d4e"})])
-        options = ("--server-side", "--field-manager=zerocopy-rdma", "--dry-run=server", "--validate=strict")
-        for documents in (there, move.back(there).documents):
-            applied = kubectl("apply", *options, "-f", "-", "-o", "name", items=documents)
-            assert len(applied.split()) == len(items)
-    finally:
-        kubectl("delete", *names)
+    asks = [PodAsk("one", templates={namespace: "one-0a1b2c3d4e"}), PodAsk("rdma/one", limits={"rdma/one": 1})]
+    claims, limits = (move.forward(items, Wish([ask])).documents for ask in asks)
+    assert [sum(old != new for old, new in zip(items, found)) for found in (claims, limits)] == [25, 27]
+    options = ("--server-side", "--field-manager=zerocopy-rdma", "--dry-run=server", "--validate=strict")
+    for documents in (items, claims, limits, move.back(claims).documents, move.back(limits).documents):
+        applied = kubectl("apply", *options, "-f", "-", "-o", "name", items=documents)
+        assert len(applied.split()) == len(items)
 
 
 def test_the_scheduler_allocates_the_claim_of_a_rewritten_pod(fleet: Fleet, facts_of: Facts) -> None:
@@ -79,3 +88,51 @@ def test_the_scheduler_allocates_the_claim_of_a_rewritten_pod(fleet: Fleet, fact
     placed = fleet.pods([new])["pod"]
     assert placed.node == "n1"
     assert sorted(map(len, placed.devices.values())) == [2, 2] or sum(map(len, placed.devices.values())) == 4
+
+
+def test_workloads_in_the_cluster_there_and_back(
+    kubectl: Callable[..., str], namespace: str, control_plane: Any, run_module: Callable[..., Object]
+) -> None:
+    def run(place: str = namespace, **options: Any) -> Object:
+        request = {"name": "one-nic", "templates": {namespace: "one-nic-1"}, "capabilities": ["IPC_LOCK"]}
+        full = {"places": [place], "requests": [request], "kubeconfig": str(control_plane.kubeconfig), **options}
+        return run_module(workload_rewrite, **full)
+
+    def spec(kind: str, name: str) -> Object:
+        found: Object = json.loads(kubectl("get", kind, name, "-n", namespace, "-o", "json"))["spec"]
+        return found
+
+    items = [audit_manifests.named(name) for name in ("prefill", "decode", "trainer", "nightly")]
+    service: Object = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "llama"}}
+    items.append({**service, "spec": {"selector": {"role": "prefill"}, "ports": [{"port": 8300}]}})
+    for one in items:
+        one["metadata"] = {"name": one["metadata"]["name"], "namespace": namespace}
+        if one["kind"] in ("Deployment", "StatefulSet"):
+            one["spec"]["replicas"] = 0
+    kubectl("create", "-f", "-", items=items)
+    names = [(one["kind"], one["metadata"]["name"]) for one in items]
+    before = [spec(*name) for name in names]
+    result = run(_ansible_check_mode=True)
+    assert sorted(result["objects"]) == sorted(f"{kind} {namespace}/{name}" for kind, name in names)
+    assert [spec(*name) for name in names] == before
+    assert run()["objects"] == result["objects"]
+    # The API server had filled in the port of the host.
+    pod = spec("Deployment", "prefill")["template"]["spec"]
+    assert not {"hostNetwork", "hostPort"} & {*pod, *pod["containers"][0]["ports"][0]}
+    assert pod["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": "1"}, "claims": [{"name": "rdma"}]}
+    assert spec("Service", "llama")["ports"][0]["targetPort"] == 8000
+    assert run()["changed"] is False
+    back = run(state="absent")
+    assert (back["objects"], back["notes"]) == (result["objects"], [])
+    assert [spec(*name) for name in names] == before
+    # The template of a Job cannot be changed, and kubectl apply would bring back what its manifest has.
+    bench = audit_manifests.named("bench")
+    bench["metadata"] = {"name": "bench", "namespace": namespace}
+    bench["spec"]["suspend"] = True
+    kubectl("create", "-f", "-", items=[bench])
+    kubectl("apply", "-f", "-", items=[items[1]])
+    why = run()["msg"]
+    assert f"Job {namespace}/bench: the API server refuses the change: " in why
+    assert f"Deployment {namespace}/decode would be changed back: change it in its manifest (kubectl)" in why
+    assert [spec(*name) for name in names] == before
+    assert run(f"{namespace}/prefill", _ansible_check_mode=True)["changed"] is True

@@ -30,7 +30,8 @@ PAGE = 500
 _DRA = "resource.k8s.io"
 _NODE, _CONFIG_MAP = Kind("", "Node"), Kind("", "ConfigMap")
 _RULE, _KUEUE = Kind("monitoring.coreos.com", "PrometheusRule"), Kind("kueue.x-k8s.io", "ClusterQueue")
-_QUERIES: Mapping[Kind, Query] = {
+# Which of them are read, if not all.
+QUERIES: Mapping[Kind, Query] = {
     POD: {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},
     # Every namespace has this one.
     _CONFIG_MAP: {"fieldSelector": "metadata.name!=kube-root-ca.crt"},
@@ -161,8 +162,12 @@ def _told(wanted: _Wanted) -> str:
 
 
 def _list(client: Client, wanted: _Wanted) -> _Answer:
-    """What is kept of all objects of a list, page by page. Raises ClusterError."""
-    path, base = wanted.resource.path(wanted.namespace), _QUERIES.get(wanted.kind, {})
+    path = wanted.resource.path(wanted.namespace)
+    return _Answer(wanted.kind, listed(client, path, QUERIES.get(wanted.kind, {}), wanted.read))
+
+
+def listed(client: Client, path: str, base: Query, read: Read) -> List[Any]:
+    """What ``read`` keeps of all objects of a list, page by page. Raises ClusterError."""
     kept: List[Any] = []
     query: Query = {**base, "limit": PAGE}
     while True:
@@ -177,10 +182,10 @@ def _list(client: Client, wanted: _Wanted) -> _Answer:
         items = page.get("items")
         for item in items if isinstance(items, list) else ():
             if isinstance(item, dict):
-                kept += wanted.read(item)
+                kept += read(item)
         more = (page.get("metadata") or {}).get("continue")
         if not more:
-            return _Answer(wanted.kind, kept)
+            return kept
         query = {**base, "limit": PAGE, "continue": more}
 
 

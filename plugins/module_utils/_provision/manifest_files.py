@@ -116,17 +116,18 @@ def rewrite(request: FilesRequest, check: bool) -> Dict[str, Any]:
         except yaml_values.TextError as error:
             notes.append({"file": file.below, "object": "", "level": move.CANNOT, "text": str(error)})
     result = _written(changed, request, check)
-    return {**result, "notes": notes, "text": _text(result["files"], notes)}
+    return {**result, "notes": notes, "text": summary("file", result["files"], notes)}
 
 
-def _text(files: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
-    lines = [f"{len(files)} file{'' if len(files) == 1 else 's'} changed" + (":" if files else "")]
-    lines += [f"  {name}" for name in files]
+def summary(thing: str, changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
+    """Files or objects that changed, and the notes, for a terminal."""
+    lines = [f"{len(changed)} {thing}{'' if len(changed) == 1 else 's'} changed" + (":" if changed else "")]
+    lines += [f"  {name}" for name in changed]
     for level, title in ((move.CANNOT, "Stays as it is:"), (move.LEFT, "Changed, but look at this:")):
         told = [note for note in notes if note["level"] == level]
         lines += [title] if told else []
         for file, name in dict.fromkeys((note["file"], note["object"]) for note in told):
-            lines.append(f"  {name} ({file})" if name else f"  {file}")
+            lines.append("  " + (f"{name} ({file})" if name and file else name or file))
             lines += [f"    {note['text']}" for note in told if (note["file"], note["object"]) == (file, name)]
     return "\n".join(lines)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""The workloads of tests/unit/fixtures/migrate, as an API server gives them, and an API server that gives them."""
+"""The workloads of tests/unit/fixtures/migrate as an API server gives them, and an API server that gives them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import audit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 
-_FILE = Path(__file__).resolve().parents[1] / "fixtures" / "migrate" / "workloads.yml"
+_FILES = Path(__file__).resolve().parents[1] / "fixtures" / "migrate"
 NAMESPACE = "llm"
 CLASS = "zerocopy-rdma-nic"
 _CLUSTER_WIDE = {"Node", "NicClusterPolicy", "ClusterQueue", "ClusterServingRuntime"}
@@ -32,8 +32,8 @@ def kind_of(item: Object) -> Kind:
 
 
 @functools.cache
-def _read() -> list[Object]:
-    found: list[Object] = yaml.safe_load(_FILE.read_text("utf-8"))
+def _read(file: str = "workloads.yml") -> list[Object]:
+    found: list[Object] = yaml.safe_load((_FILES / file).read_text("utf-8"))
     for item in found:
         if item["kind"] not in _CLUSTER_WIDE:
             item["metadata"]["namespace"] = NAMESPACE
@@ -43,6 +43,11 @@ def _read() -> list[Object]:
 def objects() -> list[Object]:
     """All of them, in one namespace."""
     return copy.deepcopy(_read())
+
+
+def guides() -> list[Object]:
+    """Further workloads, all of which a rewrite changes in some way, whole enough for the schemas of their kinds."""
+    return copy.deepcopy(_read("guides.yml"))
 
 
 def named(name: str) -> Object:

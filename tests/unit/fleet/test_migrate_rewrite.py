@@ -13,7 +13,15 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds, move, pods, requests, rewrite
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, Object, named, objects, pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_rdma
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
+    NAMESPACE,
+    Object,
+    guides,
+    named,
+    objects,
+    pod,
+)
 
 _ONE = PodAsk("one-nic", templates={NAMESPACE: "one-nic-0a1b2c3d4e"})
 _PAIR = PodAsk("pair", templates={NAMESPACE: "pair-5f6a7b8c9d"}, gpus=1)
@@ -91,9 +99,9 @@ def test_only_named_paths_change() -> None:
 
 @pytest.mark.parametrize("wish", [_WISH, Wish([_SHARED]), Wish([_RAIL]), Wish([_ONE, _PAIR])])
 def test_there_and_back(wish: Wish) -> None:
-    before = objects()
+    before = [*objects(), *guides()]
     there, _notes = moved(*before, wish=wish)
-    assert there != before
+    assert sum(new != old for new, old in zip(there, before)) >= 30
     back = move.back(there)
     # In its order, too.
     assert json.dumps(back.documents) == json.dumps(before)
@@ -116,6 +124,21 @@ def test_which_of_them_are_rewritten() -> None:
             if one["metadata"]["name"] in changed:
                 assert not rewrite.asking(shape, ()) or shape.host_paths
                 assert not shape.host_network
+
+
+def test_what_guides_have() -> None:
+    """Claims for all but two; another resource or none of the old way for all of them."""
+    there, notes = moved(*guides())
+    cannot = {name: text for name, level, text in notes if level == "cannot"}
+    assert {one["metadata"]["name"] for one, was in zip(there, guides()) if one == was} == set(cannot)
+    assert set(cannot) == {"gang", "fabric-runtime"}
+    assert cannot["fabric-runtime"].startswith("one-nic is a claim, and a ServingRuntime has no field for it")
+    for one in moved(*guides(), wish=Wish([_SHARED]))[0]:
+        assert move.BEFORE in one["metadata"]["annotations"]
+        for shape in pods.seen(move._ref(one, "").kind, one).pods:
+            assert not shape.host_network
+            for inside in shape.containers:
+                assert {name for name in inside.resources if is_rdma(name)} <= {"rdma/shared"}
 
 
 def test_from_one_request_to_another() -> None:
@@ -210,6 +233,13 @@ def test_probes_and_services_follow_the_port() -> None:
 def test_a_port_that_is_elsewhere_in_the_pod_stays() -> None:
     own = {"env": [{"name": "SERVER_PORT", "value": "8300"}]}
     _there, notes = moved(_deployment("a", 8000), _deployment("b", 8300, **own))
+    assert notes == [("b", "left", "port 8300 stays, though 8000 would do: 8300 is also elsewhere in the pod")]
+
+
+def test_a_port_that_an_annotation_names_stays() -> None:
+    other = _deployment("b", 8300)
+    other["spec"]["template"]["metadata"]["annotations"] = {"prometheus.io/port": "8300"}
+    _there, notes = moved(_deployment("a", 8000), other)
     assert notes == [("b", "left", "port 8300 stays, though 8000 would do: 8300 is also elsewhere in the pod")]
 
 

@@ -17,8 +17,15 @@ from hypothesis import strategies as some
 
 from ansible_collections.zerocopy.rdma.plugins.filter.pod_requests import pod_requests
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, patch, text_edit, yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import (
+    kinds,
+    move,
+    patch,
+    text_edit,
+    yaml_values,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_rdma
 from ansible_collections.zerocopy.rdma.plugins.modules import workload_manifests
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 
@@ -190,7 +197,7 @@ def test_no_such_file(rewrite: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("flow", [None, True, False])
 def test_every_workload_in_every_layout(flow: bool | None, newline: str) -> None:
-    items = audit_manifests.objects()
+    items = [*audit_manifests.objects(), *audit_manifests.guides()]
     text = yaml.safe_dump_all(items, default_flow_style=flow, sort_keys=False).replace("\n", newline)
     wish = Wish([PodAsk("one-nic", templates={"llm": "one-nic-1"})])
     there = text_edit.changed(text, items, move.forward(items, wish).documents)
@@ -254,31 +261,50 @@ _RESOURCES = some.dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+_ANNOTATIONS = some.sampled_from([{}, {"annotations": {}}, {"annotations": None}, {"annotations": {"a": "b"}}])
+
+
+def _specs(item: Any) -> list[Any]:
+    return [template.spec for template in kinds.templates(audit_manifests.kind_of(item), item)]
+
+
+def _holders(spec: Any) -> list[Any]:
+    return [*spec.get("containers", []), *([spec["model"]] if "model" in spec else [])]
+
+
+@settings(max_examples=200, deadline=None)
 @given(
-    some.sampled_from([one for one in audit_manifests.objects() if one["kind"] in ("Deployment", "StatefulSet")]),
-    _MUTATIONS,
-    _RESOURCES,
-    _RESOURCES,
-    some.sampled_from([{}, {"annotations": {}}, {"annotations": None}, {"annotations": {"a": "b"}}]),
+    some.sampled_from([one for one in [*audit_manifests.objects(), *audit_manifests.guides()] if _specs(one)]),
+    some.lists(some.tuples(_MUTATIONS, _RESOURCES, _RESOURCES), min_size=1, max_size=3),
+    _ANNOTATIONS,
+    some.sampled_from([PodAsk("one-nic", templates={"llm": "one-nic-1"}), PodAsk("shared", limits={"rdma/shared": 1})]),
 )
-def test_mutated_workloads_go_there_and_back(item: Any, spec: Any, limits: Any, requests: Any, metadata: Any) -> None:
+def test_mutated_workloads_go_there_and_back(item: Any, changes: Any, metadata: Any, ask: PodAsk) -> None:
+    """Every template of every kind, each changed in its own way."""
     item = copy.deepcopy(item)
     item["metadata"].update(metadata)
-    inside = item["spec"]["template"]["spec"]
-    inside.update(copy.deepcopy(spec))
-    inside["containers"][0]["resources"] = {"limits": limits, "requests": requests}
-    wish = Wish([PodAsk("one-nic", templates={"llm": "one-nic-1"})])
+    for place, inside in enumerate(_specs(item)):
+        spec, limits, requests = changes[place % len(changes)]
+        inside.update(copy.deepcopy(spec))
+        for container in _holders(inside)[:1]:
+            container["resources"] = {"limits": dict(limits), "requests": dict(requests)}
+    wish = Wish([ask])
     (there,) = move.forward([item], wish).documents
     assert patch.same(move.forward([there], wish).documents, [there])
     back = move.back([there])
     assert (json.dumps(back.documents), back.notes) == (json.dumps([item]), [])
-    inner = there["spec"]["template"]["spec"]
-    # What is not named stays, in a template as in the object.
-    for part in ("nodeSelector", "volumes", "hostPID"):
-        assert inner.get(part) == inside.get(part)
-    kept = {name: value for name, value in limits.items() if "rdma" not in name and "hostdev" not in name}
-    assert kept.items() <= (inner["containers"][0].get("resources", {}).get("limits") or {}).items()
+    for old, new in zip(_specs(item), _specs(there)):
+        # What is not named stays, in a template as in the object.
+        for part in {*old, *new} - {"hostNetwork", "dnsPolicy", "resourceClaims", "containers", "model", "workerSpec"}:
+            assert new.get(part) == old.get(part)
+        for container, inner in zip(_holders(old), _holders(new)):
+            assert {name: inner.get(name) for name in _SAME} == {name: container.get(name) for name in _SAME}
+            limits = (container.get("resources") or {}).get("limits") or {}
+            kept = {name: value for name, value in limits.items() if not is_rdma(name)}
+            assert kept.items() <= ((inner.get("resources") or {}).get("limits") or {}).items()
+
+
+_SAME = ("name", "image", "command", "args", "volumeMounts", "readinessProbe", "startupProbe", "lifecycle")
 
 
 def test_requests_have_the_names_of_the_cluster(facts_of: Callable[..., dict[str, Any]]) -> None:

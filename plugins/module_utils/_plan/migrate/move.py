@@ -98,18 +98,19 @@ def _restored(item: Any) -> Any:
         return item
     ops = json.loads(text(annotations[BEFORE]))
     bare = copy.deepcopy(item)
-    _forget(bare)
+    forget(bare)
     return patch.applied(bare, ops)
 
 
-def _forget(item: Any) -> None:
+def forget(item: Any) -> None:
+    """Remove the way back from an object that has one, in place."""
     annotations = item["metadata"]["annotations"]
     del annotations[BEFORE]
     if not annotations:
         del item["metadata"]["annotations"]
 
 
-def _remembering(before: Any, after: Any) -> Any:
+def remembering(before: Any, after: Any) -> Any:
     """``after`` with the way back to ``before`` in it."""
     ops = list(patch.difference(after, before))
     if not ops:
@@ -264,7 +265,7 @@ def forward(documents: Sequence[Any], wish: Wish) -> Moved:
     for unit in units:
         if unit.stays or unit.ref in alone:
             continue
-        new = _remembering(unit.was, unit.item)
+        new = remembering(unit.was, unit.item)
         if not patch.same(new, unit.slot.holder[unit.slot.place]):
             unit.slot.holder[unit.slot.place] = new
     moved.notes = sorted(mover.notes, key=lambda note: (note.document, note.level))

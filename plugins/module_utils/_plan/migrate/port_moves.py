@@ -125,7 +125,7 @@ def _remap(one: Server, target: int, others: Sequence[Other]) -> Said:
     what = f"port {one.port} stays, though {target} would do"
     if taken:
         yield one.ref, f"{what}: container {taken[0]} has {target}"
-    elif re.search(rf"(?<![0-9.]){one.port}(?![0-9.])", json.dumps(spec)):
+    elif re.search(rf"(?<![0-9.]){one.port}(?![0-9.])", json.dumps([spec, one.pod.annotations])):
         yield one.ref, f"{what}: {one.port} is also elsewhere in the pod"
     elif headless:
         yield one.ref, f"{what}: clients of the headless Service {headless[0].ref.name} use it directly"

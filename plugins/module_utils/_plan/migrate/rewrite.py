@@ -21,6 +21,8 @@ _CLAIM = "rdma"
 _NETWORK_ADMIN = {"NET_ADMIN", "CAP_NET_ADMIN", "SYS_ADMIN", "CAP_SYS_ADMIN", "ALL"}
 # With hostNetwork they have the address of the pod; others may be meant for an agent of the node.
 OWN_ADDRESS = ("VLLM_NIXL_SIDE_CHANNEL_HOST", "VLLM_HOST_IP")
+# github.com/kserve/kserve v0.17.0, pkg/apis/serving/v1alpha1/servingruntime_types.go: not the whole spec of a pod.
+_WITHOUT_CLAIMS = ("ServingRuntime", "ClusterServingRuntime")
 _TO_POD = {"status.hostIP": "status.podIP", "status.hostIPs": "status.podIPs"}
 
 
@@ -78,6 +80,8 @@ def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
             yield f"{ask.name} is one NIC of one host, and this makes {many} pods: use a ResourceClaimTemplate"
         if ask.namespace and template.namespace not in ("", ask.namespace):
             yield f"{ask.name} can be requested in namespace {ask.namespace} only, not in {template.namespace}"
+        if ask.claimed and template.kind in _WITHOUT_CLAIMS:
+            yield f"{ask.name} is a claim, and a {template.kind} has no field for it: its InferenceServices have one"
         if ask.annotations and template.holder is None:
             yield f"{ask.name} needs an annotation of the pods, and {template.kind} has no place for it here"
     wanted = sum(ask.gpus for ask in asks)
@@ -116,17 +120,25 @@ def change(template: Template, asks: Sequence[PodAsk], namespace: str) -> None:
             continue
         if container is spec.get("model") and "model" not in using:
             continue
-        _strip(container, template.more, any(ask.gpus for ask in asks))
+        emptied = _strip(container, template.more, any(ask.gpus for ask in asks))
         for claim in claims:
             container.setdefault("resources", {}).setdefault("claims", []).append({"name": claim})
         for ask in asks:
             _ask(container, ask)
+        # Not before, so that what is asked for instead stands in the same place.
+        for part in emptied:
+            if not container["resources"][part]:
+                del container["resources"][part]
         if container.get("resources") == {}:
             del container["resources"]
-    if networks:
-        _drop_network(template.holder)
+    annotations = at(template.holder, "metadata", "annotations") if networks else None
+    if isinstance(annotations, dict) and annotations.get(findings.NETWORKS):
+        # Another network takes its place, so that the order stays.
+        annotations[findings.NETWORKS] = ""
     for ask in asks:
         _annotate(template.holder, ask)
+    if networks:
+        _drop_network(template.holder)
 
 
 def _containers(spec: Mapping[str, Any]) -> List[Any]:
@@ -166,11 +178,12 @@ def _claims(spec: Dict[str, Any], names: Sequence[Mapping[str, Any]]) -> List[st
     return found
 
 
-def _strip(container: Any, more: Sequence[str], with_gpus: bool) -> None:
-    """Remove what a device plugin hands out."""
+def _strip(container: Any, more: Sequence[str], with_gpus: bool) -> List[str]:
+    """Remove what a device plugin hands out, and return which of limits and requests it was taken from."""
     resources = container.get("resources")
+    found: List[str] = []
     if not isinstance(resources, dict):
-        return
+        return found
     for part in ("limits", "requests"):
         values = resources.get(part)
         if not isinstance(values, dict):
@@ -178,8 +191,9 @@ def _strip(container: Any, more: Sequence[str], with_gpus: bool) -> None:
         gone = [name for name in values if is_rdma(name, more) or (with_gpus and is_gpu(name))]
         for name in gone:
             del values[name]
-        if gone and not values:
-            del resources[part]
+        if gone:
+            found.append(part)
+    return found
 
 
 def _ask(container: Any, ask: PodAsk) -> None:
@@ -206,7 +220,10 @@ def _ask(container: Any, ask: PodAsk) -> None:
 
 def _drop_network(holder: Any) -> None:
     annotations = at(holder, "metadata", "annotations")
-    if isinstance(annotations, dict) and annotations.pop(findings.NETWORKS, None) and not annotations:
+    if not isinstance(annotations, dict) or annotations.get(findings.NETWORKS) != "":
+        return
+    del annotations[findings.NETWORKS]
+    if not annotations:
         del holder["metadata"]["annotations"]
         if not holder["metadata"]:
             del holder["metadata"]

@@ -1,0 +1,242 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Workloads rewritten where they live, in the cluster: all checks before the first change.
+
+Server-side apply cannot do it: a field that another manager set stays when we apply an object without it (Kubernetes
+documentation, "Server-Side Apply", field management), and ``hostNetwork`` and the limits have to go. So it is a merge
+patch (RFC 7386) on the version that was read, under our field manager: it removes fields whoever set them, works for
+custom resources, and fails where somebody has written in between.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import (
+    kinds,
+    manifest_owner,
+    move,
+    patch,
+    pods,
+    texts,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, table, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
+    GroupKind,
+    ObjectKey,
+    listed,
+    metadata,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import difference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.audit import QUERIES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.audit import listed as list_all
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.manifest_files import summary
+
+_KINDS = (*kinds.KINDS, Kind("", "Service"), *pods.POOLS)
+_QUERY = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
+_TRIES = 5
+
+
+@dataclass
+class LiveRequest:
+    """``places`` are namespaces, or ``namespace/name`` of all objects of a name.
+
+    ``managers`` are names in ``managedFields`` of those who will not write their fields again.
+    """
+
+    places: Sequence[str]
+    wish: Wish
+    managers: Sequence[str] = ()
+    back: bool = False
+
+
+@dataclass
+class _Live:
+    """An object as it was read: without what the API server keeps for itself in ``bare``, and as it is to be."""
+
+    resource: Resource
+    meta: Dict[str, Any]
+    bare: Dict[str, Any]
+    wanted: Any = None
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(*self.resource.group_kind, text(self.meta.get("namespace")), text(self.meta.get("name")))
+
+    @property
+    def path(self) -> str:
+        return self.resource.path(self.key.namespace, self.key.name)
+
+    @property
+    def change(self) -> Dict[str, Any]:
+        return merge(self.bare, self.wanted)
+
+
+def rewrite(client: Client, request: LiveRequest, check: bool) -> Dict[str, Any]:
+    """The result of the module ``workload_rewrite``. Raises ClusterError, before the first change where it can."""
+    there = list(_read(client, request.places))
+    _found(there, request.places)
+    bare = [one.bare for one in there]
+    moved = move.back(bare) if request.back else move.forward(bare, request.wish)
+    for one, wanted in zip(there, moved.documents):
+        one.wanted = wanted
+    candidates = [one for one in there if one.change]
+    problems = [why for why in client.map(lambda one: _tried(client, one, request.back), candidates) if why]
+    changing = [one for one in candidates if one.change]
+    problems += [why for why in (_kept(one, request.managers) for one in changing) if why]
+    if problems:
+        told = listed([str(problem) for problem in problems], 30)
+        raise ClusterError(f"Nothing was changed. Leave these out, by naming the others one by one:\n{told}")
+    if not check:
+        _write(client, changing)
+    names = [str(one.key) for one in changing]
+    notes = [{"object": str(note.ref), "level": note.level, "text": note.text} for note in moved.notes]
+    return {
+        "changed": bool(changing),
+        "objects": names,
+        "notes": notes,
+        "diff": [difference(one.key, one.bare, one.wanted) for one in changing],
+        "text": summary("object", names, [{"file": "", **note} for note in notes]),
+    }
+
+
+def _read(client: Client, places: Sequence[str]) -> Iterator[_Live]:
+    """All objects there that have no controller whose own template is what has to change."""
+    api = Api([client.get("/api", accept=ACCEPT), client.get("/apis", accept=ACCEPT)])
+    split = [(namespace, name) for namespace, _slash, name in (place.partition("/") for place in places)]
+    for kind in _KINDS:
+        resource = api.find(GroupKind(*kind))
+        if resource is None or not resource.namespaced:
+            continue
+        for namespace in dict(split):
+            names = {name for place, name in split if place == namespace}
+            path = resource.path(namespace)
+            for item in list_all(client, path, QUERIES.get(kind, {}), lambda item: [item]):
+                if "" not in names and metadata(item).get("name") not in names:
+                    continue
+                if not kinds.finished(kind, item) and not _made_by_known(item):
+                    yield _Live(resource, metadata(item), _bare(resource, item))
+
+
+def _found(there: Sequence[_Live], places: Sequence[str]) -> None:
+    known = {f"{one.key.namespace}/{one.key.name}" for one in there}
+    for place in places:
+        if "/" in place and place not in known:
+            raise ClusterError(f"places has {place}, and no workload, Service or InferencePool is called that")
+
+
+def _made_by_known(item: Any) -> bool:
+    owner = _controller(metadata(item))
+    group, slash, _version = text(at(owner, "apiVersion")).rpartition("/")
+    return Kind(group if slash else "", text(at(owner, "kind"))) in kinds.KINDS
+
+
+def _controller(meta: Dict[str, Any]) -> Any:
+    return next((one for one in entries(meta.get("ownerReferences")) if one.get("controller") is True), None)
+
+
+def _bare(resource: Resource, item: Any) -> Dict[str, Any]:
+    """What people write of an object: the rest changes by itself, and belongs into no way back."""
+    meta = {name: value for name, value in metadata(item).items() if name in ("name", "namespace", "annotations")}
+    rest = {name: value for name, value in item.items() if name not in ("apiVersion", "kind", "metadata", "status")}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **copy.deepcopy(rest)}
+
+
+def merge(old: Any, new: Any) -> Dict[str, Any]:
+    """The merge patch (RFC 7386) that makes ``new`` of ``old``, empty if they are the same."""
+    found: Dict[str, Any] = {name: None for name in old if name not in new}
+    for name, value in new.items():
+        if isinstance(value, dict) and isinstance(old.get(name), dict):
+            inner = merge(old[name], value)
+            if inner:
+                found[name] = inner
+        elif name not in old or not patch.same(old[name], value):
+            found[name] = value
+    return found
+
+
+def _patch(client: Client, one: _Live, version: Any, **query: str) -> Any:
+    change = one.change
+    change["metadata"] = {**table(change.get("metadata")), "resourceVersion": version}
+    return client.merge(one.path, change, {**_QUERY, **query}).body
+
+
+def _tried(client: Client, one: _Live, back: bool) -> Optional[str]:
+    """Why the API server does not take it. Otherwise ``wanted`` gets the defaults that it will have.
+
+    A way back that does not know them would find ``dnsPolicy`` there, which was removed.
+    """
+    try:
+        stored = _bare(one.resource, _patch(client, one, one.meta.get("resourceVersion"), dryRun="All"))
+    except ApiError as error:
+        hint = ". Delete it, and create it from its rewritten manifest" if error.status == 422 else ""
+        return f"{one.key}: the API server refuses the change: {str(error)[:400]}{hint}"
+    lost = next(_lost(one.wanted, stored, ""), None)
+    if lost:
+        return f"{one.key}: the API server, or a webhook of it, does not keep {lost}"
+    if not back:
+        (was,) = move.back([one.wanted]).documents
+        move.forget(stored)
+        stored = move.remembering(was, stored)
+    one.wanted = stored
+    return None
+
+
+def _lost(wanted: Any, stored: Any, place: str) -> Iterator[str]:
+    """Where something that was to be there is not. What the API server adds by itself does not count."""
+    if isinstance(wanted, dict) and isinstance(stored, dict):
+        for name, value in wanted.items():
+            if value not in ({}, [], None):
+                yield from _lost(value, stored.get(name), f"{place}/{name}")
+    elif isinstance(wanted, list) and isinstance(stored, list) and len(wanted) <= len(stored):
+        for number, value in enumerate(wanted):
+            yield from _lost(value, stored[number], f"{place}/{number}")
+    elif not patch.same(wanted, stored):
+        yield place
+
+
+def _kept(one: _Live, managers: Sequence[str]) -> Optional[str]:
+    """Who would change it back."""
+    maker = _controller(one.meta)
+    if maker:
+        return f"{one.key}: {text(maker.get('kind'))} {text(maker.get('name'))} makes it: change that"
+    owners = manifest_owner.keepers(one.meta, (FIELD_MANAGER, *managers))
+    told = ", ".join(texts.owner_text(owner) for owner in owners)
+    return f"{one.key} would be changed back: change it in {told}" if told else None
+
+
+def _write(client: Client, changing: Sequence[_Live]) -> None:
+    done: List[str] = []
+    for one in changing:
+        try:
+            _write_one(client, one)
+        except ClusterError as error:
+            told = f"Changed before: {', '.join(done)}" if done else "Nothing was changed"
+            raise ClusterError(f"{one.key}: {error}. {told}. The same command goes on from here.") from error
+        done.append(str(one.key))
+
+
+def _write_one(client: Client, one: _Live) -> None:
+    version = one.meta.get("resourceVersion")
+    for number in range(_TRIES):
+        try:
+            _patch(client, one, version)
+            return
+        except ApiError as error:
+            if error.status != 409 or number == _TRIES - 1:
+                raise
+        # Controllers write the status whenever they like. Anything else is for a new look.
+        now = client.get(one.path)
+        if not patch.same(_bare(one.resource, now), one.bare) or metadata(now).get("uid") != one.meta.get("uid"):
+            raise ClusterError("somebody else has changed it meanwhile")
+        version = metadata(now).get("resourceVersion")
