@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from control_plane import lifecycle, pins
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
@@ -31,8 +33,7 @@ def _rewritten(items: list[Object], asks: list[PodAsk]) -> list[Object]:
     return found.documents
 
 
-@pytest.fixture
-def kubectl(control_plane: Any) -> Callable[..., str]:
+def _kubectl(control_plane: Any) -> Callable[..., str]:
     def run(*arguments: str, items: list[Object] | None = None) -> str:
         text = None if items is None else json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
         command = [str(control_plane.kubectl), "--kubeconfig", str(control_plane.kubeconfig), *arguments]
@@ -44,21 +45,29 @@ def kubectl(control_plane: Any) -> Callable[..., str]:
 
 
 @pytest.fixture
-def definitions(kubectl: Callable[..., str]) -> Iterator[None]:
-    """The custom resources, with the schemas that their projects publish."""
-    names = [f"--filename={path}" for path in real_definitions.files()]
-    # Too large for what kubectl reads first to check them.
-    kubectl("create", "--validate=false", *names)
-    try:
-        kubectl("wait", "--for=condition=Established", "--timeout=120s", *names)
-        yield
-    finally:
-        kubectl("delete", "--wait=false", *names)
+def kubectl(control_plane: Any) -> Callable[..., str]:
+    return _kubectl(control_plane)
 
 
-@pytest.mark.usefixtures("definitions")
-def test_the_api_server_accepts_every_kind(kubectl: Callable[..., str], namespace: str) -> None:
+@pytest.fixture
+def with_definitions() -> Iterator[Callable[..., str]]:
+    """An API server with the custom resources, with the schemas that their projects publish.
+
+    It is one of its own: they take minutes to be deleted, and others have stand-ins of the same names.
+    """
+    version = os.environ.get("ZEROCOPY_KUBERNETES") or pins.VERSION
+    with lifecycle.running(f"pytest-{os.getpid()}-definitions", version=version) as control_plane:
+        run = _kubectl(control_plane)
+        names = [f"--filename={path}" for path in real_definitions.files()]
+        # Too large for what kubectl reads first to check them.
+        run("create", "--validate=false", *names)
+        run("wait", "--for=condition=Established", "--timeout=300s", *names)
+        yield run
+
+
+def test_the_api_server_accepts_every_kind(with_definitions: Callable[..., str]) -> None:
     """By server-side apply as dry run, strictly validated: as they were, rewritten in two ways, and brought back."""
+    kubectl, namespace = with_definitions, "default"
     # A LLMInferenceServiceConfig has the spec of a LLMInferenceService, whose schema alone has two megabytes.
     items = [one for one in audit_manifests.guides() if one["kind"] != "LLMInferenceServiceConfig"]
     for one in items:
