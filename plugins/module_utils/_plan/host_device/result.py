@@ -22,8 +22,8 @@ class HostDevicePlan(PluginPlan):
     ``networks`` are those of pods by group, in the order of the rails, ``namespaces`` where they are defined, and
     ``hcas`` the HCAs that a node has for each of them.
     ``beside`` are the DaemonSets that every node of the strategy needs, ``layers`` the link layers by group. ``groups``
-    are those whose variables are right. ``operators`` have the namespace of the SR-IOV operator by group, where it hands
-    out the VFs.
+    are those whose variables are right. ``operators`` have the namespace of the SR-IOV operator by group, where it
+    hands out the VFs.
     """
 
     namespaces: Dict[str, List[str]] = field(default_factory=dict)
