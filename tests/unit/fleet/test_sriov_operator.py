@@ -161,6 +161,19 @@ def test_a_node_needs_no_image_of_a_plugin(facts_of: Facts) -> None:
     assert not any("device-plugin" in image["name"] for image in images)
 
 
+def test_a_namespace_of_our_own_objects_is_there_once(facts_of: Facts) -> None:
+    own = {OWN + "namespace": "rdma", OWN + "parent_namespace": "kube-system"}
+
+    def kinds(hosts: Hosts) -> list[str]:
+        return [item["kind"] for item in right(hosts)["sets"][0]["objects"]]
+
+    assert kinds(lab(facts_of, **own)).count("Namespace") == 1
+    assert kinds(SRIOV.recorded(facts_of, "lab-01", **EIGHT, **own)).count("Namespace") == 1
+    bare = {OWN + "multus_deploy": False, OWN + "whereabouts_deploy": False}
+    assert kinds(lab(facts_of, **own, **bare)).count("Namespace") == 0
+    assert kinds(SRIOV.recorded(facts_of, "lab-01", **EIGHT, **own, **bare)).count("Namespace") == 1
+
+
 def test_beside_whole_nics_of_another_provider(facts_of: Facts) -> None:
     hosts = {**lab(facts_of), **HOST_DEVICE.recorded(facts_of, "v100-01", group="v100")}
     hosts["v100-01"][OWN + "networks"] = ["10.92.0.0/24"]

@@ -251,6 +251,7 @@ def plan(
     of_host = {host: own.label_value for own, counts in result.configurations for host in counts}
     result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
     of_nics = providers.handed_out(groups, result, fleet, kinds)
-    namespaces = manifests.namespaces(result.namespace) if of_cni else []
+    ours = of_cni or any(not own.operated for own, _counts in result.configurations)
+    namespaces = manifests.namespaces(result.namespace) if ours else []
     result.objects = [*namespaces, *of_cni, *of_nics]
     return result

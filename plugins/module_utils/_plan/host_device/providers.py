@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Collection, List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup
@@ -99,7 +98,7 @@ def _by_network_operator(
 def _ours(groups: Sequence[PluginGroup], result: HostDevicePlan) -> List[Manifest]:
     """Our own objects that do."""
     every = [own for own, _counts in result.configurations if not own.operated]
-    found = [*manifests.namespaces(result.namespace), *objects.PLUGIN.objects(result.namespace, every)]
+    found = objects.PLUGIN.objects(result.namespace, every)
     for group in groups:
         for network in result.networks[group.name]:
             for namespace in result.namespaces[group.name]:
