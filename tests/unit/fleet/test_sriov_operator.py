@@ -162,14 +162,14 @@ def test_a_node_needs_no_image_of_a_plugin(facts_of: Facts) -> None:
 
 
 def test_a_namespace_of_our_own_objects_is_there_once(facts_of: Facts) -> None:
-    own = {OWN + "namespace": "rdma", OWN + "parent_namespace": "kube-system"}
+    own: dict[str, Any] = {OWN + "namespace": "rdma", OWN + "parent_namespace": "kube-system"}
 
     def kinds(hosts: Hosts) -> list[str]:
         return [item["kind"] for item in right(hosts)["sets"][0]["objects"]]
 
     assert kinds(lab(facts_of, **own)).count("Namespace") == 1
     assert kinds(SRIOV.recorded(facts_of, "lab-01", **EIGHT, **own)).count("Namespace") == 1
-    bare = {OWN + "multus_deploy": False, OWN + "whereabouts_deploy": False}
+    bare: dict[str, Any] = {OWN + "multus_deploy": False, OWN + "whereabouts_deploy": False}
     assert kinds(lab(facts_of, **own, **bare)).count("Namespace") == 0
     assert kinds(SRIOV.recorded(facts_of, "lab-01", **EIGHT, **own, **bare)).count("Namespace") == 1
 

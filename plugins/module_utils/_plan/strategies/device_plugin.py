@@ -37,7 +37,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
     netns_modes = ("shared",)
     slices = False
 
-    kinds = network_operator.KINDS
+    kinds: Tuple[str, ...] = network_operator.KINDS
     # Those without which an operator cannot do it.
     needed: Tuple[str, ...]
 

@@ -28,7 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device im
     sriov_operator,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.plan import HostDevicePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.result import HostDevicePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
