@@ -29,8 +29,8 @@ __all__ = ["make_set_of_inventory"]
 
 _MODULE = "github.com/k8snetworkplumbingwg/sriov-network-operator@v1.6.0"
 _GROUP = "sriovnetwork.openshift.io"
-KINDS = ("sriovibnetworks", "sriovnetworknodepolicies", "sriovnetworknodestates", "sriovnetworkpoolconfigs")
-KINDS += ("sriovnetworks",)
+_OF_NODES = ("sriovnetworknodepolicies", "sriovnetworknodestates", "sriovnetworkpoolconfigs")
+KINDS = (*_OF_NODES, "sriovnetworks", "sriovibnetworks")
 SET: Dict[str, str] = {"name": "zerocopy-rdma-host-device", "namespace": "kube-system"}
 APPLIED, RESOURCE = "Apply the objects of NICs", "openshift.io/sriov_lab"
 
