@@ -35,6 +35,10 @@ options:
     description: Kinds of operators' resources that the cluster serves, as M(zerocopy.rdma.cluster_info) returns them.
     type: list
     elements: str
+  objects:
+    description: Operators' objects in the cluster, as M(zerocopy.rdma.cluster_info) returns them.
+    type: list
+    elements: dict
 """
 
 EXAMPLES = r"""
@@ -76,6 +80,11 @@ _value:
       description: Kinds of operators' resources that strategies use if a group says so.
       type: list
       elements: str
+    objects:
+      description: C(kind) and C(name) (empty for all) of objects in the cluster that the strategies of hosts look at.
+      type: list
+      elements: dict
+      sample: [{kind: SriovNetworkNodePolicy.sriovnetwork.openshift.io, name: ""}]
     slices:
       description: Whether the cluster has to serve C(resource.k8s.io).
       type: bool
@@ -103,19 +112,25 @@ def strategies(
     held: Optional[Mapping[str, Mapping[str, Sequence[str]]]] = None,
     selectors: Sequence[Mapping[str, str]] = (),
     kinds: Optional[List[str]] = None,
+    objects: Optional[List[Dict[str, Any]]] = None,
 ) -> Dict[str, Any]:
     found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
     cluster = registry.ClusterUse(nodes or {}, held or {}, selectors)
-    lacking = [] if kinds is None else registry.lacking(found, kinds)
+    state = _strategy_inventory.cluster(None, None, None, kinds, objects, nodes)
     return {
         "kinds": registry.kinds(),
+        "objects": registry.looks(found),
         "names": {host.group: plan_variables.strategy_of(host.variables) for host in found},
         "resources": {name: one.resources(found, known) for name, one in registry.STRATEGIES.items()},
         "labels": [strategy.label for strategy in registry.STRATEGIES.values() if strategy.label],
         "drivers": [strategy.driver for strategy in registry.STRATEGIES.values() if strategy.driver],
         "slices": any(strategy.slices for strategy in registry.used(found)),
         "driver_sets": registry.driver_sets(found, known),
-        "problems": lacking + registry.changes(found, cluster.labels) + registry.losing(found, cluster, known),
+        "problems": [
+            *registry.lacking(found, state, known),
+            *registry.changes(found, cluster.labels),
+            *registry.losing(found, cluster, known),
+        ],
     }
 
 

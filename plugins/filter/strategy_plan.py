@@ -38,6 +38,13 @@ options:
     description: Kinds of operators' resources that the cluster serves, as M(zerocopy.rdma.cluster_info) returns them.
     type: list
     elements: str
+  objects:
+    description: Operators' objects in the cluster, as M(zerocopy.rdma.cluster_info) returns them.
+    type: list
+    elements: dict
+  nodes:
+    description: Labels of each node of the cluster, as M(zerocopy.rdma.cluster_info) returns them.
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -129,11 +136,13 @@ def strategy_plan(
     kubernetes: Optional[str] = None,
     device_classes: Union[List[str], str, None] = None,
     kinds: Union[List[str], str, None] = None,
+    objects: Union[List[Dict[str, Any]], str, None] = None,
+    nodes: Union[Dict[str, Dict[str, str]], str, None] = None,
 ) -> Dict[str, Any]:
     if name and name not in registry.STRATEGIES:
         raise AnsibleFilterError(f"strategy_plan: name is {name!r}, it must be {' or '.join(registry.STRATEGIES)}")
     found = _strategy_inventory.hosts(context, hosts, hostvars)
-    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes, kinds)
+    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes, kinds, objects, nodes)
     plan = partial(registry.plan_of, name) if name else registry.plan
     return asdict(_strategy_inventory.planned(context, found, plan, cluster))
 

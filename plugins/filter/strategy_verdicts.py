@@ -11,7 +11,8 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Checks whether the pods of the device plugins' DaemonSets are ready, and whether each node has the extended resource
-    of its group, and none of another group.
+    of its group, and none of another group. Where the SR-IOV operator hands out VFs, also whether it is done with each
+    node.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
 positional: hostvars
@@ -26,6 +27,11 @@ options:
     type: list
     elements: dict
     required: true
+  states:
+    description: The SriovNetworkNodeStates of the cluster, where the SR-IOV operator hands out VFs.
+    type: list
+    elements: dict
+    default: []
 """
 
 EXAMPLES = r"""
@@ -51,6 +57,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster impor
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 
+def _by_place(items: Sequence[Mapping[str, Any]]) -> Dict[str, Mapping[str, Any]]:
+    every = [(item["metadata"], item) for item in items]
+    return {f"{meta['namespace']}/{meta['name']}": item for meta, item in every}
+
+
 @pass_context
 def strategy_verdicts(
     context: Mapping[str, Any],
@@ -58,14 +69,15 @@ def strategy_verdicts(
     hostvars: Mapping[str, Mapping[str, Any]],
     nodes: Sequence[Mapping[str, Any]],
     daemon_sets: Sequence[Mapping[str, Any]],
+    states: Sequence[Mapping[str, Any]] = (),
 ) -> Dict[str, List[Dict[str, Any]]]:
     every = _strategy_inventory.hosts(context, hosts, hostvars)
-    meta = [(item["metadata"], item) for item in daemon_sets]
     found = resources.checks(
         {host.name: host.group for host in every},
         _strategy_inventory.planned(context, every, registry.plan),
         {str(node["metadata"]["name"]): node for node in nodes},
-        {f"{own['namespace']}/{own['name']}": item for own, item in meta},
+        _by_place(daemon_sets),
+        _by_place(states),
     )
     return {"checks": [asdict(check) for check in found]}
 

@@ -11,7 +11,7 @@ version_added: 0.1.0
 description:
   - Returns the version and the networks of a cluster, the labels of its nodes, and the pods that hold devices of DRA
     drivers.
-  - Lists the nodes, the ResourceClaims and the DaemonSets of O(sets) once.
+  - Lists the nodes, the ResourceClaims, the DaemonSets of O(sets) and O(objects) once.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -32,6 +32,20 @@ options:
     type: list
     elements: str
     default: []
+  objects:
+    description: Objects to list. Kinds that the API server does not serve are left out.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      kind:
+        description: Kind of the objects, such as V(SriovNetworkNodePolicy.sriovnetwork.openshift.io).
+        type: str
+        required: true
+      name:
+        description: Name of the objects, in whatever namespace. If empty, all objects of the kind.
+        type: str
+        default: ""
   sets:
     description: Sets of objects (M(zerocopy.rdma.applyset)) whose DaemonSets are looked at.
     type: list
@@ -96,6 +110,11 @@ kinds:
   type: list
   elements: str
   sample: [NicClusterPolicy.mellanox.com]
+objects:
+  description: The objects of O(objects), with C(kind), C(metadata.namespace), C(metadata.name) and C(spec).
+  returned: success
+  type: list
+  elements: dict
 selectors:
   description: Node selectors of the DaemonSets of O(sets).
   returned: success
@@ -119,7 +138,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
     sets = [Parent(each["name"], each["namespace"]) for each in module.params["sets"]]
-    return cluster.info(client, module.params["dra"], sets, module.params["kinds"])
+    return cluster.info(client, module.params["dra"], sets, module.params["kinds"], module.params["objects"])
 
 
 def main() -> None:
@@ -127,6 +146,15 @@ def main() -> None:
         {
             "dra": {"type": "bool", "default": False},
             "kinds": {"type": "list", "elements": "str", "default": []},
+            "objects": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "kind": {"type": "str", "required": True},
+                    "name": {"type": "str", "default": ""},
+                },
+            },
             "sets": {
                 "type": "list",
                 "elements": "dict",

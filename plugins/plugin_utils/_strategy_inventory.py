@@ -69,6 +69,8 @@ def cluster(
     kubernetes: Optional[str],
     device_classes: Union[Sequence[str], str, None],
     kinds: Union[Sequence[str], str, None] = None,
+    objects: Union[Sequence[Mapping[str, Any]], str, None] = None,
+    nodes: Union[Mapping[str, Mapping[str, str]], str, None] = None,
 ) -> ClusterState:
     """What M(zerocopy.rdma.resource_slice_info) and M(zerocopy.rdma.cluster_info) said, as strategies take it."""
     # A registered result has texts of Ansible's own kind, of which the CEL library knows nothing.
@@ -76,12 +78,15 @@ def cluster(
     # Before ansible-core 2.19 a template without a value is empty text.
     classes = None if isinstance(device_classes, str) else device_classes
     served = None if isinstance(kinds, str) else kinds
+    of_operators = None if isinstance(objects, str) else objects
+    labels = {} if nodes is None or isinstance(nodes, str) else nodes
     if not kubernetes:
-        return ClusterState(None, published, classes, served)
+        return ClusterState(None, published, classes, served, of_operators, labels)
     match = re.match(r"v?([0-9]+)\.([0-9]+)", str(kubernetes))
     if match is None:
         raise AnsibleFilterError(f"kubernetes is {kubernetes!r}, it must be a version like v1.36.3")
-    return ClusterState(tuple(int(number) for number in match.groups()), published, classes, served)
+    version = tuple(int(number) for number in match.groups())
+    return ClusterState(version, published, classes, served, of_operators, labels)
 
 
 def planned(

@@ -55,7 +55,6 @@ NAMES = (
     "rdma_host_device_multus_image",
     "rdma_host_device_multus_version",
     "rdma_host_device_namespace",
-    "rdma_host_device_provider",
     "rdma_host_device_pull_secrets",
     "rdma_host_device_whereabouts_archive",
     "rdma_host_device_whereabouts_deploy",

@@ -101,9 +101,29 @@ def _selectors(client: Client, sets: Iterable[Parent]) -> List[Dict[str, str]]:
     return found
 
 
-def info(client: Client, dra: bool, sets: Sequence[Parent] = (), kinds: Sequence[str] = ()) -> Dict[str, Any]:
+def _objects(client: Client, api: Api, wanted: Iterable[Mapping[str, str]]) -> List[Object]:
+    """Objects of these kinds (``DaemonSet.apps``) and names (empty for all), as far as the cluster serves them."""
+    every = {str(resource.group_kind): resource for resource in api.all()}
+    found: List[Object] = []
+    for one in wanted:
+        kind, name = every.get(one["kind"]), one["name"]
+        query = {"fieldSelector": f"metadata.name={name}"} if name else None
+        for item in (client.get(kind.path(), query).get("items") or []) if kind else ():
+            meta = {field: metadata(item).get(field) for field in ("namespace", "name")}
+            found.append({"kind": one["kind"].partition(".")[0], "metadata": meta, "spec": item.get("spec") or {}})
+    return found
+
+
+def info(
+    client: Client,
+    dra: bool,
+    sets: Sequence[Parent] = (),
+    kinds: Sequence[str] = (),
+    objects: Sequence[Mapping[str, str]] = (),
+) -> Dict[str, Any]:
     """The result of the module ``cluster_info``; ``sets`` are those whose DaemonSets are of interest, ``kinds``
-    (``NicClusterPolicy.mellanox.com``) those that may be served.
+    (``NicClusterPolicy.mellanox.com``) those that may be served, ``objects`` what is
+    listed of others (:func:`_objects`).
 
     The networks are those that the API server knows: a network plugin with ranges of its own does not write them into
     nodes, and before Kubernetes 1.33 those of services are not told. Raises ClusterError, with ``dra`` also where DRA
@@ -119,6 +139,7 @@ def info(client: Client, dra: bool, sets: Sequence[Parent] = (), kinds: Sequence
         "held": held(client, api),
         "selectors": _selectors(client, sets),
         "kinds": [kind for kind in kinds if kind in {str(resource.group_kind) for resource in api.all()}],
+        "objects": _objects(client, api, objects),
         "nodes": {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes},
     }
     if dra:

@@ -46,6 +46,8 @@ def test_objects_of_a_recorded_group(facts_of: Facts) -> None:
         "drivers": (),
         "resources": {"rdma/rdma_v100": 63},
         "daemon_sets": ("kube-system/rdma-shared-v100",),
+        "foreign": (),
+        "synced": "",
     }
 
 

@@ -23,15 +23,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests impo
 KUBELET = "/var/lib/kubelet"
 _DIRECTORIES = {"device-plugins": "device-plugins", "plugins-registry": "plugins_registry"}
 _KEY = "config.json"
-# The end of the label's value on nodes where an operator runs the plugin; a DNS label has no dot.
-OPERATED = ".operator"
+# The end of the label's value on nodes where an operator runs the plugin, by provider; a DNS label has no dot.
+OPERATED = {"plugin": "", "network_operator": ".operator", "sriov_operator": ".sriov"}
 
 
 @dataclass(frozen=True)
 class PluginConfiguration(ABC):
     """One configuration of a plugin; ``value`` is that of the nodes' label, a DNS label.
 
-    ``operated`` says that an operator runs the plugin on its nodes, so that there is no DaemonSet of ours.
+    ``provider`` says who runs the plugin on its nodes: with an operator there is no DaemonSet of ours.
 
     An ``imported`` image is on the nodes and nowhere else. ``kubelet_root`` is the kubelet's directory on the node.
     """
@@ -43,12 +43,16 @@ class PluginConfiguration(ABC):
     max_unavailable: str
     kubelet_root: str
     prefix: str
-    operated: bool
+    provider: str
+
+    @property
+    def operated(self) -> bool:
+        return bool(OPERATED[self.provider])
 
     @property
     def label_value(self) -> str:
         """Of the nodes' label: by it a node keeps away from a DaemonSet of the same configuration."""
-        return f"{self.value}{OPERATED}" if self.operated else self.value
+        return f"{self.value}{OPERATED[self.provider]}"
 
     @property
     @abstractmethod

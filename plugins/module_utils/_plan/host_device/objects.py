@@ -118,7 +118,7 @@ class PodNetwork:
     network: Network
 
 
-def _ipam(network: PodNetwork, cni: str) -> Dict[str, Any]:
+def ipam(network: PodNetwork, cni: str) -> Dict[str, Any]:
     own = f"{cni}/whereabouts.d/whereabouts"
     return {
         "type": "whereabouts",
@@ -133,7 +133,7 @@ def attachment(namespace: str, network: PodNetwork, cni: str) -> Dict[str, Any]:
 
     ``cni`` is the directory of the node's CNI configurations, where whereabouts has its own.
     """
-    config = {"cniVersion": "0.3.1", "name": network.name, "type": "host-device", "ipam": _ipam(network, cni)}
+    config = {"cniVersion": "0.3.1", "name": network.name, "type": "host-device", "ipam": ipam(network, cni)}
     meta = {"name": network.name, "namespace": namespace, "annotations": {RESOURCE: network.resource}}
     return {
         "apiVersion": "k8s.cni.cncf.io/v1",
@@ -151,7 +151,7 @@ def operated_network(namespace: str, network: PodNetwork, cni: str) -> Dict[str,
     spec = {
         "networkNamespace": namespace,
         "resourceName": network.resource.partition("/")[2],
-        "ipam": json.dumps(_ipam(network, cni)),
+        "ipam": json.dumps(ipam(network, cni)),
     }
     return {
         "apiVersion": "mellanox.com/v1alpha1",

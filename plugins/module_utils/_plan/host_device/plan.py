@@ -8,15 +8,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import replace
+from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import KUBELET
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import (
@@ -25,11 +24,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device im
     objects,
     operated,
     programs,
+    providers,
+    sriov_operator,
     vfs,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.nics import NodeNics
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import HostDevices, PodNetwork
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.programs import PREFIX
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.result import HostDevicePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import limits as links_limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
@@ -58,22 +60,6 @@ _OF_LINKS = (
 _LAYERS = ("InfiniBand", "Ethernet")
 
 
-@dataclass
-class HostDevicePlan(PluginPlan):
-    """``configurations`` have the hosts on which they apply with the number of NICs by the full name of the resource.
-
-    ``networks`` are those of pods by group, in the order of the rails, ``namespaces`` where they are defined, and
-    ``hcas`` the HCAs that a node has for each of them.
-    ``beside`` are the DaemonSets that every node of the strategy needs.
-    """
-
-    namespaces: Dict[str, List[str]] = field(default_factory=dict)
-    configurations: List[Tuple[HostDevices, Dict[str, Dict[str, int]]]] = field(default_factory=list)
-    networks: Dict[str, List[PodNetwork]] = field(default_factory=dict)
-    hcas: Dict[str, List[Dict[str, List[str]]]] = field(default_factory=dict)
-    beside: List[str] = field(default_factory=list)
-
-
 def _layer(group: PluginGroup) -> str:
     """The link layer of which pods get NICs. Raises PlanError."""
     wanted = group.values.get(LAYER)
@@ -84,9 +70,9 @@ def _layer(group: PluginGroup) -> str:
     return str(wanted or next(iter(there), _LAYERS[0]))
 
 
-def _nodes(group: PluginGroup, rails: int, result: HostDevicePlan) -> Dict[str, NodeNics]:
+def _nodes(group: PluginGroup, layer: str, rails: int, result: HostDevicePlan) -> Dict[str, NodeNics]:
     """What the nodes of a group have for pods. Raises PlanError where none has anything."""
-    layer, of_vfs = _layer(group), strategy_of(group.values) == networks.SRIOV
+    of_vfs = strategy_of(group.values) == networks.SRIOV
     choose, what, nothing = (vfs.vfs, "VF", "VF") if of_vfs else (nics.nics, "NIC", "ACTIVE NIC")
     nodes: Dict[str, NodeNics] = {}
     for host in group.hosts:
@@ -179,6 +165,10 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
         result.found += [(host, problem) for host, problem in wanted if problem is not None]
     if programs.operated(group.values):
         operated.check(group.values)
+    layer = result.layers[group.name] = _layer(group)
+    if sriov_operator.chosen(group.values):
+        sriov_operator.check(group.values, layer)
+        result.operators[group.name] = group.values[sriov_operator.NAMESPACE]
     devices = HostDevices(
         value=group.label,
         image=programs.reference(programs.PLUGIN, group.values, known),
@@ -187,10 +177,10 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
         pull_secrets=tuple(group.values[programs.PULL_SECRETS]),
         max_unavailable=group.values[programs.UNAVAILABLE],
         kubelet_root=KUBELET,
-        operated=programs.operated(group.values),
+        provider=group.values[programs.PROVIDER],
         pools={},
     )
-    nodes = _nodes(group, len(of_rail), result)
+    nodes = _nodes(group, layer, len(of_rail), result)
     _check_room(group, nodes)
     result.networks[group.name] = of_rail
     result.hcas[group.name] = [
@@ -198,47 +188,6 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
     ]
     result.configurations += _configurations(devices, nodes, of_rail)
     result.namespaces[group.name] = list(group.values[NAMESPACES])
-
-
-def _operated(
-    groups: Sequence[PluginGroup],
-    result: HostDevicePlan,
-    fleet: Sequence[ClaimHost],
-    kinds: Optional[Collection[str]],
-) -> List[manifests.Manifest]:
-    """The objects by which the Network Operator hands out NICs."""
-    every = [own for own, _counts in result.configurations]
-    found: List[manifests.Manifest] = []
-    if network_operator.with_node_policies(kinds):
-        own_policy = network_operator.PolicyFields(without=[f"spec.{objects.PLUGIN.component}"])
-        result.policy = own_policy.with_spec(result.policy.object.get("spec", {}))
-        found = network_operator.node_policies(objects.PLUGIN, every)
-    else:
-
-        def taken(own: HostDevices, host: ClaimHost) -> Sequence[str]:
-            addresses = {address for several in own.pools.values() for address in several}
-            placed = host.facts.placed if host.facts else ()
-            return [hca.name for hca, pci in placed if pci.address in addresses]
-
-        result.found += network_operator.clashes(result.configurations, fleet, taken, programs.PROVIDER)
-        result.policy = result.policy.with_spec(network_operator.cluster_policy(objects.PLUGIN, every))
-        result.everywhere = True
-    for group in groups:
-        (namespace,) = result.namespaces[group.name]
-        cni = group.values[programs.CONFIGURATIONS]
-        found += [objects.operated_network(namespace, network, cni) for network in result.networks[group.name]]
-    return found
-
-
-def _handed_out(groups: Sequence[PluginGroup], result: HostDevicePlan) -> List[manifests.Manifest]:
-    """Our own objects that do."""
-    found = objects.PLUGIN.objects(result.namespace, [own for own, _counts in result.configurations])
-    for group in groups:
-        for network in result.networks[group.name]:
-            for namespace in result.namespaces[group.name]:
-                cni = group.values[programs.CONFIGURATIONS]
-                found.append(objects.attachment(namespace, network, cni))
-    return found
 
 
 def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
@@ -251,6 +200,16 @@ def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
                 right = f"which group {other} also has: names must differ"
                 problem = wrong(networks.RESOURCE.name_variable, network.resource, right)
                 result.found += [(host.name, problem) for host in group.hosts]
+
+
+def _two_providers(groups: Sequence[PluginGroup]) -> Iterator[Tuple[str, Problem]]:
+    """Groups that do not agree who runs Multus, which is there once."""
+    for group in groups:
+        own, first = (one.values[programs.PROVIDER] for one in (group, groups[0]))
+        if own != first:
+            right = f"but {first} for group {groups[0].name}: one of them runs Multus, so it must be the same for both"
+            for host in group.hosts:
+                yield host.name, wrong(programs.PROVIDER, own, right)
 
 
 def plan(
@@ -267,7 +226,11 @@ def plan(
     groups = plugin_groups.groups(hosts, PREFIX, known, result.found, _OF_LINKS)
     if result.found or not groups:
         return result
-    values = groups[0].values
+    result.groups = groups
+    # The SR-IOV operator runs no Multus.
+    rest = [group for group in groups if not sriov_operator.chosen(group.values)]
+    values = (rest or groups)[0].values
+    result.found += _two_providers(rest)
     result.namespace, result.beside = values[NAMESPACE], programs.daemon_sets(values)
     for problem in manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, values):
         result.found += [(host.name, problem) for host in groups[0].hosts]
@@ -287,8 +250,8 @@ def plan(
         return result
     of_host = {host: own.label_value for own, counts in result.configurations for host in counts}
     result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
-    by_operator = programs.operated(values)
-    of_nics = _operated(groups, result, fleet, kinds) if by_operator else _handed_out(groups, result)
-    namespaces = manifests.namespaces(result.namespace) if of_cni or not by_operator else []
+    of_nics = providers.handed_out(groups, result, fleet, kinds)
+    ours = of_cni or any(not own.operated for own, _counts in result.configurations)
+    namespaces = manifests.namespaces(result.namespace) if ours else []
     result.objects = [*namespaces, *of_cni, *of_nics]
     return result

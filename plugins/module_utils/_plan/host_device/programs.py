@@ -54,8 +54,9 @@ def multus_component(values: Mapping[str, Any], known: plan_variables.Options) -
 
 
 def images(values: Mapping[str, Any]) -> List[ImageVariables]:
-    """The images that a node needs."""
-    return [PLUGIN, *(image for deploy, image, _objects, _name in _OF_CNI if values[deploy])]
+    """The images that a node needs of us."""
+    plugin = [] if values[PROVIDER] == "sriov_operator" else [PLUGIN]
+    return [*plugin, *(image for deploy, image, _objects, _name in _OF_CNI if values[deploy])]
 
 
 def daemon_sets(values: Mapping[str, Any]) -> List[str]:

@@ -80,7 +80,7 @@ def _devices(group: PluginGroup, known: plan_variables.Options) -> SharedDevices
         kubelet_root=checked(_KUBELET_ROOT, values[_KUBELET_ROOT], directory.below_root),
         pull_secrets=tuple(values[PREFIX + "pull_secrets"]),
         max_unavailable=values[_UNAVAILABLE],
-        operated=operated,
+        provider=values[PROVIDER],
     )
 
 

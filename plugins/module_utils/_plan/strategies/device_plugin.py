@@ -37,7 +37,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
     netns_modes = ("shared",)
     slices = False
 
-    kinds = network_operator.KINDS
+    kinds: Tuple[str, ...] = network_operator.KINDS
     # Those without which an operator cannot do it.
     needed: Tuple[str, ...]
 
@@ -51,18 +51,20 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
     ) -> Planned:
         """The objects and labels of the strategy's own hosts, of all of the fleet; ``kinds`` as in ClusterState."""
 
-    def lacking(self, hosts: Sequence[ClaimHost], kinds: Collection[str]) -> Iterator[Tuple[str, Problem]]:
+    def lacking(
+        self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
+    ) -> Iterator[Tuple[str, Problem]]:
         provider = self.prefix + "provider"
         for host in self.own(hosts):
             if host.variables.get(provider) == network_operator.NETWORK_OPERATOR:
-                problem = network_operator.served(kinds, self.needed, provider)
+                problem = network_operator.served(cluster.kinds, self.needed, provider)
                 if problem is not None:
                     yield host.name, problem
 
     def served_otherwise(self, values: Mapping[str, Any], label: str) -> Optional[Tuple[str, str]]:
-        provider, names = self.prefix + "provider", (network_operator.PLUGIN, network_operator.NETWORK_OPERATOR)
-        serves = names[label.endswith(OPERATED)]
-        return None if serves == (values.get(provider) or names[0]) else (provider, serves)
+        provider, (_value, dot, end) = self.prefix + "provider", label.partition(".")
+        serves = next((name for name, known in OPERATED.items() if known == dot + end), network_operator.PLUGIN)
+        return None if serves == (values.get(provider) or network_operator.PLUGIN) else (provider, serves)
 
     @abstractmethod
     def answer(self, found: Planned, result: StrategyPlan) -> None:
@@ -72,8 +74,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
         """Hosts of other strategies lose the label."""
         own = self.own(hosts)
         found = self.planned(own, known, hosts, cluster.kinds)
-        if cluster.kinds is not None:
-            found.found += self.lacking(own, cluster.kinds)
+        found.found += self.lacking(own, cluster, known)
         names = {host.name for host in own}
         result = StrategyPlan(
             labels={**{host.name: {self.label: None} for host in hosts if host.name not in names}, **found.labels},

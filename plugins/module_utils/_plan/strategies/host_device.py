@@ -14,24 +14,31 @@ the pod uses the RDMA device all the same, by its device nodes; in ``exclusive``
 
 from __future__ import annotations
 
-from typing import Any, Collection, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks as pod_networks
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import objects, plan, programs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import (
+    objects,
+    plan,
+    programs,
+    sriov_operator,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.plan import HostDevicePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.result import HostDevicePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
+    ClusterState,
     NodeStatus,
     PodRequest,
     StrategyImage,
     StrategyPlan,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
 NAME = "host_device"
 
@@ -57,7 +64,28 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     roles = ("rdma_host_device",)
     label = objects.LABEL
     prefix = programs.PREFIX
+    kinds = (*network_operator.KINDS, *sriov_operator.KINDS)
     needed = (network_operator.POLICY, network_operator.NETWORK)
+
+    def looks(self, hosts: Sequence[ClaimHost]) -> Sequence[Tuple[str, str]]:
+        return sriov_operator.LOOKS if any(sriov_operator.chosen(host.variables) for host in self.own(hosts)) else ()
+
+    def lacking(
+        self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
+    ) -> Iterator[Tuple[str, Problem]]:
+        yield from super().lacking(hosts, cluster, known)
+        own = self.own(hosts)
+        operated = [host for host in own if sriov_operator.chosen(host.variables)]
+        problem = sriov_operator.served(cluster.kinds) if operated else None
+        if problem is not None:
+            yield from ((host.name, problem) for host in operated)
+        elif operated and cluster.objects is not None:
+            found = plan.plan(own, known, hosts, cluster.kinds)
+            addresses = {host: [*devices.vfs] for devices, counts in found.configurations for host in counts}
+            for group in found.groups:
+                if sriov_operator.chosen(group.values):
+                    of_group = (group.values, group.hosts, addresses, cluster.objects, cluster.labels)
+                    yield from sriov_operator.against(*of_group)
 
     def planned(
         self,
@@ -72,11 +100,14 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         for group, of_rail in found.networks.items():
             place = found.namespaces[group][0]
             result.asks[group] = [_ask(network, hcas, place) for network, hcas in zip(of_rail, found.hcas[group])]
+        operators = {host.name: found.operators.get(group.name, "") for group in found.groups for host in group.hosts}
         for devices, counts in found.configurations:
             ours = found.beside if devices.operated else [devices.name, *found.beside]
             daemon_sets = tuple(f"{found.namespace}/{name}" for name in ours)
             for host, resources in counts.items():
-                result.shows[host] = NodeStatus(resources=resources, daemon_sets=daemon_sets)
+                place = operators[host]
+                foreign = sriov_operator.daemon_sets(place) if place else ()
+                result.shows[host] = NodeStatus((), resources, daemon_sets, foreign, place)
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return [

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
@@ -56,9 +56,16 @@ def kinds() -> List[str]:
     return list(dict.fromkeys(kind for strategy in STRATEGIES.values() for kind in strategy.kinds))
 
 
-def lacking(hosts: Sequence[ClaimHost], served: Collection[str]) -> List[str]:
-    """What hosts ask of operators that the cluster lacks; ``served`` are those of their kinds that it serves."""
-    return messages([entry for strategy in STRATEGIES.values() for entry in strategy.lacking(hosts, served)])
+def looks(hosts: Sequence[ClaimHost]) -> List[Dict[str, str]]:
+    """Kind and name of the operators' objects that any strategy of these hosts looks at."""
+    every = [entry for strategy in STRATEGIES.values() for entry in strategy.looks(hosts)]
+    return [{"kind": kind, "name": name} for kind, name in every]
+
+
+def lacking(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> List[str]:
+    """What hosts need of operators that the cluster lacks, and what is in the way there."""
+    every = STRATEGIES.values()
+    return messages([entry for strategy in every for entry in strategy.lacking(hosts, cluster, known)])
 
 
 def roles() -> List[str]:

@@ -29,13 +29,16 @@ Object = Dict[str, Any]
 class ClusterState:
     """What is known of the cluster, ``None`` where nothing is: its version, ResourceSlices, names of DeviceClasses.
 
-    ``kinds`` are the operators' kinds that it serves (``NicClusterPolicy.mellanox.com``).
+    ``kinds`` are the operators' kinds that it serves (``NicClusterPolicy.mellanox.com``), ``objects`` those that
+    strategies look at (:meth:`Strategy.looks`), ``labels`` those of its nodes.
     """
 
     kubernetes: Optional[Tuple[int, ...]] = None
     slices: Sequence[Mapping[str, Any]] = ()
     device_classes: Optional[Collection[str]] = None
     kinds: Optional[Collection[str]] = None
+    objects: Optional[Sequence[Mapping[str, Any]]] = None
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,12 +89,16 @@ class NodeStatus:
     """What a node shows when the strategy works on it.
 
     ``drivers`` are DRA drivers that publish ResourceSlices for it, ``resources`` are extended resources with the number
-    that capacity and allocatable shall both have. ``daemon_sets`` (namespace/name) have a pod on it.
+    that capacity and allocatable shall both have. ``daemon_sets`` (namespace/name) have a pod on it, and on no node
+    that is not of the inventory; ``foreign`` ones may be on further nodes. ``synced`` is the namespace in which the
+    SR-IOV operator says of the node that all is done (SriovNetworkNodeState), empty where it has nothing to do there.
     """
 
     drivers: Sequence[str] = ()
     resources: Mapping[str, int] = field(default_factory=dict)
     daemon_sets: Sequence[str] = ()
+    foreign: Sequence[str] = ()
+    synced: str = ""
 
 
 @dataclass(frozen=True)
@@ -187,8 +194,14 @@ class Strategy(ABC):
         """Values of ``label`` whose nodes have ``driver`` when all of these hosts have what they shall have."""
         return set()
 
-    def lacking(self, hosts: Sequence[ClaimHost], kinds: Collection[str]) -> Iterator[Tuple[str, Problem]]:
-        """What is wrong where the cluster serves only these of its ``kinds``, by host; variables have any type."""
+    def looks(self, hosts: Sequence[ClaimHost]) -> Sequence[Tuple[str, str]]:
+        """Kind and name (empty for all) of objects that are to be known of the cluster; variables have any type."""
+        return ()
+
+    def lacking(
+        self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
+    ) -> Iterator[Tuple[str, Problem]]:
+        """What the cluster lacks, or has in the way, of what hosts need of operators; variables have any type."""
         yield from ()
 
     def served_otherwise(self, values: Mapping[str, Any], label: str) -> Optional[Tuple[str, str]]:

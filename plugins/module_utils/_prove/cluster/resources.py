@@ -4,7 +4,11 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Whether nodes show what their strategy says: pods of DaemonSets, extended resources, and none of another group."""
+"""Whether nodes show what their strategy says: pods of DaemonSets, extended resources, and none of another group.
+
+Where the SR-IOV operator hands out VFs, its SriovNetworkNodeState says whether it is done with a node (``api/v1`` and
+``pkg/daemon`` of k8snetworkplumbingwg/sriov-network-operator v1.6.0).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import quant
 
 Plain = Mapping[str, Any]
 
-_PLUGIN, _RESOURCES = "cluster.plugin", "cluster.resources"
+_PLUGIN, _RESOURCES, _STATE = "cluster.plugin", "cluster.resources", "cluster.state"
 # The Network Operator keeps its other pods off a node with it until its OFED driver is ready there (its
 # pkg/nodeinfo). Its value stays true where a taint of the node keeps the driver's pod away, as after a kernel upgrade.
 _WAITS = "network.nvidia.com/operator.mofed.wait"
@@ -28,12 +32,13 @@ _COUNTS = {"desired": "desiredNumberScheduled", "updated": "updatedNumberSchedul
 
 
 def _daemon_sets(shows: Mapping[str, NodeStatus], there: Mapping[str, Plain]) -> Iterator[Check]:
-    for name in dict.fromkeys(name for shown in shows.values() for name in shown.daemon_sets):
-        nodes = sum(name in shown.daemon_sets for shown in shows.values())
-        yield _daemon_set(name, nodes, there.get(name))
+    for name in dict.fromkeys(name for shown in shows.values() for name in (*shown.daemon_sets, *shown.foreign)):
+        nodes = sum(name in shown.daemon_sets or name in shown.foreign for shown in shows.values())
+        foreign = any(name in shown.foreign for shown in shows.values())
+        yield _daemon_set(name, nodes, there.get(name), foreign)
 
 
-def _daemon_set(name: str, nodes: int, found: Optional[Plain]) -> Check:
+def _daemon_set(name: str, nodes: int, found: Optional[Plain], foreign: bool) -> Check:
     status = (found or {}).get("status") or {}
     # Left out by the API server where they are 0.
     counts = {key: int(status.get(field) or 0) for key, field in _COUNTS.items()}
@@ -41,11 +46,14 @@ def _daemon_set(name: str, nodes: int, found: Optional[Plain]) -> Check:
     seen, generation = status.get("observedGeneration"), ((found or {}).get("metadata") or {}).get("generation")
     remedy, mend, verdict = "", "", "fail"
     if found is None:
-        text, mend = f"there is no DaemonSet {name}", "provision"
+        text, mend = f"there is no DaemonSet {name}", "" if foreign else "provision"
     elif seen != generation:
         text = f"DaemonSet {name} was changed, and its controller has not seen the change yet"
         remedy = "Check kube-controller-manager."
-    elif desired != nodes:
+    elif foreign and desired < nodes:
+        text = f"DaemonSet {name} selects {desired} nodes, but {nodes} nodes of the inventory need it"
+        remedy = "Give the nodes the labels that the operator asks for."
+    elif desired != nodes and not foreign:
         text = f"DaemonSet {name} selects {desired} nodes, but the inventory has {nodes}"
         remedy, mend = "Label the nodes as planned.", "provision"
     elif updated != desired:
@@ -96,18 +104,42 @@ def _of_node(host: str, group: str, shown: NodeStatus, leaves: Sequence[str], no
             yield check(resource, "warn", text, mend="provision")
 
 
+def _state(host: str, group: str, namespace: str, found: Optional[Plain]) -> Check:
+    """Whether the SR-IOV operator is done with a node."""
+    status = (found or {}).get("status") or {}
+    said, error = status.get("syncStatus") or "nothing", status.get("lastSyncError") or ""
+    remedy, verdict = f"See the log of sriov-network-config-daemon of the node in namespace {namespace}.", "fail"
+    if found is None:
+        text = f"there is no SriovNetworkNodeState {namespace}/{host}"
+        remedy = "Label the node for the daemon of the SR-IOV operator, which is for node-role.kubernetes.io/worker."
+    elif said == "Succeeded":
+        text, verdict, remedy = "the SR-IOV operator is done with the node", "pass", ""
+    elif said == "InProgress":
+        text, verdict, remedy = "the SR-IOV operator is at work on the node", "warn", "Wait until it is done."
+    else:
+        text = f"the SR-IOV operator says {said} of the node" + (f": {error}" if error else "")
+    evidence = {"sync_status": status.get("syncStatus"), "error": error}
+    return Check("cluster", _STATE, host, group, namespace, verdict, text, evidence, remedy)
+
+
 def checks(
     groups: Mapping[str, str],
     plan: StrategyPlan,
     nodes: Mapping[str, Plain],
     daemon_sets: Mapping[str, Plain],
+    states: Mapping[str, Plain],
 ) -> List[Check]:
-    """By host its group, and the plan of all strategies; live nodes by name, and DaemonSets by namespace/name."""
+    """By host its group, and the plan of all strategies; live nodes by name, and DaemonSets by namespace/name.
+
+    ``states`` are the SriovNetworkNodeStates by namespace/name.
+    """
     found = list(_daemon_sets(plan.shows, daemon_sets))
     for host, group in groups.items():
         shown = plan.shows.get(host, NodeStatus())
         if host in nodes:
             found += _of_node(host, group, shown, plan.leaves.get(host, ()), nodes[host])
+            if shown.synced:
+                found.append(_state(host, group, shown.synced, states.get(f"{shown.synced}/{host}")))
         elif shown.resources:
             text, remedy = "the cluster has no node of this name", "Use the same names for hosts and nodes."
             found.append(Check("cluster", _RESOURCES, host, group, "", "fail", text, {}, remedy))

@@ -38,8 +38,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 _POD = GroupKind("", "Pod")
 _DEVICE_CLASS = GroupKind("resource.k8s.io", "DeviceClass")
 _NETWORK = GroupKind("k8s.cni.cncf.io", "NetworkAttachmentDefinition")
-# Of it NVIDIA's Network Operator makes one of these, of the same name.
-_HOST_DEVICE_NETWORK = GroupKind("mellanox.com", "HostDeviceNetwork")
+# Operators make one of these, of the same name, of any of them.
+_OF_OPERATORS = (
+    GroupKind("mellanox.com", "HostDeviceNetwork"),
+    GroupKind("sriovnetwork.openshift.io", "SriovNetwork"),
+    GroupKind("sriovnetwork.openshift.io", "SriovIBNetwork"),
+)
 _NETWORKS = "k8s.v1.cni.cncf.io/networks"
 # Of Kubernetes' own groups, those that have pod templates; scheduling.k8s.io has pod groups with claims (KEP-5729).
 _GROUPS = ("apps", "batch", "scheduling.k8s.io")
@@ -106,10 +110,10 @@ class Usage:
             if self._classes is None:
                 self._classes = self._search_classes()
             return self._classes.get(key.name, "")
-        if key.group_kind in (_NETWORK, _HOST_DEVICE_NETWORK):
+        if key.group_kind in (_NETWORK, *_OF_OPERATORS):
             if self._networks is None:
                 self._networks = self._search_networks()
-            namespace = key.namespace or str((member.live.get("spec") or {}).get("networkNamespace"))
+            namespace = str((member.live.get("spec") or {}).get("networkNamespace") or key.namespace)
             return self._networks.get((namespace, key.name), "")
         if key.group_kind == ("", "Namespace"):
             # It was there before the set, or somebody has made it theirs: what else is in it is not ours to delete.
