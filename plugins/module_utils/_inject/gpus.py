@@ -88,7 +88,7 @@ def _places(name: str, gpus: Sequence[GpuPlace]) -> List[GpuPlace]:
     minor, index, uuid = re.fullmatch(r"minor (\d+)", name), _INDEX.fullmatch(name), _UUID.fullmatch(name)
     if minor:
         number = int(minor.group(1))
-        # Without NVIDIA's /proc, minors are taken to be in the order of addresses, as they are unless a GPU was rebound.
+        # Without NVIDIA's /proc, minors are taken to be in the order of addresses.
         by_minor = [gpu for gpu in gpus if gpu.minor == number]
         return by_minor or [gpu for gpu in gpus if gpu.minor is None and gpu.index == number]
     if index:

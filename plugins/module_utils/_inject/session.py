@@ -45,8 +45,8 @@ class Runtime:
 class Session:
     """One connection, from registration to its end.
 
-    ``adjust`` is asked about each container; what it raises other than InjectionRefusedError is given to ``failed``, and the
-    container is created without devices.
+    ``adjust`` is asked about each container. What it raises, other than InjectionRefusedError, is given to ``failed``,
+    and the container is created without devices.
     """
 
     def __init__(

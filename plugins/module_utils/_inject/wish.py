@@ -41,7 +41,7 @@ class Wish:
 def of_container(
     pod: Pod, container: Container, policy: str, namespaces: Sequence[str], has_gpus: bool
 ) -> Optional[Wish]:
-    """What it asks for, ``None`` for nothing. The annotation of one container comes before that of all, then the policy.
+    """What it asks for, ``None`` for nothing: by the annotation of one container, else that of all, else the policy.
 
     ``has_gpus`` says whether the container has GPUs.
     """
