@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, List, Optional, Sequence
+from typing import List, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import environment, gpus, wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import Configuration
@@ -21,44 +21,37 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.wish import 
 _ROCE = "its NIC is RoCE, whose addresses are in the node's network namespace: the pod needs hostNetwork: true"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """``adjustment`` is for the container; ``refused`` is why it cannot have what it asks for, empty if it can."""
-
-    wish: Optional[Wish] = None
-    adjustment: Adjustment = Adjustment()
-    hcas: Sequence[str] = ()
-    refused: str = ""
-
-
 class NothingFoundError(Exception):
-    """What a container asks for is not there."""
+    """What a container asks for is not there; the text says why, for whoever reads the events of its pod."""
 
 
-def outcome(pod: Pod, container: Container, config: Configuration, hardware: Callable[[], Hardware]) -> Outcome:
-    """What becomes of a container. ``hardware`` is only asked for one that asks for devices."""
-    asked = wish.of_container(pod, container, config.policy, config.namespaces, gpus.named(container))
-    if asked is None:
-        return Outcome()
-    if asked.wrong:
-        return Outcome(asked, refused=f"{asked.said}: {asked.wrong}")
-    try:
-        return _given(asked, pod, container, config, hardware())
-    except NothingFoundError as error:
-        return Outcome(asked, refused=f"{asked.said}: {error}")
+@dataclass(frozen=True)
+class Given:
+    """What a container gets, and the names of its HCAs."""
+
+    adjustment: Adjustment
+    hcas: Sequence[str]
 
 
-def _given(asked: Wish, pod: Pod, container: Container, config: Configuration, found: Hardware) -> Outcome:
+def asked(pod: Pod, container: Container, config: Configuration) -> Optional[Wish]:
+    """What a container asks for, ``None`` for nothing; reads nothing of the node."""
+    return wish.of_container(pod, container, config.policy, config.namespaces, gpus.named(container))
+
+
+def given(want: Wish, pod: Pod, container: Container, config: Configuration, found: Hardware) -> Given:
+    """What it gets for that. Raises NothingFoundError."""
+    if want.wrong:
+        raise NothingFoundError(want.wrong)
     held = gpus.held(container, found.gpus)
-    hcas = _nearest(held, found) if asked.nearest else _named(asked, found)
+    hcas = _nearest(held, found) if want.nearest else _named(want, found)
     ethernet = [hca.name for hca in hcas if any(port.ethernet for port in hca.ports)]
     if ethernet and not pod.host_network:
         raise NothingFoundError(f"{', '.join(ethernet)}: {_ROCE}")
-    devices = _devices(asked, hcas, config, found)
+    devices = _devices(want, hcas, config, found)
     variables = environment.variables(hcas, held.gpus, container.environment) if config.environment else {}
     # What the container has already would be a conflict.
     new = [node for node in devices if node.path not in container.devices]
-    return Outcome(asked, Adjustment(new, variables, config.memlock), [hca.name for hca in hcas])
+    return Given(Adjustment(new, variables, config.memlock), [hca.name for hca in hcas])
 
 
 def _nearest(held: Held, found: Hardware) -> List[HcaPlace]:
@@ -73,14 +66,14 @@ def _nearest(held: Held, found: Hardware) -> List[HcaPlace]:
     return hcas
 
 
-def _named(asked: Wish, found: Hardware) -> List[HcaPlace]:
+def _named(want: Wish, found: Hardware) -> List[HcaPlace]:
     """HCAs by their names, or by their devices. A port that is down is never given."""
     by_path = {node.path: hca for hca in found.hcas.values() for node in (hca.verbs, *hca.management) if node}
-    lost = [name for name in asked.hcas if name not in found.hcas]
-    lost += [path for path in asked.paths if not found.node(path)]
+    lost = [name for name in want.hcas if name not in found.hcas]
+    lost += [path for path in want.paths if not found.node(path)]
     if lost:
         raise NothingFoundError(f"{', '.join(lost)}: no such HCA on this node, or not for workloads")
-    wanted = [found.hcas[name] for name in asked.hcas] + [by_path[path] for path in asked.paths if path in by_path]
+    wanted = [found.hcas[name] for name in want.hcas] + [by_path[path] for path in want.paths if path in by_path]
     hcas = list({hca.name: hca for hca in wanted}.values())
     down = [hca.name for hca in hcas if not hca.ports]
     if down:
@@ -88,9 +81,9 @@ def _named(asked: Wish, found: Hardware) -> List[HcaPlace]:
     return hcas
 
 
-def _devices(asked: Wish, hcas: Sequence[HcaPlace], config: Configuration, found: Hardware) -> List[Node]:
-    if asked.paths:
-        nodes = [found.node(path) for path in asked.paths]
+def _devices(want: Wish, hcas: Sequence[HcaPlace], config: Configuration, found: Hardware) -> List[Node]:
+    if want.paths:
+        nodes = [found.node(path) for path in want.paths]
         return [node for node in nodes if node]
     missing = [hca.name for hca in hcas if not hca.verbs]
     if missing:

@@ -68,7 +68,7 @@ def _path(key: str, value: Any) -> str:
     return str(value)
 
 
-def _fitting(pattern: "re.Pattern[str]", right: str) -> Callable[[str, Any], str]:
+def _fitting(pattern: re.Pattern[str], right: str) -> Callable[[str, Any], str]:
     def read(key: str, value: Any) -> str:
         if not pattern.fullmatch(_text(key, value)):
             raise _fail(key, value, right)
