@@ -58,9 +58,10 @@ def of_container(
 
 
 def _annotated(key: str, value: str) -> Optional[Wish]:
-    if value == _NONE:
+    # A block of YAML ends with a line feed.
+    if value.strip() == _NONE:
         return None
-    if value == _NEAREST:
+    if value.strip() == _NEAREST:
         return Wish(key, nearest=True)
     names = [name.strip() for name in value.split(",")]
     if all(_HCA.fullmatch(name) for name in names):

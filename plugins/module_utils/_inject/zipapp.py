@@ -33,7 +33,8 @@ def _imported(source: str) -> Iterator[str]:
                     yield base
 
 
-def _sources() -> Dict[str, str]:
+def sources() -> Dict[str, str]:
+    """The files of the library that the daemon needs, by the names of their modules."""
     found: Dict[str, str] = {}
     waiting = [_START]
     while waiting:
@@ -48,7 +49,7 @@ def _sources() -> Dict[str, str]:
 def build() -> bytes:
     """The content of the file, for ``python3 inject.pyz``; not compressed, so that it depends on no zlib."""
     files = {"__main__.py": _MAIN}
-    for name, source in _sources().items():
+    for name, source in sources().items():
         path = Path(*_PREFIX.split("."), *name.split(".")).with_suffix(".py")
         files[str(path)] = source
         files.update({str(parent / "__init__.py"): "" for parent in path.parents if str(parent) != "."})
