@@ -16,7 +16,16 @@ LIBRARY = PLUGINS / "module_utils"
 PACKAGE = "ansible_collections.zerocopy.rdma.plugins"
 
 # A room imports from its own floor and from lower ones.
-FLOORS = {"_facts": 0, "_values": 0, "_discover": 1, "_plan": 2, "_prepare": 3, "_provision": 4, "_prove": 5}
+FLOORS = {
+    "_facts": 0,
+    "_values": 0,
+    "_discover": 1,
+    "_inject": 2,
+    "_plan": 3,
+    "_prepare": 4,
+    "_provision": 5,
+    "_prove": 6,
+}
 GLUE = {"module_utils._prepare.module", "module_utils._provision.api.module"}
 # Lines in functions and classes of one plugin; translating has not needed more.
 THIN = 45

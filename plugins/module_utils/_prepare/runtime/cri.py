@@ -15,11 +15,10 @@ import json
 import socket
 import struct
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-
-Field = Union[int, bytes]
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import protobuf
 
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW = 0, 1, 3, 4, 6, 7, 8
 _ACK = _END_STREAM = 1
@@ -110,50 +109,13 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
     return b"".join(chunks)
 
 
-def fields(message: bytes) -> Iterator[Tuple[int, Field]]:
-    """Number and value of each field of a protobuf message; fixed-width fields as their bytes."""
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        kind = tag & 7
-        if kind == 0:
-            value, at = _varint(message, at)
-            yield tag >> 3, value
-            continue
-        if kind == 2:
-            length, at = _varint(message, at)
-        else:
-            length = {1: 8, 5: 4}[kind]
-        yield tag >> 3, message[at : at + length]
-        at += length
-
-
-def _varint(message: bytes, at: int) -> Tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[at]
-        value |= (byte & 0x7F) << shift
-        at += 1
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
-def _submessages(message: bytes, number: int) -> Iterator[bytes]:
-    return (value for key, value in fields(message) if key == number and isinstance(value, bytes))
-
-
-def _text(message: bytes, number: int) -> str:
-    return next((value.decode("utf-8", "replace") for value in _submessages(message, number)), "")
-
-
 def version(path: str, timeout: float = 10) -> str:
     """Name and version of the runtime, as reported by its CRI.
 
     :raises HostError: the CRI does not answer (yet).
     """
     answer = call(path, "/runtime.v1.RuntimeService/Version", timeout=timeout)
-    return f"{_text(answer, 2)} {_text(answer, 3)}"
+    return f"{protobuf.text(answer, 2)} {protobuf.text(answer, 3)}"
 
 
 def sandboxes(path: str) -> List[str]:
@@ -162,7 +124,7 @@ def sandboxes(path: str) -> List[str]:
     :raises HostError: the CRI does not answer.
     """
     answer = call(path, "/runtime.v1.RuntimeService/ListPodSandbox")
-    return [_text(item, 1) for item in _submessages(answer, 1)]
+    return [protobuf.text(item, 1) for item in protobuf.submessages(answer, 1)]
 
 
 def stored_sandboxes(path: str) -> List[str]:
@@ -171,7 +133,7 @@ def stored_sandboxes(path: str) -> List[str]:
     :raises HostError: containerd does not answer.
     """
     answer = call(path, "/containerd.services.sandbox.v1.Store/List", metadata=_NAMESPACE)
-    return [_text(item, 1) for item in _submessages(answer, 1)]
+    return [protobuf.text(item, 1) for item in protobuf.submessages(answer, 1)]
 
 
 def sandbox_records(path: str) -> Dict[str, str]:
@@ -188,13 +150,13 @@ def sandbox_records(path: str) -> Dict[str, str]:
         path, "/containerd.services.containers.v1.Containers/List", request, [("containerd-namespace", "k8s.io")]
     )
     records = {}
-    for container in _submessages(answer, 1):
-        for extension in _submessages(container, 10):
-            if _text(extension, 1) != "io.cri-containerd.sandbox.metadata":
+    for container in protobuf.submessages(answer, 1):
+        for extension in protobuf.submessages(container, 10):
+            if protobuf.text(extension, 1) != "io.cri-containerd.sandbox.metadata":
                 continue
             try:
-                kept = json.loads(_text(next(_submessages(extension, 2)), 2))
-                records[_text(container, 1)] = str(kept["Metadata"]["Name"])
+                kept = json.loads(protobuf.text(next(protobuf.submessages(extension, 2)), 2))
+                records[protobuf.text(container, 1)] = str(kept["Metadata"]["Name"])
             except (ValueError, KeyError, TypeError, StopIteration):
                 continue
     return records
@@ -206,10 +168,10 @@ def image(path: str, name: str) -> Optional[CriImage]:
     :raises HostError: the CRI does not answer.
     """
     answer = call(path, "/runtime.v1.ImageService/ImageStatus", _image_spec(name))
-    for found in _submessages(answer, 1):
-        names = tuple(value.decode("utf-8", "replace") for value in _submessages(found, 2))
+    for found in protobuf.submessages(answer, 1):
+        names = tuple(value.decode("utf-8", "replace") for value in protobuf.submessages(found, 2))
         # CRI-O leaves the algorithm out.
-        return CriImage("sha256:" + _text(found, 1).rpartition(":")[2], names)
+        return CriImage("sha256:" + protobuf.text(found, 1).rpartition(":")[2], names)
     return None
 
 
@@ -223,13 +185,4 @@ def remove_image(path: str, name: str) -> None:
 
 def _image_spec(name: str) -> bytes:
     """A request with an ``ImageSpec`` as its first field, whose first field is the name."""
-    return _nested(_nested(name.encode()))
-
-
-def _nested(value: bytes) -> bytes:
-    """A protobuf message with this as its field number 1."""
-    length, head = len(value), bytearray(b"\x0a")
-    while length > 0x7F:
-        head.append(length & 0x7F | 0x80)
-        length >>= 7
-    return bytes(head) + bytes([length]) + value
+    return protobuf.bytes_field(1, protobuf.bytes_field(1, name.encode()))

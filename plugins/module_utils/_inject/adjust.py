@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Which devices and variables a container gets, or why it must not be created."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import List, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import environment, gpus, wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import Configuration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.gpus import Held
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.hardware import Hardware, HcaPlace
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Adjustment, Container, Node, Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.wish import Wish
+
+_ROCE = "its NIC is RoCE, whose addresses are in the node's network namespace: the pod needs hostNetwork: true"
+
+
+class NothingFoundError(Exception):
+    """What a container asks for is not there; the text says why, for whoever reads the events of its pod."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a container gets, and the names of its HCAs."""
+
+    adjustment: Adjustment
+    hcas: Sequence[str]
+
+
+def asked(pod: Pod, container: Container, config: Configuration) -> Optional[Wish]:
+    """What a container asks for, ``None`` for nothing; reads nothing of the node."""
+    return wish.of_container(pod, container, config.policy, config.namespaces, gpus.named(container))
+
+
+def given(want: Wish, pod: Pod, container: Container, config: Configuration, found: Hardware) -> Given:
+    """What it gets for that. Raises NothingFoundError."""
+    if want.wrong:
+        raise NothingFoundError(want.wrong)
+    held = gpus.held(container, found.gpus)
+    hcas = _nearest(held, found) if want.nearest else _named(want, found)
+    ethernet = [hca.name for hca in hcas if any(port.ethernet for port in hca.ports)]
+    if ethernet and not pod.host_network:
+        raise NothingFoundError(f"{', '.join(ethernet)}: {_ROCE}")
+    devices = _devices(want, hcas, config, found)
+    variables = environment.variables(hcas, held.gpus, container.environment) if config.environment else {}
+    # What the container has already would be a conflict.
+    new = [node for node in devices if node.path not in container.devices]
+    return Given(Adjustment(new, variables, config.memlock), [hca.name for hca in hcas])
+
+
+def _nearest(held: Held, found: Hardware) -> List[HcaPlace]:
+    if held.unknown:
+        raise NothingFoundError(f"which GPU {', '.join(held.unknown)} is cannot be told")
+    if not held.gpus:
+        raise NothingFoundError("the container has no GPU, so no NIC is the nearest; name HCAs instead")
+    names = list(dict.fromkeys(name for gpu in held.gpus for name in gpu.nearest))
+    hcas = [found.hcas[name] for name in names if name in found.hcas and found.hcas[name].ports]
+    if not hcas:
+        raise NothingFoundError("no HCA with a port that is up is left for its GPUs")
+    return hcas
+
+
+def _named(want: Wish, found: Hardware) -> List[HcaPlace]:
+    """HCAs by their names, or by their devices. A port that is down is never given."""
+    by_path = {node.path: hca for hca in found.hcas.values() for node in (hca.verbs, *hca.management) if node}
+    lost = [name for name in want.hcas if name not in found.hcas]
+    lost += [path for path in want.paths if not found.node(path)]
+    if lost:
+        raise NothingFoundError(f"{', '.join(lost)}: no such HCA on this node, or not for workloads")
+    wanted = [found.hcas[name] for name in want.hcas] + [by_path[path] for path in want.paths if path in by_path]
+    hcas = list({hca.name: hca for hca in wanted}.values())
+    down = [hca.name for hca in hcas if not hca.ports]
+    if down:
+        raise NothingFoundError(f"{', '.join(down)}: no port is up that workloads may use")
+    return hcas
+
+
+def _devices(want: Wish, hcas: Sequence[HcaPlace], config: Configuration, found: Hardware) -> List[Node]:
+    if want.paths:
+        nodes = [found.node(path) for path in want.paths]
+        return [node for node in nodes if node]
+    missing = [hca.name for hca in hcas if not hca.verbs]
+    if missing:
+        raise NothingFoundError(f"{', '.join(missing)}: no uverbs device; is the module ib_uverbs loaded?")
+    devices = [hca.verbs for hca in hcas if hca.verbs]
+    devices += [node for hca in hcas for node in hca.management if config.umad]
+    return devices + ([found.manager] if found.manager else [])

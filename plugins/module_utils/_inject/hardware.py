@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The node's GPUs and HCAs: read once by the discover room, and again when ports have changed."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions, gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Node
+
+_CLASS = "sys/class/infiniband"
+_SUBSETS = ("hcas", "gpus", "affinity", "system")
+_ACTIVE = "ACTIVE"
+
+
+@dataclass(frozen=True)
+class GpuPlace:
+    """A GPU. ``index`` is that of ``nvidia-smi``, ``minor`` that of ``/dev/nvidia0``; ``None`` where it has none."""
+
+    address: str
+    index: Optional[int]
+    minor: Optional[int]
+    uuid: str
+    nearest: Sequence[str]
+
+
+@dataclass(frozen=True)
+class PortPlace:
+    """A port that is up. ``gid_index`` is that of its RoCE v2 GID, ``None`` on InfiniBand or without one."""
+
+    number: int
+    ethernet: bool
+    gid_index: Optional[int]
+
+
+@dataclass(frozen=True)
+class HcaPlace:
+    """An HCA, with its ports that are up and that workloads may use, and its character devices."""
+
+    name: str
+    address: str
+    ports: Sequence[PortPlace]
+    verbs: Optional[Node]
+    management: Sequence[Node] = ()
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What containers can get. ``manager`` is ``/dev/infiniband/rdma_cm``."""
+
+    gpus: Sequence[GpuPlace] = ()
+    hcas: Mapping[str, HcaPlace] = field(default_factory=dict)
+    manager: Optional[Node] = None
+
+    def node(self, path: str) -> Optional[Node]:
+        """The device with this path, of whatever HCA."""
+        every = [self.manager, *(node for hca in self.hcas.values() for node in (hca.verbs, *hca.management))]
+        return {node.path: node for node in every if node}.get(path)
+
+
+def _node(device: Optional[Mapping[str, Any]]) -> Optional[Node]:
+    if not device or not device.get("number"):
+        return None
+    major, _colon, minor = device["number"].partition(":")
+    return Node(device["path"], int(major), int(minor))
+
+
+def _hca(entry: Mapping[str, Any], usable: Sequence[Tuple[str, int]]) -> HcaPlace:
+    ports = [port for port in entry["ports"] if (entry["name"], port["number"]) in usable]
+    management = [_node(port[kind]) for port in entry["ports"] for kind in ("umad", "issm")]
+    return HcaPlace(
+        entry["name"],
+        (entry["pci"] or {}).get("address") or "",
+        [
+            PortPlace(port["number"], port["link_layer"] == "Ethernet", port["roce_v2_gid_index"])
+            for port in ports
+            if port["state"] == _ACTIVE
+        ],
+        _node(entry["uverbs"]),
+        [node for node in management if node],
+    )
+
+
+def _minor(tree: Tree, address: str) -> Optional[int]:
+    # NVIDIA driver README, "Using the /proc File System Interface".
+    text = tree.text(f"proc/driver/nvidia/gpus/{address}/information") or ""
+    found = re.search(r"^Device Minor:\s*(\d{1,5})\s*$", text, re.MULTILINE)
+    return int(found.group(1)) if found else None
+
+
+def _gpus(tree: Tree, facts: Mapping[str, Any]) -> List[GpuPlace]:
+    nearest = {entry["address"]: entry["nearest"] for entry in facts["affinity"]}
+    # nvidia-smi counts those that its driver has; where it has none, they are counted as the facts do.
+    bound = [gpu["pci"]["address"] for gpu in facts["gpus"] if gpu["pci"]["driver"] == "nvidia"]
+    counted = bound or [gpu["pci"]["address"] for gpu in facts["gpus"]]
+    return [
+        GpuPlace(
+            address,
+            counted.index(address) if address in counted else None,
+            _minor(tree, address),
+            gpu["uuid"] or "",
+            nearest.get(address, ()),
+        )
+        for gpu in facts["gpus"]
+        for address in [gpu["pci"]["address"]]
+    ]
+
+
+def read(root: str, options: GatherOptions, exclude: Sequence[str]) -> Hardware:
+    """The hardware below ``root``. ``exclude`` are names or PCI addresses of HCAs that nobody gets."""
+    facts = gather(root, options)
+    usable = [(entry["hca"], entry["port"]) for entry in facts["usable"]]
+    hcas = [_hca(entry, usable) for entry in facts["hcas"]]
+    return Hardware(
+        _gpus(Tree(root), facts),
+        {hca.name: hca for hca in hcas if not {hca.name, hca.address} & set(exclude)},
+        _node(facts["system"]["rdma_cm"]),
+    )
+
+
+class Watched:
+    """The hardware as it is now: a look at the state of each port tells whether to read everything again."""
+
+    def __init__(self, root: str, options: GatherOptions, exclude: Sequence[str]) -> None:
+        self._root, self._exclude = root, exclude
+        self._options = GatherOptions(
+            options.gpu_vendors, options.gpu_classes, options.drivers, options.allow_software, _SUBSETS
+        )
+        self._states: Optional[Dict[str, str]] = None
+        self._read = Hardware()
+
+    def now(self) -> Hardware:
+        """The hardware; costs one small file for each port where nothing has changed."""
+        states = self._seen()
+        if states != self._states:
+            # Before it is read: what changes meanwhile shows the next time.
+            self._states = states
+            self._read = read(self._root, self._options, self._exclude)
+        return self._read
+
+    def _seen(self) -> Dict[str, str]:
+        found = {}
+        base = os.path.join(self._root, _CLASS)
+        for name in _listed(base):
+            for number in _listed(f"{base}/{name}/ports"):
+                try:
+                    with open(f"{base}/{name}/ports/{number}/state", encoding="utf-8", errors="replace") as file:
+                        found[f"{name}/{number}"] = file.read(100)
+                except OSError:
+                    found[f"{name}/{number}"] = ""
+        return found
+
+
+def _listed(directory: str) -> List[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []

@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The daemon against the runtime's side of NRI, the Go package that containerd and CRI-O have (tests/lab/nri_runtime).
+
+Its node is a recorded one of the fleet.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+from vmlab import tools
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import zipapp
+
+RUNTIME = tools.Tool("nri-runtime", "nri_runtime", ".")
+POD = {"name": "p", "namespace": "llm", "linux": {"namespaces": [{"type": "pid"}]}}
+ASKING = {**POD, "annotations": {"rdma.zerocopy.io/nics": "nearest"}}
+GPU = {"name": "main", "env": ["NVIDIA_VISIBLE_DEVICES=0", "UCX_NET_DEVICES=mlx5_9:1"]}
+# Far above what a slow machine needs: until then a test waits for what does not come.
+SECONDS = 600
+
+
+class Runtime:
+    """The runtime's side; one at a time on its socket."""
+
+    def __init__(self, program: Path, socket: Path) -> None:
+        self._process = subprocess.Popen(
+            [str(program), str(socket)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.await_event("listening")
+
+    def await_event(self, event: str) -> Dict[str, Any]:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            found: Dict[str, Any] = json.loads(line)
+            if found["event"] == event:
+                return found
+        raise AssertionError(f"ended without: {event}")
+
+    def create(self, pod: Any, container: Any) -> Dict[str, Any]:
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps({"pod": pod, "container": container}) + "\n")
+        self._process.stdin.flush()
+        return self.await_event("created")
+
+    def stop(self) -> None:
+        if self._process.stdin and not self._process.stdin.closed:
+            self._process.stdin.close()
+        self._process.wait(SECONDS)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+class Place:
+    """A directory with all that a daemon and a runtime share."""
+
+    def __init__(self, directory: Path, root: Path, program: Path) -> None:
+        self.socket, self.status = directory / "nri.sock", directory / "status.json"
+        self.config, self._program, self._file = directory / "inject.json", program, directory / "inject.pyz"
+        self._file.write_bytes(zipapp.build())
+        self._root = root
+        self.config.write_text(json.dumps({"metrics": str(directory / "inject.prom")}))
+        self.metrics = directory / "inject.prom"
+        self._running: List[Any] = []
+
+    def runtime(self) -> Runtime:
+        self._running.append(Runtime(self._program, self.socket))
+        return self._running[-1]  # type: ignore[no-any-return]
+
+    def daemon(self) -> subprocess.Popen[str]:
+        argv = [sys.executable, "-I", str(self._file), "--config", str(self.config), "--status", str(self.status)]
+        process = subprocess.Popen(
+            [*argv, "--socket", str(self.socket), "--root", str(self._root)], stderr=subprocess.PIPE, text=True
+        )
+        self._running.append(process)
+        return process
+
+    def kill(self) -> None:
+        """Ends whatever somebody waits for."""
+        for one in self._running:
+            one.kill()
+
+    def stop(self) -> None:
+        for one in reversed(self._running):
+            if isinstance(one, Runtime):
+                one.stop()
+            else:
+                one.kill()
+                one.wait(SECONDS)
+
+
+def log(daemon: subprocess.Popen[str], message: str) -> Dict[str, Any]:
+    """Wait for this line of its log."""
+    assert daemon.stderr
+    for line in daemon.stderr:
+        found: Dict[str, Any] = json.loads(line)
+        if found["message"] == message:
+            return found
+    raise AssertionError(f"ended without: {message}")
+
+
+def devices(answer: Dict[str, Any]) -> List[str]:
+    given = (answer.get("adjust") or {}).get("linux", {}).get("devices", [])
+    return [f"{entry['path']} {entry['major']}:{entry['minor']}" for entry in given]
+
+
+@pytest.fixture
+def place(tmp_path: Path, root_of: Callable[[str], Path]) -> Iterator[Place]:
+    made = Place(tmp_path, root_of("h100-01"), tools.build(RUNTIME))
+    watchdog = threading.Timer(SECONDS, made.kill)
+    watchdog.start()
+    yield made
+    watchdog.cancel()
+    made.stop()
+
+
+def test_devices_for_who_asks_and_nothing_for_others(place: Place) -> None:
+    runtime, daemon = place.runtime(), place.daemon()
+    runtime.await_event("synchronized")
+    log(daemon, "registered")
+    found = runtime.create(ASKING, GPU)
+    assert devices(found) == ["/dev/infiniband/uverbs0 231:192", "/dev/infiniband/rdma_cm 10:121"]
+    environment = {entry["key"]: entry["value"] for entry in found["adjust"]["env"]}
+    assert environment["NCCL_IB_HCA"] == "=mlx5_0:1"
+    assert "UCX_NET_DEVICES" not in environment
+    assert found["adjust"]["rlimits"] == [{"type": "RLIMIT_MEMLOCK", "hard": str(2**64 - 1), "soft": str(2**64 - 1)}]
+
+    other = runtime.create(POD, GPU)
+    assert devices(other) == []
+    assert "env" not in other["adjust"]
+    refused = runtime.create(ASKING, {"name": "no-gpu"})
+    assert "no RDMA devices for llm/p, container no-gpu" in refused["error"]
+
+    # The old configuration stays where the new one is wrong.
+    place.config.write_text('{"missing": "never"}')
+    daemon.send_signal(signal.SIGHUP)
+    assert "one of refuse, start" in log(daemon, "the new configuration is wrong, so the old one stays")["error"]
+    assert runtime.create(ASKING, {"name": "no-gpu"})["error"]
+    place.config.write_text(json.dumps({"missing": "start", "metrics": str(place.metrics)}))
+    daemon.send_signal(signal.SIGHUP)
+    log(daemon, "the configuration was read again")
+    assert "error" not in runtime.create(ASKING, {"name": "no-gpu"})
+
+    daemon.terminate()
+    assert daemon.wait(SECONDS) == 0
+    status = json.loads(place.status.read_text())
+    assert [status[key] for key in ("injected", "refused", "without", "config_error")] == [1, 2, 1, None]
+    assert status["hcas"]["mlx5_3"] == {"state": "ACTIVE", "gpus": [3]}
+    assert 'containers_total{result="injected"} 1\n' in place.metrics.read_text()
+    # Without it, nothing is injected, and nothing waits for it.
+    assert devices(runtime.create(ASKING, GPU)) == []
+
+
+def test_it_follows_the_runtime_and_comes_back_after_a_kill(place: Place) -> None:
+    daemon = place.daemon()
+    first = place.runtime()
+    first.await_event("synchronized")
+    log(daemon, "registered")
+    assert devices(first.create(ASKING, GPU))
+    first.stop()
+    log(daemon, "disconnected")
+    second = place.runtime()
+    second.await_event("synchronized")
+    log(daemon, "registered")
+    assert devices(second.create(ASKING, GPU))
+
+    daemon.kill()
+    daemon.wait(SECONDS)
+    assert devices(second.create(ASKING, GPU)) == []
+    again = place.daemon()
+    second.await_event("synchronized")
+    log(again, "registered")
+    # Once, not twice: a device that two plugins gave would be an error.
+    assert devices(second.create(ASKING, GPU)) == ["/dev/infiniband/uverbs0 231:192", "/dev/infiniband/rdma_cm 10:121"]
+
+
+def test_while_it_hangs_the_runtime_goes_on_without_it(place: Place) -> None:
+    runtime, daemon = place.runtime(), place.daemon()
+    runtime.await_event("synchronized")
+    log(daemon, "registered")
+    daemon.send_signal(signal.SIGSTOP)
+    # NRI drops a plugin that does not answer within its time limit.
+    late = runtime.create(ASKING, GPU)
+    assert devices(late) == []
+    daemon.send_signal(signal.SIGCONT)
+    runtime.await_event("synchronized")
+    log(daemon, "registered")
+    assert devices(runtime.create(ASKING, GPU))

@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What containers get on recorded nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Dict
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import adjust, zipapp
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.adjust import Given, NothingFoundError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import Configuration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.hardware import Hardware, Watched
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod
+
+OURS = "rdma.zerocopy.io/nics"
+POD = Pod("p", "llm", {OURS: "nearest"}, host_network=True)
+CONFIG = Configuration()
+
+
+def given(
+    hardware: Hardware, visible: str = "", pod: Pod = POD, config: Configuration = CONFIG, **container: Any
+) -> Given:
+    asking = Container("main", {"NVIDIA_VISIBLE_DEVICES": visible, **container})
+    wish = adjust.asked(pod, asking, config)
+    assert wish
+    return adjust.given(wish, pod, asking, config, hardware)
+
+
+@pytest.fixture
+def hardware(root_of: Callable[[str], Path]) -> Callable[..., Hardware]:
+    def read(name: str, exclude: Any = (), **options: Any) -> Hardware:
+        return Watched(str(root_of(name)), GatherOptions(**options), exclude).now()
+
+    return read
+
+
+def paths(found: Given) -> list[str]:
+    return [node.path.rpartition("/")[2] for node in found.adjustment.devices]
+
+
+def test_a_container_gets_the_nics_beside_its_gpus_and_no_others(hardware: Callable[..., Hardware]) -> None:
+    node = hardware("h100-01")
+    assert paths(given(node, "0")) == ["uverbs0", "rdma_cm"]
+    assert paths(given(node, "0,3")) == ["uverbs0", "uverbs3", "rdma_cm"]
+    assert len(paths(given(node, "all"))) == 9
+    found = given(node, "3", config=replace(CONFIG, umad=True))
+    assert paths(found)[:2] == ["uverbs3", "umad3"]
+    assert found.hcas == ["mlx5_3"]
+    assert found.adjustment.memlock == -1
+    assert {node.major for node in found.adjustment.devices} == {231, 10}
+
+
+def test_its_environment_is_that_of_its_nics_where_it_has_none(hardware: Callable[..., Hardware]) -> None:
+    infiniband = given(hardware("h100-01"), "0,3").adjustment.environment
+    assert infiniband["NCCL_IB_HCA"] == "=mlx5_0:1,mlx5_3:1"
+    assert infiniband["UCX_NET_DEVICES"] == "mlx5_0:1,mlx5_3:1"
+    assert infiniband["VLLM_GPU_NIC_PCIE_MAPPING"].count("=") == 2
+    assert "NCCL_IB_GID_INDEX" not in infiniband
+    roce = given(hardware("case-h100-roce"), "0").adjustment.environment
+    assert roce["NCCL_IB_GID_INDEX"] == roce["UCX_IB_GID_INDEX"] != ""
+    own = given(hardware("case-h100-roce"), "0", NCCL_IB_HCA="mlx5_7", NCCL_IB_GID_INDEX="5").adjustment.environment
+    assert not {"NCCL_IB_HCA", "NCCL_IB_GID_INDEX"} & set(own)
+    assert given(hardware("h100-01"), "0", config=replace(CONFIG, environment=False)).adjustment.environment == {}
+
+
+def test_roce_needs_the_hosts_network_and_infiniband_does_not(hardware: Callable[..., Hardware]) -> None:
+    alone = replace(POD, host_network=False)
+    with pytest.raises(NothingFoundError, match="the pod needs hostNetwork: true"):
+        given(hardware("case-h100-roce"), "0", alone)
+    assert paths(given(hardware("h100-01"), "0", alone))
+
+
+def named(value: str) -> Pod:
+    return replace(POD, annotations={OURS: value})
+
+
+def test_nics_by_name_and_by_device(hardware: Callable[..., Hardware]) -> None:
+    node = hardware("h100-01")
+    assert paths(given(node, pod=named("mlx5_2"))) == ["uverbs2", "rdma_cm"]
+    by_path = replace(POD, annotations={"devices.noderesource.dev/pod": "- path: /dev/infiniband/uverbs5"})
+    assert paths(given(node, pod=by_path)) == ["uverbs5"]
+    for value in ("mlx5_77", "mlx5_0,mlx5_77"):
+        with pytest.raises(NothingFoundError, match="mlx5_77: no such HCA"):
+            given(node, pod=named(value))
+    lost = replace(POD, annotations={"devices.noderesource.dev/pod": "- path: /dev/infiniband/uverbs99"})
+    with pytest.raises(NothingFoundError, match="uverbs99"):
+        given(node, pod=lost)
+
+
+@pytest.mark.parametrize(
+    ("visible", "said"),
+    [("", "has no GPU"), ("MIG-0d3c5a1e-1111-2222-3333-444455556666", "cannot be told"), ("99", "cannot be told")],
+)
+def test_without_a_gpu_that_is_known_nothing_is_guessed(
+    hardware: Callable[..., Hardware], visible: str, said: str
+) -> None:
+    with pytest.raises(NothingFoundError, match=said):
+        given(hardware("h100-01"), visible)
+
+
+def test_excluded_nics_are_never_given(hardware: Callable[..., Hardware]) -> None:
+    node = hardware("h100-01", exclude=["mlx5_0"])
+    with pytest.raises(NothingFoundError, match="no HCA with a port that is up"):
+        given(node, "0")
+    with pytest.raises(NothingFoundError, match="not for workloads"):
+        given(node, pod=named("mlx5_0"))
+
+
+def test_nothing_is_there(hardware: Callable[..., Hardware]) -> None:
+    with pytest.raises(NothingFoundError, match="cannot be told"):
+        given(hardware("case-nothing"), "0")
+
+
+def test_a_nic_that_goes_down_is_seen_and_another_taken(tmp_path: Path) -> None:
+    import expand
+
+    fleet = Path(__file__).resolve().parents[2] / "fleet/nodes"
+    expand.write(expand.load(fleet / "h100-01.yml"), tmp_path)
+    watched = Watched(str(tmp_path), GatherOptions(), ())
+    assert given(watched.now(), "0").hcas == ["mlx5_0"]
+    assert watched.now() is watched.now()
+    (tmp_path / "sys/class/infiniband/mlx5_0/ports/1/state").write_text("1: DOWN\n")
+    assert given(watched.now(), "0").hcas not in ([], ["mlx5_0"])
+    with pytest.raises(NothingFoundError, match="mlx5_0: no port is up"):
+        given(watched.now(), pod=named("mlx5_0"))
+    for state in (tmp_path / "sys/class/infiniband").glob("*/ports/1/state"):
+        state.write_text("1: DOWN\n")
+    with pytest.raises(NothingFoundError, match="no HCA with a port that is up"):
+        given(watched.now(), "all")
+
+
+def test_a_container_that_does_not_ask_costs_no_look_at_the_node() -> None:
+    assert adjust.asked(replace(POD, annotations={}), Container("c", {"NVIDIA_VISIBLE_DEVICES": "0"}), CONFIG) is None
+
+
+def test_the_program_is_the_same_for_the_same_sources_and_has_all_it_imports() -> None:
+    assert zipapp.build() == zipapp.build()
+    names: Dict[str, str] = zipapp.sources()
+    assert "_inject.main" in names
+    # No Ansible, and nothing of the rooms that come after.
+    assert {name.split(".")[0] for name in names} == {"_inject", "_discover", "_facts", "_values"}
