@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import NodeStatus, StrategyPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
@@ -58,7 +58,9 @@ def _number(node: Plain, kind: str, resource: str) -> int:
     return int(quantity.quantity(text) or 0)
 
 
-def _of_node(host: str, group: str, shown: NodeStatus, leaves: Sequence[str], node: Plain) -> Iterator[Check]:
+def _of_node(
+    host: str, group: str, shown: NodeStatus, leaves: Sequence[str], counters: Collection[str], node: Plain
+) -> Iterator[Check]:
     def check(resource: str, verdict: str, text: str, remedy: str = "", mend: str = "") -> Check:
         evidence = {kind: _number(node, kind, resource) for kind in ("capacity", "allocatable")}
         return Check("cluster", _RESOURCES, host, group, resource, verdict, text, evidence, remedy, mend)
@@ -70,7 +72,9 @@ def _of_node(host: str, group: str, shown: NodeStatus, leaves: Sequence[str], no
         else:
             said = ", ".join(f"{kind} {number}" for kind, number in found.items())
             remedy = "Check the log of the plugin's pod for the devices it found, and /dev/infiniband of the node."
-            yield check(resource, "fail", f"the node should have {wanted} {resource}, but has {said}", remedy)
+            text = f"the node should have {wanted} {resource}, but has {said}"
+            counted = resource in counters
+            yield check(resource, "fail", text, "" if counted else remedy, "provision" if counted else "")
     for resource in leaves:
         if _number(node, "allocatable", resource):
             text = f"pods that request {resource} are scheduled here, but it is not a resource of this group"
@@ -91,7 +95,7 @@ def checks(
     for host, group in groups.items():
         shown = plan.shows.get(host, NodeStatus())
         if host in nodes:
-            found += _of_node(host, group, shown, plan.leaves.get(host, ()), nodes[host])
+            found += _of_node(host, group, shown, plan.leaves.get(host, ()), plan.counters.get(host, ()), nodes[host])
         elif shown.resources:
             text, remedy = "the cluster has no node of this name", "Use the same names for hosts and nodes."
             found.append(Check("cluster", _RESOURCES, host, group, "", "fail", text, {}, remedy))
