@@ -60,6 +60,10 @@ options:
         description: Namespace in which the request is possible, empty for any.
         type: str
         default: ''
+      host_network:
+        description: Whether pods have to be on the host network. Then C(hostNetwork) stays.
+        type: bool
+        default: false
   choices:
     description:
       - Names of requests for a workload, by its name or C(namespace/name).

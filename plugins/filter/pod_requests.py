@@ -46,6 +46,7 @@ _value:
       environment: {}
       namespace: ""
       gpus: 0
+      host_network: false
 """
 
 import json
@@ -55,7 +56,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 
-_SAME = ("name", "limits", "annotations", "capabilities", "environment", "namespace", "gpus")
+_SAME = ("name", "limits", "annotations", "capabilities", "environment", "namespace", "gpus", "host_network")
 
 
 def pod_requests(plan: Mapping[str, Any], group: str = "") -> List[Dict[str, Any]]:

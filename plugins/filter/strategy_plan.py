@@ -71,6 +71,8 @@ _value:
         - For each group, the ways in which a container can request RDMA, each with a C(name), extended resources
           (C(limits)), the alias of a ResourceClaimTemplate (C(template)) or ResourceClaim (C(claim)), the GPUs of the
           claim (C(gpus)), C(annotations), C(capabilities), C(environment) and C(namespace).
+        - With C(host_network), the pod has to be on the host network. With C(gpu_resource), the container has to
+          request at least one of this resource, and gets the HCAs nearest to its GPUs.
         - C(hosts) are the nodes on which this is possible, each with the HCAs of which the container gets C(number), or
           all of them with V(0). With C(moves), their netdevs move into the pod and have addresses of C(networks).
       type: dict
@@ -81,7 +83,9 @@ _value:
             claim: ""
             entry: ""
             environment: {}
+            gpu_resource: ""
             gpus: 0
+            host_network: false
             hosts: {v100-01: [mlx5_0, mlx5_1]}
             limits: {rdma/rdma_v100: 1}
             moves: false
@@ -101,6 +105,12 @@ _value:
         - Fields of an operator's policy. C(object) has no C(spec) if there are none; C(without) are fields that nobody
           else may have (M(zerocopy.rdma.object_fields)). Only with O(name).
       type: dict
+    counters:
+      description:
+        - For each host, the extended resources that no device plugin offers, each with the number that provision writes
+          to the node's status (M(zerocopy.rdma.node_extended_resources)).
+      type: dict
+      sample: {v100-01: {rdma.io/hca: 100}}
     leaves:
       description: For each host, the extended resources that it must not have (of other groups, or its former ones).
       type: dict

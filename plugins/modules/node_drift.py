@@ -9,8 +9,8 @@ module: node_drift
 short_description: Compare a node with its desired state, for all concerns in one call
 version_added: 0.1.0
 description:
-  - Compares packages, kernel, links, container runtime and image of a node with their desired state, and changes
-    nothing.
+  - Compares packages, kernel, links, container runtime, NRI plugin and images of a node with their desired state, and
+    changes nothing.
   - The result of each concern is what its own module returns in check mode, computed by the same code. One call
     replaces one per concern, so a fleet without differences needs only two module calls per node (the other one is
     M(zerocopy.rdma.rdma_facts)).
@@ -43,6 +43,9 @@ options:
   runtime:
     description: Options of M(zerocopy.rdma.container_runtime).
     type: dict
+  inject:
+    description: Options of M(zerocopy.rdma.inject_plugin). The program itself is not sent to the node, only its digest.
+    type: dict
   images:
     description:
       - Options of M(zerocopy.rdma.container_image) for each image. Archives are read on the controller and not sent to
@@ -53,6 +56,7 @@ seealso:
   - module: zerocopy.rdma.kernel_modules
   - module: zerocopy.rdma.nm_links
   - module: zerocopy.rdma.container_runtime
+  - module: zerocopy.rdma.inject_plugin
   - module: zerocopy.rdma.container_image
 """
 
@@ -82,7 +86,7 @@ differs:
   type: bool
 concerns:
   description:
-    - Result of each requested concern (C(packages), C(kernel), C(links), C(runtime), C(images)). It contains
+    - Result of each requested concern (C(packages), C(kernel), C(links), C(runtime), C(inject), C(images)). It contains
       everything that the concern's module returns in check mode, and at least the following keys.
   returned: success
   type: dict
@@ -141,6 +145,7 @@ from typing import Any, Callable, Dict, Mapping
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import drift, image_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import options as inject_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import options as kernel_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import options as links_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer, read
@@ -150,6 +155,7 @@ _SPECS: Mapping[str, Mapping[str, Any]] = {
     "kernel": kernel_options.SPEC,
     "links": links_options.SPEC,
     "runtime": runtime_options.ARGUMENTS,
+    "inject": inject_options.SPEC,
 }
 
 

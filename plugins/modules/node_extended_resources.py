@@ -6,12 +6,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_extended_resources
-short_description: Remove extended resources that a device plugin left behind on nodes
+short_description: Remove extended resources that a device plugin left behind, and keep those that only count pods
 version_added: 0.1.0
 description:
   - When a device plugin is removed, its resources stay in the status of its nodes for ever, with their capacity and
     with 0 allocatable. To users and tools that look at the capacity, such nodes seem to have devices.
   - This module removes such resources from C(status.capacity) and C(status.allocatable) of many nodes in one call.
+  - With O(counters), it writes extended resources that no device plugin offers, because they only count pods. An
+    annotation of the node (C(zerocopy.rdma/counters)) says which are its own; others are never changed.
   - Fails before any change if a device plugin still offers devices, because the kubelet would add the resources again,
     or if a pod that has not ended still holds one.
 author:
@@ -26,8 +28,14 @@ options:
     description:
       - For each node, the full names of the resources, such as V(nvidia.com/hostdev). Nodes that are not in the cluster
         are skipped, and so are resources that a node does not have.
+      - Either this or O(counters) is required.
     type: dict
-    required: true
+  counters:
+    description:
+      - For each node, the extended resources that it should have of this module and no others, each with its number.
+        Nodes that are not in the cluster are skipped.
+      - Fails before any change if somebody else offers such a resource.
+    type: dict
   keep_used:
     description:
       - Whether to leave resources that are still advertised or in use as they are, with a warning, instead of failing.
@@ -43,6 +51,9 @@ notes:
     C(nodes/status).
   - A device plugin all of whose devices are unhealthy looks like one that was removed. The kubelet then adds its
     resources again.
+  - The kubelet keeps a resource of O(counters) in the status of its node. It sets the resource to 0 if it starts
+    without a checkpoint of its device manager, that is, on a node where no device plugin has ever registered. A node
+    that was deleted and registers again has none. The next call puts it right.
 """
 
 EXAMPLES = r"""
@@ -51,11 +62,17 @@ EXAMPLES = r"""
     nodes:
       v100-01: [nvidia.com/hostdev]
       v100-02: [nvidia.com/hostdev]
+
+- name: Count the pods that use the NICs of a node, and no longer those of another
+  zerocopy.rdma.node_extended_resources:
+    counters:
+      v100-01: {rdma.io/hca: 100}
+      v100-02: {}
 """
 
 RETURN = r"""
 nodes:
-  description: Resources that were removed or, in check mode, would be removed, by node name.
+  description: Resources that were changed or, in check mode, would be changed, by node name.
   returned: success
   type: dict
   sample: {v100-01: [nvidia.com/hostdev]}
@@ -66,26 +83,44 @@ warnings:
   elements: str
 """
 
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterable, List
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import extended_resources
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import counters, extended_resources
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_extended_resource
 
 
+def _checked(option: str, verb: str, node: str, resources: Iterable[Any]) -> List[str]:
+    for resource in resources:
+        if not is_extended_resource(str(resource)):
+            right = "it must be an extended resource such as nvidia.com/hostdev, not one of Kubernetes itself"
+            raise ClusterError(f"{option}: {resource!r} of {node} cannot be {verb}, {right}")
+    return list(dict.fromkeys(map(str, resources)))
+
+
+def _counters(params: Dict[str, Any]) -> counters.Counters:
+    wanted: Dict[str, Dict[str, int]] = {}
+    for node, numbers in params["counters"].items():
+        right = isinstance(numbers, dict) and all(type(number) is int and number > 0 for number in numbers.values())
+        if not right:
+            raise ClusterError(f"counters: {node} has {numbers!r}, it must be numbers from 1 by extended resource")
+        wanted[str(node)] = dict(zip(_checked("counters", "written", node, numbers), numbers.values()))
+    return wanted
+
+
 def _call(module: Any, client: Client) -> Dict[str, Any]:
     params = module.params
+    if (params["nodes"] is None) == (params["counters"] is None):
+        raise ClusterError("either nodes or counters must be given")
+    if params["counters"] is not None:
+        return counters.keep(client, _counters(params), module.check_mode, params["keep_used"])
     wanted: Dict[str, List[str]] = {}
     for node, resources in params["nodes"].items():
         if not isinstance(resources, list):
             raise ClusterError(f"nodes: {node} has {resources!r}, it must be a list of extended resources")
-        for resource in resources:
-            if not is_extended_resource(str(resource)):
-                right = "it must be an extended resource such as nvidia.com/hostdev, not one of Kubernetes itself"
-                raise ClusterError(f"nodes: {resource!r} of {node} cannot be removed, {right}")
-        wanted[str(node)] = list(dict.fromkeys(map(str, resources)))
+        wanted[str(node)] = _checked("nodes", "removed", node, resources)
     timeout = params["wait_timeout"]
     return extended_resources.remove(client, wanted, timeout, module.check_mode, params["keep_used"])
 
@@ -93,7 +128,8 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
 def main() -> None:
     run(
         {
-            "nodes": {"type": "dict", "required": True},
+            "nodes": {"type": "dict"},
+            "counters": {"type": "dict"},
             "keep_used": {"type": "bool", "default": False},
             "wait_timeout": {"type": "int", "default": 60},
         },

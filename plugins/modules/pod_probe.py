@@ -77,6 +77,10 @@ options:
         description: Environment variables.
         type: dict
         default: {}
+      host_network:
+        description: Whether the pod is on the network of its node.
+        type: bool
+        default: false
       server:
         description: Whether another pod measures against this one.
         type: bool
@@ -211,6 +215,7 @@ def main() -> None:
         "annotations": {"type": "dict", "default": {}},
         "capabilities": {"type": "list", "elements": "str", "default": []},
         "environment": {"type": "dict", "default": {}},
+        "host_network": {"type": "bool", "default": False},
         "server": {"type": "bool", "default": False},
         "peer": {"type": "str"},
     }

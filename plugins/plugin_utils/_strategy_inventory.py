@@ -30,6 +30,7 @@ _PREFIXES = (
     "rdma_discover_expect_",
     "rdma_kernel_netns_mode",
     "rdma_host_device_",
+    "rdma_inject_",
     "rdma_shared_device_",
 )
 

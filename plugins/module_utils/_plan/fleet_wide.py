@@ -61,6 +61,8 @@ NAMES = (
     "rdma_host_device_whereabouts_digest",
     "rdma_host_device_whereabouts_image",
     "rdma_host_device_whereabouts_version",
+    "rdma_inject_cluster",
+    "rdma_inject_manifests",
     "rdma_kubeconfig",
     "rdma_manifests",
     "rdma_serial",

@@ -40,6 +40,7 @@ RESULTS: Options = {
     "rdma_driver_result": {"type": "raw"},
     "rdma_host_device_policy": {"type": "raw"},
     "rdma_host_device_result": {"type": "raw"},
+    "rdma_inject_result": {"type": "raw"},
     "rdma_kernel_result": {"type": "raw"},
     "rdma_links_result": {"type": "raw"},
     "rdma_migrate_plan": {"type": "raw"},

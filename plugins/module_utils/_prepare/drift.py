@@ -44,6 +44,12 @@ def _runtime(options: Options) -> Dict[str, Any]:
     return converge(request(dict(options), True), Files(options["root"])).result()
 
 
+def _inject(options: Options) -> Dict[str, Any]:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject.converge import converge
+
+    return converge(options, True)
+
+
 def _images(options: Options) -> Dict[str, Any]:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import image_options, images
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
@@ -58,6 +64,7 @@ CONCERNS: Dict[str, Callable[[Options], Dict[str, Any]]] = {
     "kernel": _kernel,
     "links": _links,
     "runtime": _runtime,
+    "inject": _inject,
     "images": _images,
 }
 _ALWAYS: Dict[str, Any] = {

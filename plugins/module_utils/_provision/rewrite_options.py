@@ -22,6 +22,7 @@ def options() -> Dict[str, Any]:
         "gpus": {"type": "int", "default": 0},
         "capabilities": names,
         "namespace": {"type": "str", "default": ""},
+        "host_network": {"type": "bool", "default": False},
     }
     return {
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

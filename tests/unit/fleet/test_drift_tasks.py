@@ -28,6 +28,7 @@ def tasks(role: str, name: str) -> list[dict[str, Any]]:
         ("kernel", "rdma_kernel", "modules", "kernel_modules"),
         ("links", "rdma_links", "main", "nm_links"),
         ("runtime", "rdma_runtime", "configure", "container_runtime"),
+        ("inject", "rdma_inject", "node", "inject_plugin"),
     ],
 )
 def test_options_are_those_of_the_role(concern: str, role: str, name: str, module: str) -> None:
@@ -38,17 +39,25 @@ def test_options_are_those_of_the_role(concern: str, role: str, name: str, modul
 
 
 @pytest.mark.parametrize(
-    ("concern", "module"), [("kernel", "kernel_modules"), ("links", "nm_links"), ("runtime", "container_runtime")]
+    ("concern", "module", "name"),
+    [
+        ("kernel", "kernel_modules", "absent"),
+        ("links", "nm_links", "absent"),
+        ("runtime", "container_runtime", "absent"),
+        ("inject", "inject_plugin", "node_absent"),
+    ],
 )
-def test_what_would_be_reverted_is_what_the_role_reverts(concern: str, module: str) -> None:
+def test_what_would_be_reverted_is_what_the_role_reverts(concern: str, module: str, name: str) -> None:
     (made,) = [
         task[f"zerocopy.rdma.{module}"]
-        for task in tasks(f"rdma_{concern}", "absent")
+        for task in tasks(f"rdma_{concern}", name)
         if f"zerocopy.rdma.{module}" in task
     ]
     (compared,) = [task for task in tasks("rdma_drift", "revert") if "zerocopy.rdma.node_drift" in task]
     assert compared["vars"][f"__{concern}"] == made
-    assert f"'{concern}' in __concerns" in compared["zerocopy.rdma.node_drift"][concern]
+    # The plugin for injection is the runtime's.
+    tag = "runtime" if concern == "inject" else concern
+    assert f"'{tag}' in __concerns" in compared["zerocopy.rdma.node_drift"][concern]
 
 
 def test_teardown_looks_at_all_nodes_before_its_first_change() -> None:
@@ -62,7 +71,7 @@ def test_teardown_looks_at_all_nodes_before_its_first_change() -> None:
         for task in play["tasks"]
     ]
     assert roles[0] == ("rdma_drift", "revert")
-    assert {tasks_from for _role, tasks_from in roles[1:]} == {"absent"}
+    assert {tasks_from for _role, tasks_from in roles[1:]} == {"absent", "node_absent"}
     # On its own and not in waves, so that a bad node of the last wave stops the first one.
     assert (len(plays[0]["tasks"]), plays[0]["any_errors_fatal"], plays[0].get("serial")) == (1, True, None)
 

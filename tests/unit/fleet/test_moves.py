@@ -83,7 +83,12 @@ def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> 
     assert said.startswith("n1: DaemonSet kube-system/rdma-shared-dp hands out NICs here")
     found = moves.plan([host()], {"n1": node}, ["n1"], MoveOptions(off={"example.org/rdma": None}))
     assert found.problems == []
-    assert found.nodes[0].off == {SHARED: None, "zerocopy.rdma/host-device": None, "example.org/rdma": None}
+    assert found.nodes[0].off == {
+        SHARED: None,
+        "zerocopy.rdma/host-device": None,
+        "zerocopy.rdma/inject": None,
+        "example.org/rdma": None,
+    }
     assert moves.plan([host()], {}, ["n1"], MoveOptions()).problems == ["n1: no such node in the cluster"]
 
 

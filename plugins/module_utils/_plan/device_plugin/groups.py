@@ -93,12 +93,17 @@ def _typed(
 
 
 def groups(
-    hosts: Sequence[ClaimHost], prefix: str, known: plan_variables.Options, found: Found, others: Sequence[str] = ()
+    hosts: Sequence[ClaimHost],
+    prefix: str,
+    known: plan_variables.Options,
+    found: Found,
+    others: Sequence[str] = (),
+    apart: Sequence[str] = (),
 ) -> List[PluginGroup]:
     """The groups whose variables are right; what is wrong is added to ``found``.
 
-    The variables are those of the role with this ``prefix``, which must be the same on all hosts of a group, and
-    ``others``.
+    The variables are those of the role with this ``prefix``, which must be the same on all hosts of a group except
+    those in ``apart``, and ``others``.
     """
     mine = plan_variables.with_prefix(prefix, known)
     wanted = (*mine, drivers_plan.EXCLUDE, *_OF_CLAIMS, *others)
@@ -119,7 +124,7 @@ def groups(
         if group.name != host.group:
             right = f"which has the same name in Kubernetes as {group.name}: rename one of them"
             found.append((host.name, wrong("rdma_group", host.group, right)))
-        for name in sorted(set(mine) - set(fleet_wide.NAMES)):
+        for name in sorted(set(mine).difference(fleet_wide.NAMES, apart)):
             if values[name] != group.values[name]:
                 first = group.hosts[0].name
                 right = f"but {group.values[name]!r} on {first}: it must be the same on all hosts of a group"

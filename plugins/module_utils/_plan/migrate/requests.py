@@ -19,6 +19,7 @@ class PodAsk:
 
     ``templates`` and ``claims`` are names of ResourceClaimTemplates and ResourceClaims by namespace; a request has one
     of the two or neither. ``gpus`` is the number of GPUs that its claim has beside the NICs, 0 for none.
+    With ``host_network`` a pod has to be on the network of its node.
     """
 
     name: str
@@ -30,6 +31,7 @@ class PodAsk:
     capabilities: Sequence[str] = ("IPC_LOCK",)
     environment: Mapping[str, str] = field(default_factory=dict)
     namespace: str = ""
+    host_network: bool = False
 
     @property
     def claimed(self) -> Mapping[str, str]:

@@ -70,8 +70,11 @@ def _gpus(container: ContainerShape) -> Dict[str, int]:
 def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
     """Why the template cannot be changed, in the words of its manifest."""
     pod, using = template.pod, asking(template.pod, template.more)
-    if pod.host_network:
+    stays = any(ask.host_network for ask in asks)
+    if pod.host_network and not stays:
         yield from _host_network(template)
+    if stays and not pod.host_network:
+        yield "pods get RDMA only on the host network here (RoCE), and these are not: set hostNetwork"
     if template.volcano and any(ask.templates for ask in asks):
         yield "its scheduler is Volcano, which fails on pods with ResourceClaimTemplates (volcano#5119)"
     for ask in asks:
@@ -112,7 +115,7 @@ def change(template: Template, asks: Sequence[PodAsk], namespace: str) -> None:
     using = {one.name for one in asking(template.pod, template.more)}
     networks = any(findings.asked(one, template.more) for one in asking(template.pod, template.more))
     spec = template.spec
-    if template.pod.host_network:
+    if template.pod.host_network and not any(ask.host_network for ask in asks):
         _leave_host(spec)
     claims = _claims(spec, names)
     for container in _containers(spec):

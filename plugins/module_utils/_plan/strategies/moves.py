@@ -126,6 +126,15 @@ def _against(host: ClaimHost, node: NodeUse, options: MoveOptions) -> Iterator[s
         yield f"{host.name}: DaemonSet {several} hands out NICs here and belongs to somebody else: {right}"
 
 
+def _unmovable(host: ClaimHost, node: NodeUse, to: Strategy) -> Iterator[str]:
+    """Strategies that this node has or shall have, and that cannot be changed node by node."""
+    left = [one for one in registry.STRATEGIES.values() if one is not to and one.label and node.labels.get(one.label)]
+    for one in (to, *left):
+        if not one.movable:
+            way = f"run provision with {STRATEGY} none for its group, and then site with {strategy_of(host.variables)}"
+            yield f"{host.name}: nodes cannot be moved one by one {'to' if one is to else 'from'} {one.name}: {way}"
+
+
 def plan(
     hosts: Sequence[ClaimHost], uses: Mapping[str, NodeUse], moving: Collection[str], options: MoveOptions
 ) -> MovePlan:
@@ -150,6 +159,8 @@ def plan(
         found.nodes.append(NodeMove(host.name, at, _away(node, to), strategy_of(host.variables), off, users))
         if users or node.plugins:
             found.problems += _against(host, node, options)
+        if at != DONE:
+            found.problems += _unmovable(host, node, to)
         member = plan_waves.WaveMember(host.name, host.group, options.limits.get(host.group, 0))
         if at != DONE:
             (begun if node.mark else members).append(member)

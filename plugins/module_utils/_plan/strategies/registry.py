@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_values import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import Dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.host_device import HostDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.inject import Inject
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.none import NoStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.shared_device import SharedDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
@@ -31,7 +32,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 # The first is the default. Objects are applied in this order.
 STRATEGIES: Dict[str, Strategy] = {
-    strategy.name: strategy for strategy in (Dra(), SharedDevice(), HostDevice(), NoStrategy())
+    strategy.name: strategy for strategy in (Dra(), SharedDevice(), HostDevice(), Inject(), NoStrategy())
 }
 
 Found = Iterator[Tuple[str, Problem]]
@@ -131,12 +132,12 @@ def _same_resources(hosts: Sequence[ClaimHost]) -> Found:
     groups: Dict[str, List[ClaimHost]] = {}
     for host in hosts:
         groups.setdefault(host.group, []).append(host)
-    owners: Dict[str, str] = {}
+    owners: Dict[str, Tuple[str, Strategy]] = {}
     for group, members in groups.items():
         name, strategy = strategy_of(members[0].variables), of_host(members[0].variables)
         for resource in strategy.resources(members, known) if strategy else ():
-            other = owners.setdefault(resource, group)
-            if other != group:
+            other, same = owners.setdefault(resource, (group, strategy))
+            if other != group and not (same is strategy and strategy.counts_only):
                 why = "a pod that requests it could get a node of either, so the names must differ"
                 text = f"is {name} with the resource {resource}, which group {other} has as well: {why}"
                 for host in members:
@@ -159,10 +160,9 @@ def changes(hosts: Sequence[ClaimHost], labels: NodeLabels) -> List[str]:
                 right = f"but {serves} still serves this node (label {strategy.label}={value}): {way}"
                 found.append((host.name, wrong(provider, host.variables.get(provider) or "plugin", right)))
             if strategy is not wanted and value:
-                way = (
-                    f"move it with migrate (rdma_migrate_move={host.group}), or run provision with {STRATEGY} none, "
-                    f"which removes its objects, and then with {word}"
-                )
+                way = f"run provision with {STRATEGY} none, which removes its objects, and then with {word}"
+                if strategy.movable and wanted.movable:
+                    way = f"move it with migrate (rdma_migrate_move={host.group}), or {way}"
                 served = f"{' or '.join(strategy.names)} still serves this node (label {strategy.label}={value})"
                 found.append((host.name, wrong(STRATEGY, word, f"but {served}: {way}")))
     return messages(found)
@@ -266,6 +266,7 @@ def plan(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variable
         whole.everywhere |= found.everywhere
         whole.asks.update(found.asks)
         whole.shows.update(found.shows)
+        whole.counters.update(found.counters)
         for host, leaves in found.leaves.items():
             whole.leaves.setdefault(host, []).extend(leaves)
         for host, labels in found.labels.items():

@@ -64,6 +64,9 @@ class PodRequest:
 
     ``gpus`` is the number of GPUs that the claim has beside the NICs: the container does not ask for them otherwise.
 
+    ``gpu_resource`` is the extended resource of GPUs of which the container must have one by itself: it then gets the
+    HCAs nearest to its GPUs, and not all. With ``host_network`` the pod has to be on the network of its node.
+
     ``moves`` says that the netdevs of the HCAs go into the pod, ``networks`` (CIDR) that their addresses there are of
     these; otherwise they are those of the claim or of the node.
     """
@@ -82,6 +85,8 @@ class PodRequest:
     moves: bool = False
     networks: Sequence[str] = ()
     gpus: int = 0
+    host_network: bool = False
+    gpu_resource: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,7 @@ class StrategyPlan:
 
     ``labels`` are by host (``None`` to be removed), ``asks`` by group, ``shows`` by host. ``leaves`` are by host the
     extended resources that it must not have: those of other groups, and those that it had before.
+    ``counters`` are by host the extended resources that no plugin offers, with the number that provision writes.
     ``nodes`` are the labels as objects, for manifests; ``wait`` says whether to wait until all works. ``policy`` are
     fields of an operator's policy, which others have fields of as well; that of a single strategy counts.
     ``everywhere`` says that a device plugin runs on all nodes, also where it has nothing to offer.
@@ -125,6 +131,7 @@ class StrategyPlan:
     asks: Dict[str, List[PodRequest]] = field(default_factory=dict)
     shows: Dict[str, NodeStatus] = field(default_factory=dict)
     leaves: Dict[str, List[str]] = field(default_factory=dict)
+    counters: Dict[str, Dict[str, int]] = field(default_factory=dict)
     nodes: List[Object] = field(default_factory=list)
     wait: bool = False
     policy: PolicyFields = field(default_factory=PolicyFields)
@@ -152,6 +159,8 @@ class Strategy(ABC):
     the RDMA netns modes in which it works; empty means that none is of concern. ``slices`` says whether it needs
     ``resource.k8s.io``. ``driver`` is the DRA driver that has to stay as long as pods hold devices of it, ``switch``
     the variable that switches it off, and ``driver_set`` those of the name and the namespace of its set of objects.
+    ``counts_only`` says that its resources stand for no devices, so that groups may have the same one. One that is not
+    ``movable`` is neither begun nor left node by node.
     """
 
     driver: str = ""
@@ -163,6 +172,8 @@ class Strategy(ABC):
     label: str
     netns_modes: Tuple[str, ...]
     slices: bool
+    counts_only: bool = False
+    movable: bool = True
     # The operators' kinds that it has a use for.
     kinds: Tuple[str, ...] = ()
 

@@ -106,8 +106,9 @@ def adds(ask: Ask, settings: Settings, ranks: int = 1) -> Manifest:
         resources["claims"] = [{"name": claim["name"]} for claim in claims]
     wanted = {"ZEROCOPY_RDMA_DEVICES": str(ask.nics * ranks)} if ask.nics * ranks > 1 else {}
     environment = {**wanted, **ask.request.environment, **settings.environment}
+    added = list(ask.request.capabilities)
     container: Manifest = {
-        "securityContext": {"capabilities": {"add": list(ask.request.capabilities)}},
+        **({"securityContext": {"capabilities": {"add": added}}} if added else {}),
         "env": _variables(environment),
         "resources": resources,
         "volumeMounts": [
@@ -122,6 +123,8 @@ def adds(ask: Ask, settings: Settings, ranks: int = 1) -> Manifest:
             {"name": CONFIG_MAP, "configMap": {"name": CONFIG_MAP}},
         ],
     }
+    if ask.request.host_network:
+        pod.update(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")
     if claims:
         pod["resourceClaims"] = claims
     return {"annotations": dict(ask.request.annotations), "pod": pod, "container": container}

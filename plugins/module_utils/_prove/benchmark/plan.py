@@ -88,6 +88,7 @@ class _Planner:
             "annotations": dict(request.annotations),
             "capabilities": list(request.capabilities),
             "environment": {**request.environment, **own, **self.tests.environment},
+            "host_network": request.host_network,
             "server": role == "target",
             **source,
         }

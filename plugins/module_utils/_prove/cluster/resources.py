@@ -12,7 +12,7 @@ Where the SR-IOV operator hands out VFs, its SriovNetworkNodeState says whether 
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import NodeStatus, StrategyPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
@@ -78,7 +78,9 @@ def _labels(node: Plain) -> Plain:
     return labels
 
 
-def _of_node(host: str, group: str, shown: NodeStatus, leaves: Sequence[str], node: Plain) -> Iterator[Check]:
+def _of_node(
+    host: str, group: str, shown: NodeStatus, leaves: Sequence[str], counters: Collection[str], node: Plain
+) -> Iterator[Check]:
     def check(resource: str, verdict: str, text: str, remedy: str = "", mend: str = "") -> Check:
         evidence = {kind: _number(node, kind, resource) for kind in ("capacity", "allocatable")}
         return Check("cluster", _RESOURCES, host, group, resource, verdict, text, evidence, remedy, mend)
@@ -94,7 +96,8 @@ def _of_node(host: str, group: str, shown: NodeStatus, leaves: Sequence[str], no
             if _labels(node).get(_WAITS) == "true":
                 text += "; the Network Operator waits for its OFED driver on this node"
                 remedy = _DRIVER
-            yield check(resource, "fail", text, remedy)
+            counted = resource in counters
+            yield check(resource, "fail", text, "" if counted else remedy, "provision" if counted else "")
     for resource in leaves:
         if _number(node, "allocatable", resource):
             text = f"pods that request {resource} are scheduled here, but it is not a resource of this group"
@@ -137,7 +140,7 @@ def checks(
     for host, group in groups.items():
         shown = plan.shows.get(host, NodeStatus())
         if host in nodes:
-            found += _of_node(host, group, shown, plan.leaves.get(host, ()), nodes[host])
+            found += _of_node(host, group, shown, plan.leaves.get(host, ()), plan.counters.get(host, ()), nodes[host])
             if shown.synced:
                 found.append(_state(host, group, shown.synced, states.get(f"{shown.synced}/{host}")))
         elif shown.resources:

@@ -66,10 +66,10 @@ def claimed_devices(result: Mapping[str, Any], node: PodNode) -> List[Allocated]
 
 
 def _handed_out(pod: Pod, request: PodRequest, report: PodReport, node: PodNode) -> List[Allocated]:
-    """The HCAs that a device plugin gave: all that it may give, or those of them that the pod sees."""
+    """The HCAs that a plugin gave: all that it may give, or those of them that the pod has."""
     names = request.hosts.get(pod.node, ())
     hcas = [hca for hca in node.before.hcas if hca.name in names]
-    if request.number:
+    if request.number or request.gpu_resource:
         hcas = [hca for hca in hcas if hca.name in report.devices]
     return [Allocated("", "", hca.name, hca.pci.address if hca.pci else None, hca) for hca in hcas]
 

@@ -49,6 +49,7 @@ class Pod:
     annotations: Mapping[str, str] = field(default_factory=dict)
     capabilities: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    host_network: bool = False
 
 
 _OF_PLAN = ("group", "entry", "alias")
@@ -173,10 +174,11 @@ class _PodPlan:
                 alias=request.name,
                 server=node in servers.values(),
                 peer=names[servers[node]] if node in servers else None,
-                limits=request.limits,
+                limits={**request.limits, **({request.gpu_resource: 1} if request.gpu_resource else {})},
                 annotations=request.annotations,
                 capabilities=list(request.capabilities),
                 environment=environment,
+                host_network=request.host_network,
                 **source,
             )
             for node in nodes

@@ -40,6 +40,7 @@ class PodProbe:
     annotations: Mapping[str, str] = field(default_factory=dict)
     capabilities: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    host_network: bool = False
 
     @property
     def claims(self) -> bool:
@@ -108,6 +109,8 @@ def manifest(probe: PodProbe, recipe: Recipe, peer: str = "") -> Object:
         "tolerations": list(recipe.tolerations),
         "containers": [container],
     }
+    if probe.host_network:
+        spec.update(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")
     if probe.claims:
         spec["resourceClaims"] = [{"name": CLAIM, **_source(probe)}]
     if recipe.pull_secrets:

@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report im
 _PROMISES = {model.PCIE_ROOT: "PHB", model.NUMA_NODE: "NODE"}
 # Nodes in /dev/infiniband that belong to no device.
 _SHARED_NODES = {"rdma_cm"}
+_OF_NEAREST = "See the log of the plugin on the node, and the states of its ports."
 _OF_ALL = "Check for privileged: true, a hostPath or a device plugin that injects all of them."
 
 
@@ -113,6 +114,10 @@ class _Judge(NetdevJudge):
         if got - wanted:
             text = f"has {', '.join(sorted(got - wanted))} in /dev/infiniband, which belong to other NICs"
             return self.check("nodes", "fail", text, _OF_ALL, nodes=self.report.nodes)
+        if self.request.gpu_resource and not self._beside():
+            names = ", ".join(nic.text for nic in self.nics) or "no HCA"
+            text = f"has the devices of {names}, which is not what is nearest to any GPU of the node"
+            return self.check("nodes", "fail", text, _OF_NEAREST, nodes=self.report.nodes)
         if self.request.number and len(self.nics) != self.request.number:
             text = f"has the devices of {len(self.nics)} HCAs, but requested {self.request.number}"
             return self.check("nodes", "fail", text, "See the log of the device plugin.", nodes=self.report.nodes)
@@ -122,6 +127,12 @@ class _Judge(NetdevJudge):
         return self.check(
             "nodes", "pass", f"has {', '.join(self.report.nodes)} and nothing else", nodes=self.report.nodes
         )
+
+    def _beside(self) -> bool:
+        """Whether the HCAs are those nearest to one GPU, as far as the pod may have them."""
+        allowed = self.request.hosts.get(self.pod.node, ())
+        sets = [{name for name in one.nearest if name in allowed} for one in self.node.before.affinity]
+        return {nic.text for nic in self.nics} in [one for one in sets if one]
 
     def ports(self) -> Iterator[Check]:
         for nic in self.nics:

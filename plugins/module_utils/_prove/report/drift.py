@@ -28,9 +28,10 @@ CONCERNS: Mapping[str, Tuple[str, ...]] = {
     "kernel": ("packages",),
     "links": ("packages", "kernel"),
     "runtime": ("packages",),
+    "inject": ("packages", "runtime"),
     "images": ("packages", "runtime"),
 }
-_PREPARED = ("packages", "kernel", "links", "runtime")
+_PREPARED = ("packages", "kernel", "links", "runtime", "inject")
 # What a change is called where its module's word is not the field's.
 _NOUNS = {
     "connection": "link",
@@ -38,6 +39,8 @@ _NOUNS = {
     "rdma_netns_mode": "RDMA netns mode",
     "vf_guid": "GUID of VF",
 }
+# What is done with a service, by what it then is.
+_VERBS = {"reloaded": "reload", "started": "start", "stopped": "stop"}
 _SHOWN = 4
 _CONTEXT = 1
 # In what the same file of two ports or nodes differs: indexes, addresses, UUIDs.
@@ -118,7 +121,7 @@ def _others(changes: Sequence[Map]) -> Iterator[str]:
     for change in changes:
         kind, after = change["kind"], change["after"]
         if kind == "service":
-            words = ("restart", "")
+            words = (_VERBS.get(str(after), "restart"), "")
         elif kind == "module":
             words = ("load" if after == "loaded" else "unload", "")
         elif kind == "package":

@@ -1,0 +1,191 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""From the variables ``rdma_inject_*`` and the facts of a fleet to what pods can have injected on its nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock, names, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
+    PlanError,
+    Problem,
+    RefusedError,
+    checked,
+    wrong,
+)
+
+LABEL = "zerocopy.rdma/inject"
+PREFIX = "rdma_inject_"
+POLICY, NAMESPACES, MEMLOCK = PREFIX + "policy", PREFIX + "namespaces", PREFIX + "memlock"
+EXCLUDE, SOCKET, METRICS = PREFIX + "exclude", PREFIX + "socket", PREFIX + "metrics"
+RESOURCE, COUNT, GPU_RESOURCE = PREFIX + "resource", PREFIX + "count", PREFIX + "gpu_resource"
+# They may differ from host to host: each has a configuration of its own.
+_OF_HOST = (EXCLUDE, PREFIX + "root")
+_MOST = 10000
+# Kept by the node_exporter's textfile collector, which reads no other files.
+_METRICS_SUFFIX = ".prom"
+
+
+@dataclass
+class InjectPlan(PluginPlan):
+    """``hcas`` are by group and host those that containers can get there, each beside a GPU.
+
+    ``values`` are the groups' variables, ``ethernet`` the groups with an HCA that is RoCE.
+    """
+
+    hcas: Dict[str, Dict[str, List[str]]] = field(default_factory=dict)
+    values: Dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    ethernet: List[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _NodeHcas:
+    """What a node has beside its GPUs; without ``hcas`` ``why`` says why it has none."""
+
+    hcas: List[str] = field(default_factory=list)
+    ethernet: bool = False
+    why: str = ""
+
+
+def _memlock(text: str) -> Any:
+    return 0 if text == "0" else memlock.limit(text)
+
+
+def _namespace(text: str) -> str:
+    if not names.is_label(text):
+        raise RefusedError("it must be the name of a namespace, like training")
+    return text
+
+
+def _excluded(text: str) -> str:
+    if ":" in text:
+        return pci.address(text)
+    if not names.is_rdma_device(text):
+        raise RefusedError("it must be the name of an HCA like mlx5_0, or a PCI address like 0000:3b:00.0")
+    return text
+
+
+def _metrics(text: str) -> str:
+    found = directory.below_root(text)
+    if not found.endswith(_METRICS_SUFFIX):
+        raise RefusedError(f"it must end with {_METRICS_SUFFIX}, because node_exporter reads no other file")
+    return found
+
+
+def _resource(text: str) -> str:
+    if not names.is_extended_resource(text):
+        raise RefusedError("it must be an extended resource like rdma.io/hca, or '' for none")
+    return text
+
+
+def _problem(variable: str, value: str, rule: Callable[[str], Any], unit: str = "") -> Iterator[Problem]:
+    try:
+        checked(variable, value, rule)
+    except PlanError as error:
+        yield Problem(variable, error.problem.text + unit)
+
+
+def settings(values: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with a host's ``rdma_inject_*`` variables, beyond their types; defaults included."""
+    yield from _problem(MEMLOCK, values[MEMLOCK], _memlock, ", or '0' for no change")
+    yield from _problem(SOCKET, values[SOCKET], directory.below_root)
+    for variable, rule in ((METRICS, _metrics), (RESOURCE, _resource)):
+        if values[variable]:
+            yield from _problem(variable, values[variable], rule)
+    for variable, rule in ((NAMESPACES, _namespace), (EXCLUDE, _excluded)):
+        for position, text in enumerate(values[variable]):
+            yield from _problem(f"{variable}[{position}]", text, rule)
+    try:
+        drivers_plan.excluded(values)
+    except PlanError as error:
+        yield error.problem
+    if values[POLICY] == "gpu_containers" and values[NAMESPACES]:
+        right = f"but with {POLICY} gpu_containers the containers of all namespaces get devices: leave one of them out"
+        yield wrong(NAMESPACES, values[NAMESPACES], right)
+    if not 1 <= values[COUNT] <= _MOST:
+        yield wrong(COUNT, values[COUNT], f"it must be 1 to {_MOST}")
+    if not names.is_extended_resource(values[GPU_RESOURCE]):
+        yield wrong(GPU_RESOURCE, values[GPU_RESOURCE], "it must be the GPUs' extended resource, like nvidia.com/gpu")
+    elif values[GPU_RESOURCE] == values[RESOURCE]:
+        yield wrong(RESOURCE, values[RESOURCE], f"but so is {GPU_RESOURCE}: choose another name")
+
+
+def exclusions(values: Mapping[str, Any]) -> List[str]:
+    """Names and PCI addresses of HCAs that no container gets. Raises PlanError."""
+    return [*map(_excluded, values[EXCLUDE]), *drivers_plan.excluded(values)]
+
+
+def _node(facts: Facts, exclude: Sequence[str]) -> _NodeHcas:
+    """What containers can get on a node with these facts."""
+    if not facts.gpus:
+        return _NodeHcas(why="no GPU, and NICs are injected beside one")
+    kept = {entry.hca for entry in facts.excluded if any(reason.code not in PASSING for reason in entry.reasons)}
+    active = {entry.hca for entry in facts.usable} - kept
+    free = [
+        hca
+        for hca in facts.hcas
+        if hca.name in active and hca.name not in exclude and not (hca.pci and hca.pci.address in exclude)
+    ]
+    near = {name for entry in facts.affinity for name in entry.nearest}
+    found = [hca for hca in free if hca.name in near]
+    if not found:
+        return _NodeHcas(why="no GPU has an HCA with an ACTIVE port")
+    layers = {port.link_layer for hca in found for port in hca.ports}
+    return _NodeHcas([hca.name for hca in found], "Ethernet" in layers)
+
+
+def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
+    nodes: Dict[str, _NodeHcas] = {}
+    for host in group.hosts:
+        if host.facts is None:
+            continue
+        away = [one.hca for one in host.facts.excluded if IN_POD in {reason.code for reason in one.reasons}]
+        own = _node(host.facts, exclusions(host.variables))
+        if away:
+            text = f"is inject, but {', '.join(away)} is in a pod, moved there by another driver"
+            result.found.append((host.name, Problem(STRATEGY, f"{text}: end the pod, and remove that driver")))
+        elif own.hcas:
+            nodes[host.name] = own
+        else:
+            result.warnings.append(f"{host.name}: {own.why}, so containers get no NIC there")
+    result.warnings += group.left_alone()
+    if not nodes and not result.found:
+        problem = group.without("has a GPU and an HCA with an ACTIVE port beside it")
+        result.found += [(host.name, problem) for host in group.hosts]
+    return nodes
+
+
+def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> InjectPlan:
+    """What pods can have on hosts that all have this strategy; their ``found`` problems are by host."""
+    result = InjectPlan()
+    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, apart=_OF_HOST)
+    values_of: Dict[str, str] = {}
+    if not result.found:
+        for host in (host for group in groups for host in group.hosts):
+            result.found += [(host.name, problem) for problem in settings(host.variables)]
+    for group in groups if not result.found else ():
+        nodes = _nodes(group, result)
+        result.values[group.name] = group.values
+        result.hcas[group.name] = {host: own.hcas for host, own in nodes.items()}
+        if any(own.ethernet for own in nodes.values()):
+            result.ethernet.append(group.name)
+            text = "its NICs are RoCE, so only pods on the host network (hostNetwork: true) get them"
+            result.warnings.append(f"group {group.name}: {text}; others that ask are refused")
+        values_of.update(dict.fromkeys(nodes, group.label))
+    if not result.found:
+        result.labels = plugin_groups.labels(groups, LABEL, values_of)
+    return result

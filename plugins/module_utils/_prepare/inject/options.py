@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The options of ``inject_plugin``: their specification, and the files that they ask for."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import unit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+
+SPEC: Dict[str, Dict[str, Any]] = {
+    "policy": {"type": "str", "choices": ["annotated", "gpu_containers"], "default": "annotated"},
+    "namespaces": {"type": "list", "elements": "str", "default": []},
+    "missing": {"type": "str", "choices": ["refuse", "start"], "default": "refuse"},
+    "exclude": {"type": "list", "elements": "str", "default": []},
+    "umad": {"type": "bool", "default": False},
+    "memlock": {"type": "str", "default": "unlimited"},
+    "environment": {"type": "bool", "default": True},
+    "metrics": {"type": "str", "default": ""},
+    "log_level": {"type": "str", "choices": ["debug", "info", "warning", "error"], "default": "info"},
+    "socket": {"type": "str", "default": "/var/run/nri/nri.sock"},
+    "interpreter": {"type": "str"},
+    "digest": {"type": "str"},
+    "program": {"type": "str"},
+    "await_seconds": {"type": "int", "default": 30},
+    "root": {"type": "path", "default": "/"},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+}
+_CONFIGURED = ("policy", "namespaces", "missing", "exclude", "umad", "environment", "metrics", "log_level", "socket")
+# Of a node whose own Python nobody has asked.
+_PYTHON = "/usr/bin/python3"
+
+
+@dataclass(frozen=True)
+class InjectRequest:
+    """``program`` is ``None`` where only its ``digest`` (SHA-256) is known, which is enough to compare.
+
+    ``config`` is the content of its configuration file, ``seconds`` are those to wait until it is registered.
+    """
+
+    digest: str
+    program: Optional[bytes]
+    config: Mapping[str, Any]
+    interpreter: str
+    seconds: int = 30
+
+    @property
+    def socket(self) -> str:
+        return str(self.config["socket"])
+
+    def files(self, present: Files) -> List[File]:
+        """The files as they should be. Without the program's content, one that is right is left as it is."""
+        text = "" if self.program is None else self.program.decode("utf-8", "surrogateescape")
+        if self.program is None:
+            stored = present.stored(unit.PROGRAM)
+            if stored is not None and hashlib.sha256(stored.content).hexdigest() == self.digest:
+                text = stored.content.decode("utf-8", "surrogateescape")
+        return [
+            File(unit.PROGRAM, text, 0o755),
+            File(unit.CONFIG, json.dumps(self.config, indent=1, sort_keys=True) + "\n"),
+            File(unit.PATH, unit.text(self.interpreter, str(self.config["metrics"]))),
+        ]
+
+
+def _path(option: str, text: str) -> str:
+    try:
+        return directory.below_root(text)
+    except RefusedError as error:
+        raise HostError(f"{option} is {text!r}, {error}") from error
+
+
+def _memlock(text: str) -> Any:
+    if text == "0":
+        return 0
+    try:
+        found = memlock.limit(text)
+    except RefusedError as error:
+        raise HostError(f"memlock is {text!r}, {error}, or '0' for no change") from error
+    return "unlimited" if found == memlock.UNLIMITED else found
+
+
+def _program(options: Mapping[str, Any]) -> Optional[bytes]:
+    if not options["program"]:
+        return None
+    try:
+        content = base64.b64decode(options["program"], validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise HostError(f"program is not base64: {error}") from error
+    if hashlib.sha256(content).hexdigest() != options["digest"]:
+        raise HostError("program does not have the SHA-256 digest of the option digest")
+    return content
+
+
+def request(options: Mapping[str, Any]) -> Optional[InjectRequest]:
+    """What these options of the module ask for, ``None`` for nothing (``state: absent``).
+
+    :raises HostError: one of them is wrong.
+    """
+    if options["state"] == "absent":
+        return None
+    if not options["digest"]:
+        raise HostError("digest is missing: the action of this module adds it, so it cannot be run without")
+    config = {name: options[name] for name in _CONFIGURED}
+    config["memlock"] = _memlock(options["memlock"])
+    config["socket"] = _path("socket", options["socket"])
+    if options["metrics"]:
+        config["metrics"] = _path("metrics", options["metrics"])
+    own = sys.executable if options["root"] == "/" else _PYTHON
+    interpreter = _path("interpreter", options["interpreter"] or own or _PYTHON)
+    return InjectRequest(options["digest"], _program(options), config, interpreter, options["await_seconds"])
