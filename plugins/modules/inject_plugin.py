@@ -71,6 +71,25 @@ options:
     type: str
     choices: [debug, info, warning, error]
     default: info
+  drivers:
+    description: Drivers of HCAs that containers may get, as with M(zerocopy.rdma.rdma_facts).
+    type: list
+    elements: str
+    default: [mlx5_core, mlx4_core, bnxt_en, ionic, efa]
+  gpu_vendors:
+    description: PCI vendors of GPUs, as with M(zerocopy.rdma.rdma_facts).
+    type: list
+    elements: str
+    default: ["10de", "1002"]
+  gpu_classes:
+    description: PCI classes of GPUs, as with M(zerocopy.rdma.rdma_facts).
+    type: list
+    elements: str
+    default: ["0300", "0302", "0380", "1200"]
+  allow_software:
+    description: Whether software devices (Soft-RoCE) count as HCAs.
+    type: bool
+    default: false
   socket:
     description: NRI socket of the container runtime.
     type: str

@@ -75,7 +75,7 @@ class Place:
 
     def runtime(self) -> Runtime:
         self._running.append(Runtime(self._program, self.socket))
-        return self._running[-1]  # type: ignore[no-any-return]
+        return self._running[-1]
 
     def daemon(self) -> subprocess.Popen[str]:
         argv = [sys.executable, "-I", str(self._file), "--config", str(self.config), "--status", str(self.status)]

@@ -49,9 +49,7 @@ def test_options_are_those_of_the_role(concern: str, role: str, name: str, modul
 )
 def test_what_would_be_reverted_is_what_the_role_reverts(concern: str, module: str, name: str) -> None:
     (made,) = [
-        task[f"zerocopy.rdma.{module}"]
-        for task in tasks(f"rdma_{concern}", name)
-        if f"zerocopy.rdma.{module}" in task
+        task[f"zerocopy.rdma.{module}"] for task in tasks(f"rdma_{concern}", name) if f"zerocopy.rdma.{module}" in task
     ]
     (compared,) = [task for task in tasks("rdma_drift", "revert") if "zerocopy.rdma.node_drift" in task]
     assert compared["vars"][f"__{concern}"] == made

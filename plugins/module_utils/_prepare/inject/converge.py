@@ -44,7 +44,11 @@ def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> D
 
     :raises HostError: an option is wrong (nothing was changed then), or the plugin does not work.
     """
-    files, wanted = Files(options["root"]), request(options)
+    return carry_out(Files(options["root"]), request(options), check, runner)
+
+
+def carry_out(files: Files, wanted: Optional[InjectRequest], check: bool, runner: Runner = run) -> Dict[str, Any]:
+    """The same for what is wanted of the node below ``files``, ``None`` for nothing."""
     ledger = Ledger(files, CONCERN, _NOTES)
     if wanted is None and not ledger.known and not ledger.notes:
         if not check:

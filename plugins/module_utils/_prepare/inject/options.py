@@ -16,6 +16,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu, selection
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import ConfigurationError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import unit
@@ -33,6 +36,10 @@ SPEC: Dict[str, Dict[str, Any]] = {
     "environment": {"type": "bool", "default": True},
     "metrics": {"type": "str", "default": ""},
     "log_level": {"type": "str", "choices": ["debug", "info", "warning", "error"], "default": "info"},
+    "drivers": {"type": "list", "elements": "str", "default": list(selection.DEFAULT_DRIVERS)},
+    "gpu_vendors": {"type": "list", "elements": "str", "default": list(gpu.DEFAULT_VENDORS)},
+    "gpu_classes": {"type": "list", "elements": "str", "default": list(gpu.DEFAULT_CLASSES)},
+    "allow_software": {"type": "bool", "default": False},
     "socket": {"type": "str", "default": "/var/run/nri/nri.sock"},
     "interpreter": {"type": "str"},
     "digest": {"type": "str"},
@@ -41,7 +48,10 @@ SPEC: Dict[str, Dict[str, Any]] = {
     "root": {"type": "path", "default": "/"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
 }
-_CONFIGURED = ("policy", "namespaces", "missing", "exclude", "umad", "environment", "metrics", "log_level", "socket")
+_CONFIGURED = (
+    *("policy", "namespaces", "missing", "exclude", "umad", "environment", "metrics", "log_level", "socket"),
+    *("drivers", "gpu_vendors", "gpu_classes", "allow_software"),
+)
 # Of a node whose own Python nobody has asked.
 _PYTHON = "/usr/bin/python3"
 
@@ -120,6 +130,11 @@ def request(options: Mapping[str, Any]) -> Optional[InjectRequest]:
     config["socket"] = _path("socket", options["socket"])
     if options["metrics"]:
         config["metrics"] = _path("metrics", options["metrics"])
+    try:
+        # By the rules of the program, so that it never finds a file that it rejects.
+        configuration.read(json.dumps(config), {}, {})
+    except ConfigurationError as error:
+        raise HostError(str(error)) from error
     own = sys.executable if options["root"] == "/" else _PYTHON
     interpreter = _path("interpreter", options["interpreter"] or own or _PYTHON)
     return InjectRequest(options["digest"], _program(options), config, interpreter, options["await_seconds"])

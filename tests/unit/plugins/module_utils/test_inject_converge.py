@@ -1,0 +1,394 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The plugin's files, its unit, and what is done with it when, below a root of its own.
+
+systemd is played by the test, which does for the plugin what that does for itself: it writes its status, and connects
+to a real socket. That systemd takes the unit is tried with ``systemd-analyze`` where there is one.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import converge, options, peers, unit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import plugin as inject_plugin
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject.options import InjectRequest
+
+# Not text, as the program is not.
+PROGRAM = b"#!/usr/bin/env python3\nPK\x03\x04\xff\xfe\x00"
+OTHER = PROGRAM + b"2"
+FILES = (unit.PROGRAM, unit.CONFIG, unit.PATH)
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inject_plugin, "_INTERVAL", 0)
+    monkeypatch.setattr(inject_plugin, "_RELOAD_SECONDS", 0.5)
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[socket.socket]:
+    """The runtime's side of the NRI socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(tmp_path / "nri.sock"))
+        server.listen()
+        yield server
+
+
+class LiveFiles(Files):
+    """Files below a directory that are those of a running machine."""
+
+    def full(self, path: str) -> str:
+        live, self.live = self.live, False
+        try:
+            return super().full(path)
+        finally:
+            self.live = live
+
+
+class Node:
+    """A node below a directory, with its systemd and, where it runs, the plugin."""
+
+    def __init__(self, root: Path, runtime: socket.socket) -> None:
+        self.root, self.runtime = root, runtime
+        self.files = LiveFiles(str(root))
+        self.files.live = True
+        self.asked: List[str] = []
+        self.ends: List[socket.socket] = []
+        self.registers, self.starts, self.rejects = True, True, ""
+        self.active = "inactive"
+        self.listen(True)
+
+    def listen(self, on: bool) -> None:
+        line = f"00: 2 0 00010000 0001 01 4225 {self.root}/nri.sock\n" if on else ""
+        path = self.root / "proc/net/unix"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("Num Path\n" + line)
+
+    def __call__(self, argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -> Completed:
+        verb = argv[1]
+        if argv[0] == "journalctl":
+            return Completed(0, "first\ncannot register: index 10 is taken\n", "")
+        if verb == "show":
+            pid = os.getpid() if self.active == "active" else 0
+            return Completed(0, f"ActiveState={self.active}\nSubState=running\nMainPID={pid}\n", "")
+        self.asked.append(verb)
+        if verb == "restart":
+            self.active = "active" if self.starts else "failed"
+            if self.registers and self.starts:
+                self.connect()
+            self.status(registered=self.registers)
+            return Completed(0 if self.starts else 1, "", "Job failed\n")
+        if verb == "reload":
+            self.status(registered=self.registers, config_error=self.rejects or None)
+        if verb == "stop":
+            self.active = "inactive"
+        return Completed(0, "", "")
+
+    def connect(self) -> None:
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        client.connect(str(self.root / "nri.sock"))
+        self.ends += [client, self.runtime.accept()[0]]
+
+    def hang_up(self) -> None:
+        for end in self.ends:
+            end.close()
+        self.ends = []
+
+    def status(self, **own: Any) -> None:
+        path = self.root / unit.STATUS[1:]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        known = {
+            "version": 1,
+            "pid": os.getpid(),
+            "registered": True,
+            "runtime": {"name": "containerd", "version": "2"},
+        }
+        path.write_text(json.dumps({**known, "config_error": None, "asked": len(self.asked), **own}))
+
+    def wanted(self, content: Optional[bytes] = PROGRAM, of: bytes = PROGRAM, **own: Any) -> InjectRequest:
+        """Without content, only the digest of a program is known."""
+        given = {name: option.get("default") for name, option in options.SPEC.items()}
+        given.update(socket=str(self.root / "nri.sock"), digest=hashlib.sha256(content or of).hexdigest())
+        given["program"] = None if content is None else base64.b64encode(content).decode()
+        found = options.request({**given, "interpreter": "/usr/bin/python3", **own})
+        assert found is not None
+        return found
+
+    def run(self, check: bool = False, content: Optional[bytes] = PROGRAM, **own: Any) -> Dict[str, Any]:
+        return self.carry_out(self.wanted(content, **own), check)
+
+    def carry_out(self, wanted: Optional[InjectRequest], check: bool = False) -> Dict[str, Any]:
+        self.asked.clear()
+        return converge.carry_out(self.files, wanted, check, self)
+
+    def content(self) -> Dict[str, bytes]:
+        """Everything below the root that the module may have written."""
+        places = [self.root / name for name in ("etc", "usr", "var")]
+        paths = [path for place in places for path in place.rglob("*") if path.is_file()]
+        return {str(path): path.read_bytes() for path in paths if path.name != "lock"}
+
+
+@pytest.fixture
+def node(tmp_path: Path, runtime: socket.socket) -> Iterator[Node]:
+    found = Node(tmp_path, runtime)
+    yield found
+    found.hang_up()
+
+
+def kinds(result: Dict[str, Any]) -> List[str]:
+    return [f"{one['kind']} {os.path.basename(one['name'])} {one['after']}" for one in result["changes"]]
+
+
+def test_install_is_whole_and_the_second_run_does_nothing(node: Node) -> None:
+    predicted = node.run(check=True)
+    assert node.content() == {}
+    assert node.asked == []
+    done = node.run()
+    assert done["changes"] == predicted["changes"]
+    assert kinds(done) == [
+        "file zerocopy-rdma-inject.service present",
+        "file inject.json present",
+        "file inject.pyz present",
+        "unit zerocopy-rdma-inject.service enabled",
+        "service zerocopy-rdma-inject.service started",
+    ]
+    program = node.root / unit.PROGRAM[1:]
+    assert program.read_bytes() == PROGRAM
+    assert program.stat().st_mode & 0o777 == 0o755
+    assert os.readlink(node.root / unit.ENABLED[1:]) == unit.PATH
+    assert json.loads((node.root / unit.CONFIG[1:]).read_text())["memlock"] == "unlimited"
+    # systemd has to know the unit before it starts it.
+    assert node.asked == ["daemon-reload", "reset-failed", "restart"]
+    assert (done["service"], done["registered"], done["registered_by"]) == ("active", True, "runtime")
+    before = node.content()
+    again = node.run()
+    assert (again["changed"], again["changes"], again["warnings"], node.asked) == (False, [], [], [])
+    assert node.content() == before
+    # A comparison needs no more than the digest.
+    assert node.run(check=True, content=None)["changed"] is False
+
+
+def test_only_what_takes_effect_restarts(node: Node) -> None:
+    node.run()
+    assert kinds(node.run(policy="gpu_containers"))[1:] == ["service zerocopy-rdma-inject.service reloaded"]
+    assert node.asked == ["reload"]
+    # It connects to the socket, and systemd lets it write the metrics, only when it starts.
+    node.run(policy="gpu_containers", metrics="/var/lib/metrics/rdma.prom")
+    assert node.asked == ["daemon-reload", "reset-failed", "restart"]
+    node.run(content=OTHER, policy="gpu_containers", metrics="/var/lib/metrics/rdma.prom")
+    assert node.asked == ["reset-failed", "restart"]
+    node.run(content=OTHER)
+    node.run(content=OTHER, interpreter="/opt/python/bin/python3")
+    assert node.asked == ["daemon-reload", "reset-failed", "restart"]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_an_edited_file_is_drift_and_put_right(node: Node, file: str) -> None:
+    node.run()
+    path = node.root / file[1:]
+    before = path.read_bytes()
+    path.write_bytes(before + b"\n# edited\n")
+    found = node.carry_out(node.wanted(None), check=True)
+    assert found["changed"]
+    assert found["diff"][0]["after_header"] == file
+    node.run()
+    assert path.read_bytes() == before
+    assert {"restart", "reload"} & set(node.asked)
+
+
+def test_the_diff_shows_the_program_by_its_digest(node: Node) -> None:
+    node.run()
+    (diff, _live) = node.carry_out(node.wanted(None, of=OTHER), check=True)["diff"]
+    digests = [f"sha256 {hashlib.sha256(content).hexdigest()}\n" for content in (PROGRAM, OTHER)]
+    assert [diff["before"], diff["after"]] == digests
+
+
+def test_a_plugin_that_stopped_or_is_not_enabled_is_drift(node: Node) -> None:
+    node.run()
+    node.active = "failed"
+    assert kinds(node.run(check=True)) == ["service zerocopy-rdma-inject.service started"]
+    node.run()
+    assert node.active == "active"
+    (node.root / unit.ENABLED[1:]).unlink()
+    assert kinds(node.run()) == ["unit zerocopy-rdma-inject.service enabled"]
+    assert node.asked == ["daemon-reload"]
+
+
+def test_a_killed_run_is_completed(node: Node) -> None:
+    node.run()
+    node.starts = False
+    with pytest.raises(HostError, match=r"does not start: first \| cannot register"):
+        node.run(content=OTHER)
+    # The files are right, and the old program runs.
+    node.starts, node.active = True, "active"
+    assert kinds(node.run(check=True, content=OTHER)) == ["service zerocopy-rdma-inject.service restarted"]
+    node.run(content=OTHER)
+    assert node.asked[-1] == "restart"
+    assert node.run(content=OTHER)["changed"] is False
+
+
+def test_the_runtime_is_believed_and_not_the_plugin(node: Node) -> None:
+    done = node.run()
+    assert done["registered_by"] == "runtime"
+    node.hang_up()
+    found = node.run()
+    assert (found["changed"], found["registered"], found["registered_by"]) == (False, False, "")
+    # A process of another time wrote it.
+    node.connect()
+    node.status(pid=1)
+    assert node.run()["registered"] is False
+
+
+def test_where_the_kernel_shows_no_connections_the_plugin_is_believed(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(protocol: int) -> socket.socket:
+        raise OSError(93, "Protocol not supported")
+
+    node.run()
+    monkeypatch.setattr(peers.netlink, "open_socket", refuse)
+    assert node.run()["registered_by"] == "plugin"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 2, "pid": 1, "registered": true}', '{"version": 1}'])
+def test_a_damaged_status_says_nothing(node: Node, text: str) -> None:
+    node.run()
+    (node.root / unit.STATUS[1:]).write_text(text)
+    assert node.run()["registered"] is False
+
+
+def test_a_plugin_that_the_runtime_does_not_register_fails_with_its_reason(node: Node) -> None:
+    node.registers = False
+    with pytest.raises(HostError) as raised:
+        node.run(await_seconds=0)
+    assert str(raised.value) == (
+        f"zerocopy-rdma-inject.service was not registered at {node.root}/nri.sock within 0 s: "
+        "first | cannot register: index 10 is taken"
+    )
+
+
+def test_without_nri_it_waits_for_it_and_says_so(node: Node) -> None:
+    node.registers = False
+    node.listen(False)
+    found = node.run(await_seconds=0)
+    assert found["warnings"] == [
+        f"nobody listens at {node.root}/nri.sock: until NRI is enabled, no container gets devices"
+    ]
+
+
+def test_a_configuration_that_the_plugin_rejects_is_told(node: Node) -> None:
+    node.run()
+    node.rejects = "policy is 'x'"
+    with pytest.raises(HostError, match="keeps its old configuration: policy is 'x'"):
+        node.run(umad=True)
+
+
+def test_absent_puts_the_node_back(node: Node) -> None:
+    mine = node.root / "usr/local/libexec/zerocopy-rdma/mine"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("of the admin")
+    before = node.content()
+    node.run()
+    gone = node.carry_out(None)
+    assert kinds(gone)[-2:] == [
+        "unit zerocopy-rdma-inject.service disabled",
+        "service zerocopy-rdma-inject.service stopped",
+    ]
+    # While its unit is still there.
+    assert node.asked == ["stop", "daemon-reload"]
+    assert node.content() == before
+    assert not (node.root / unit.ENABLED[1:]).is_symlink()
+    again = node.carry_out(None)
+    assert (again["changed"], node.asked) == (False, [])
+
+
+def test_a_node_that_never_had_it_is_not_touched(node: Node) -> None:
+    before = node.content()
+    assert node.carry_out(None)["changed"] is False
+    assert node.asked == []
+    assert node.content() == before
+
+
+def test_an_admins_file_comes_back(node: Node) -> None:
+    path = node.root / unit.CONFIG[1:]
+    path.parent.mkdir(parents=True)
+    path.write_text("mine\n")
+    node.run()
+    assert path.read_text() != "mine\n"
+    node.carry_out(None)
+    assert path.read_text() == "mine\n"
+
+
+def test_below_another_root_nothing_is_run(node: Node) -> None:
+    node.files.live = False
+    found = node.run()
+    assert kinds(found)[-1] == "unit zerocopy-rdma-inject.service enabled"
+    assert node.asked == []
+    assert "service" not in found
+    assert node.run()["changed"] is False
+    node.carry_out(None)
+    assert node.content() == {}
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({"digest": None}, "digest is missing: the action of this module adds it"),
+        ({"digest": "0" * 64}, "program does not have the SHA-256 digest of the option digest"),
+        ({"program": "%%"}, "program is not base64"),
+        ({"memlock": "1G"}, "memlock is '1G', it must be unlimited or a number of bytes"),
+        ({"socket": "nri.sock"}, "socket is 'nri.sock'"),
+        ({"metrics": "/var/../x.prom"}, "metrics is '/var/../x.prom'"),
+        ({"interpreter": "/usr/bin/python3 -c"}, "interpreter is '/usr/bin/python3 -c'"),
+    ],
+)
+def test_what_is_refused(node: Node, own: Dict[str, Any], said: str) -> None:
+    with pytest.raises(HostError) as raised:
+        node.run(**own)
+    assert said in str(raised.value)
+    assert node.content() == {}
+
+
+def test_a_change_without_the_program_is_refused_before_it_begins(node: Node) -> None:
+    with pytest.raises(HostError, match="program is missing"):
+        node.run(content=None)
+    assert node.asked == []
+    assert not (node.root / unit.PROGRAM[1:]).exists()
+
+
+def test_locked_memory(node: Node) -> None:
+    limits = [node.wanted(memlock=text).config["memlock"] for text in ("0", "65536", "unlimited")]
+    assert limits == [0, 65536, "unlimited"]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd")
+@pytest.mark.parametrize("metrics", ["", "/var/lib/node_exporter/rdma.prom"])
+def test_systemd_understands_the_unit(tmp_path: Path, metrics: str) -> None:
+    path = tmp_path / unit.NAME
+    # verify wants a program that is there.
+    path.write_text(unit.text("/bin/true", metrics))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        encoding="utf-8",
+    )
+    mine = [line for line in done.stdout.splitlines() if unit.NAME in line]
+    assert mine == []
+    assert f"ReadWritePaths=-{os.path.dirname(metrics)}\n" in path.read_text() or not metrics
