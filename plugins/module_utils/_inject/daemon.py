@@ -57,7 +57,7 @@ class Daemon:
         self._socket: Optional[socket.socket] = None
         self._session: Optional[Session] = None
         self._wait, self._next = _SOON, 0.0
-        self._unwritable = ""
+        self._told = self._unwritable = ""
 
     def run(self, ready: Callable[[], None]) -> None:
         """Serve until a signal ends it; ``ready`` is called once, when it can be."""
@@ -191,12 +191,15 @@ class Daemon:
         raise InjectionRefusedError(text)
 
     def _tell(self) -> None:
-        """After the answers, which somebody waits for."""
+        """After the answers, which somebody waits for, and only what is new."""
+        document = json.dumps(self._status.document())
+        if document == self._told:
+            return
         try:
-            status.write(self._path, json.dumps(self._status.document()) + "\n")
+            status.write(self._path, document + "\n")
             if self._config.metrics:
                 status.write(self._config.metrics, self._status.metrics())
-            self._unwritable = ""
+            self._told, self._unwritable = document, ""
         except OSError as error:
             if str(error) != self._unwritable:
                 self._unwritable = str(error)
