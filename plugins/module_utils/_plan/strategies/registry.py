@@ -135,7 +135,9 @@ def _same_resources(hosts: Sequence[ClaimHost]) -> Found:
     owners: Dict[str, Tuple[str, Strategy]] = {}
     for group, members in groups.items():
         name, strategy = strategy_of(members[0].variables), of_host(members[0].variables)
-        for resource in strategy.resources(members, known) if strategy else ():
+        if strategy is None:
+            continue
+        for resource in strategy.resources(members, known):
             other, same = owners.setdefault(resource, (group, strategy))
             if other != group and not (same is strategy and strategy.counts_only):
                 why = "a pod that requests it could get a node of either, so the names must differ"

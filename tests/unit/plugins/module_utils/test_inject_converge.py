@@ -21,10 +21,11 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import converge, options, peers, unit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import converge, options, unit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import plugin as inject_plugin
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject.options import InjectRequest
 
@@ -261,7 +262,7 @@ def test_where_the_kernel_shows_no_connections_the_plugin_is_believed(
         raise OSError(93, "Protocol not supported")
 
     node.run()
-    monkeypatch.setattr(peers.netlink, "open_socket", refuse)
+    monkeypatch.setattr(netlink, "open_socket", refuse)
     assert node.run()["registered_by"] == "plugin"
 
 
