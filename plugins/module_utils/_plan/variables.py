@@ -43,6 +43,7 @@ RESULTS: Options = {
     "rdma_inject_result": {"type": "raw"},
     "rdma_kernel_result": {"type": "raw"},
     "rdma_links_result": {"type": "raw"},
+    "rdma_migrate_applied": {"type": "raw"},
     "rdma_migrate_plan": {"type": "raw"},
     "rdma_migrate_result": {"type": "raw"},
     "rdma_preflight_facts": {"type": "bool"},

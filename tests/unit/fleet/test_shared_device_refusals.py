@@ -87,13 +87,12 @@ def test_groups_with_one_name_in_kubernetes(facts_of: Facts) -> None:
     assert "which has the same name in Kubernetes as" in line
 
 
-@pytest.mark.parametrize("value", ["SRIOV", "inject", "shared", "None"])
+@pytest.mark.parametrize("value", ["SRIOV", "Inject", "shared", "None"])
 def test_only_what_works_is_offered(facts_of: Facts, value: str) -> None:
     hosts = recorded(facts_of, "v100-01", rdma_strategy=value)
     (line,) = prepare_problems({}, list(hosts), hosts)
-    assert (
-        line == f"v100-01: rdma_strategy is {value!r}, it must be dra or shared_device or host_device or sriov or none"
-    )
+    offered = "dra or shared_device or host_device or sriov or inject or none"
+    assert line == f"v100-01: rdma_strategy is {value!r}, it must be {offered}"
 
 
 def test_a_netns_mode_that_the_plugin_ends_in_is_refused(facts_of: Facts) -> None:
