@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What README and CONTRIBUTING list, held against what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+README, CONTRIBUTING = ((CHECKOUT / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md"))
+# Of more than one room: each other's parts, and what is imported by others.
+COMPOSED = {"site", "teardown", "compare", "preflight_cluster", "migrate_nodes"}
+# README names these by the roles that use them.
+OF_PROOF = {
+    "benchmark_document",
+    "benchmark_plan",
+    "cluster_verdicts",
+    "host_verdicts",
+    "pod_plan",
+    "pod_verdicts",
+    "site_summary",
+    "strategy_verdicts",
+    "transfer_verdicts",
+    "verify_document",
+    "verify_part",
+    "verify_plan",
+    "verify_report",
+}
+
+
+def quoted(text: str) -> set[str]:
+    return set(re.findall(r"`([\w.]+)`", text))
+
+
+def stems(pattern: str) -> set[str]:
+    return {path.stem for path in CHECKOUT.glob(pattern)}
+
+
+def rooms() -> list[list[str]]:
+    """The cells of CONTRIBUTING's table of rooms, by its heading."""
+    rows = [line.strip("|").split("|") for line in CONTRIBUTING.splitlines() if line.startswith("|")]
+    heading = next(index for index, row in enumerate(rows) if row[0].strip() == "room")
+    return rows[heading + 2 : heading + 7]
+
+
+@pytest.mark.parametrize(
+    ("column", "there"),
+    [
+        (2, stems("plugins/modules/*.py")),
+        (3, stems("roles/*")),
+        (4, {f"{name}.yml" for name in stems("playbooks/*.yml") - COMPOSED}),
+    ],
+)
+def test_contributing_has_all_parts_of_each_room(column: int, there: set[str]) -> None:
+    named = [quoted(row[column]) for row in rooms()]
+    assert set().union(*named) == there
+    # Each is in one room.
+    assert sum(map(len, named)) == len(there)
+
+
+def test_readme_says_where_each_part_is_documented() -> None:
+    rows = [line for line in README.splitlines() if "`ansible-doc " in line]
+    modules, filters, roles = (quoted(line) for line in rows)
+    assert modules == stems("plugins/modules/*.py")
+    assert filters == stems("plugins/filter/*.py") - OF_PROOF
+    assert roles == stems("roles/*")
+
+
+def test_every_page_of_the_documentation_is_in_the_readme() -> None:
+    linked = set(re.findall(r"\(docs/([\w-]+\.md)\)", README))
+    assert linked == {path.name for path in CHECKOUT.glob("docs/*.md")}
+
+
+def test_every_target_that_contributing_names_is_one_of_make() -> None:
+    makefile = (CHECKOUT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)", CONTRIBUTING + README)) <= targets
