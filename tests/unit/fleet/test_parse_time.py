@@ -74,3 +74,29 @@ def test_preflight_knows_every_tag(playbook: Path) -> None:
     known = yaml.safe_load((CHECKOUT / "playbooks" / "vars" / "fleet.yml").read_text("utf-8"))["__tags"]
     tags = {tag for _path, task in tasks_of(playbook) for tag in task.get("tags", [])}
     assert tags <= {*known, "always", "preflight"}
+
+
+CHANGE = {
+    f"zerocopy.rdma.{name}"
+    for name in (
+        "applyset",
+        "container_image",
+        "container_runtime",
+        "inject_plugin",
+        "kernel_modules",
+        "nm_links",
+        "node_extended_resources",
+        "node_labels",
+        "object_fields",
+    )
+}
+
+
+def test_configuration_and_cluster_are_checked_before_anything_changes() -> None:
+    """A wrong variable, or an API server that cannot be used, is found while all nodes are as they were."""
+    tasks = [task for _path, task in tasks_of(CHECKOUT / "playbooks" / "site.yml")]
+    names = [str(task.get("name")) for task in tasks]
+    checks = ["Fail on invalid configuration", "Query the cluster", "Fail without a usable API server"]
+    places = [names.index(name) for name in checks]
+    assert places == sorted(places)
+    assert places[-1] < next(index for index, task in enumerate(tasks) if CHANGE & set(task))
