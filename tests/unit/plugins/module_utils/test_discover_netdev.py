@@ -21,9 +21,16 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
     netdev,
     netlink,
     pyroute2_parts,
+    routes,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Netdev, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
+    Hca,
+    Netdev,
+    NetdevRoute,
+    NetdevRule,
+    Port,
+)
 
 HEAD = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
 ZEROS = "0" * 32
@@ -281,6 +288,63 @@ MODES: Dict[str, Any] = {
     "odd": ([0b1, 0], ["TP"]),
     "none": ([0, 0], []),
 }
+
+
+def routed(*attributes: bytes, family: int = socket.AF_INET, length: int = 24, kind: int = 1, flags: int = 0) -> bytes:
+    """An answer to RTM_GETROUTE, of table 254."""
+    body = struct.pack("=BBBBBBBBI", family, length, 0, 0, 254, 0, 0, kind, flags) + b"".join(attributes)
+    return message(24, body)
+
+
+# RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PREFSRC, RTA_VIA
+TO, OUT, GATEWAY = attribute(1, bytes([10, 0, 0, 0])), attribute(4, struct.pack("=I", 5)), attribute(5, bytes(4))
+SOURCE, VIA = attribute(7, bytes([10, 0, 0, 7])), attribute(18, bytes(6))
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (routed(TO, OUT, SOURCE), (5, NetdevRoute("10.0.0.0/24", 254, "10.0.0.7"))),
+        # Without a destination it is for all.
+        (routed(OUT, length=0), (5, NetdevRoute("0.0.0.0/0", 254))),
+        (routed(OUT, length=0, family=socket.AF_INET6), (5, NetdevRoute("::/0", 254))),
+        (routed(TO, OUT, GATEWAY), None),
+        (routed(TO, OUT, VIA), None),
+        (routed(TO), None),
+        (routed(TO, OUT, kind=2), None),
+        (routed(TO, OUT, flags=0x200), None),
+        (routed(TO, OUT, family=28), None),
+    ],
+)
+def test_an_answer_about_a_route(raw: bytes, expected: Any) -> None:
+    assert routes.interpret_route(raw) == expected
+
+
+def ruled(*attributes: bytes, family: int = socket.AF_INET, length: int = 32, action: int = 1, flags: int = 0) -> bytes:
+    """An answer to RTM_GETRULE, of table 100."""
+    body = struct.pack("=BBBBBBBBI", family, 0, length, 0, 100, 0, 0, action, flags) + b"".join(attributes)
+    return message(32, body)
+
+
+# FRA_SRC
+FROM = attribute(2, bytes([10, 0, 0, 7]))
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (ruled(FROM), NetdevRule("10.0.0.7/32", 100)),
+        # FRA_TABLE and FRA_DST
+        (ruled(FROM, attribute(15, struct.pack("=I", 1001))), NetdevRule("10.0.0.7/32", 1001)),
+        (ruled(FROM, attribute(1, bytes(4))), None),
+        (ruled(length=0), None),
+        (ruled(FROM, action=6), None),
+        (ruled(FROM, flags=2), None),
+        (ruled(FROM, family=28), None),
+    ],
+)
+def test_an_answer_about_a_rule(raw: bytes, expected: Any) -> None:
+    assert routes.interpret_rule(raw) == expected
 
 
 class Driver:
