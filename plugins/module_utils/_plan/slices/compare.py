@@ -218,7 +218,7 @@ def _changed(difference: AttributeDifference) -> Problem:
 
 
 def lines(found: Mapping[str, NodeDifferences]) -> List[str]:
-    """The differences of all nodes as text, nodes with the same one together; what is intended is none."""
+    """The differences of all nodes as text, equal ones of several nodes once, without those that are intended."""
     every: List[Tuple[str, Problem]] = []
     for node, differences in found.items():
         every += [
