@@ -107,3 +107,58 @@ def test_rdma_false_is_worse_than_another_difference() -> None:
         for attribute in ("dra.net/rdma", "dra.net/numaNode")
     }
     assert verdicts == {"dra.net/rdma": ["fail"], "dra.net/numaNode": ["warn"]}
+
+
+def by_id(found: list[Check], name: str) -> list[tuple[str | None, str, str, str]]:
+    return [(one.host, one.subject, one.verdict, one.text) for one in found if one.id == name]
+
+
+def test_what_is_said_of_what_is_right() -> None:
+    several = pod("n1")
+    several["status"]["containerStatuses"].append({"name": "other", "state": {}})
+    found = checks(pods=[several, pod("n2")], nodes={"n2": {**RIGHT, "drivers": []}})
+    assert by_id(found, "cluster.driver")[0] == ("n1", "dranet", "pass", "DRANET runs (restarts: 3)")
+    slices = {host: text for host, _subject, _verdict, text in by_id(found, "cluster.slices")}
+    assert slices["n1"] == "the devices published by dra.net agree with the facts"
+    assert slices["n2"] == "the devices published by no driver agree with the facts"
+    assert by_id(found, "cluster.objects") == [
+        (None, "claims", "pass", "the 1 objects of set claims are as they were applied")
+    ]
+
+
+def test_a_pod_that_does_not_say_what_ails_it() -> None:
+    silent = pod("n1", ready=False)
+    for conditions in ([], [{"type": "Initialized", "status": "True"}], None):
+        silent["status"]["conditions"] = conditions
+        (found,) = [one for one in checks(pods=[silent, pod("n2")]) if one.verdict != "pass"]
+        assert found.text == "DRANET's pod dranet-n1 is not ready: it does not answer"
+        assert (found.mend, found.host) == ("runtime", "n1")
+
+
+def test_devices_by_their_address_or_name() -> None:
+    one = {"driver": "dra.net", "name": "ib0", "reason": "nobody knows it"}
+    extra = [{**one, "pci": "0000:1a:00.0"}, {**one, "pci": None}]
+    found = checks(nodes={"n1": {**RIGHT, "extra": extra}})
+    assert by_id(found, "cluster.slices")[:2] == [
+        ("n1", "0000:1a:00.0", "warn", "is published, but nobody knows it"),
+        ("n1", "ib0", "warn", "is published, but nobody knows it"),
+    ]
+    # What is left out on purpose is as it should be.
+    left_out = {**RIGHT, "missing": [{**one, "pci": None, "intended": True}]}
+    assert {verdict for _host, _subject, verdict, _text in by_id(checks(nodes={"n1": left_out}), "cluster.slices")} == {
+        "pass"
+    }
+
+
+def test_objects_by_the_name_that_users_gave() -> None:
+    template = {"kind": "ResourceClaimTemplate", "namespace": "default", "name": "two-1a2b", "alias": "two"}
+    found = checks(sets={"a": [{**template, "action": "pruned"}, dict(CLASS)], "b": []})
+    assert by_id(found, "cluster.objects") == [
+        (
+            None,
+            "ResourceClaimTemplate default/two",
+            "fail",
+            "ResourceClaimTemplate default/two of set a has left the inventory",
+        ),
+        (None, "b", "pass", "the 0 objects of set b are as they were applied"),
+    ]
