@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command, files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, targets
@@ -255,7 +255,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
     def refuse(*_arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os, "rename", refuse)
+    monkeypatch.setattr(os, "rename", refuse)
     with pytest.raises(HostError, match=r"^/etc/file: No space left on device$"):
         own.write("/etc/file", Stored(b"new", 0o644, 0, 0))
     assert (own.text("/etc/file"), own.names("/etc")) == ("old", ["file"])

@@ -77,7 +77,7 @@ FIELDS = {**WANTED, "spec": {"ours": 1}}
 
 
 def entry(manager: str, *fields: str, **more: Any) -> Dict[str, Any]:
-    own = {"f:spec": {f"f:{name}": {} for name in fields}}
+    own: Dict[str, Any] = {"f:spec": {f"f:{name}": {} for name in fields}}
     return {"manager": manager, "operation": "Apply", "fieldsV1": own, **more}
 
 
