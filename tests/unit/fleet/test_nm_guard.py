@@ -42,6 +42,8 @@ def netdevs(**addresses: str) -> Dict[str, Interface]:
         ("192.0.2.9 50000 192.0.2.1 22", ("192.0.2.9", "192.0.2.1", ["eth0"])),
         # sshd writes the zone of a link-local address.
         ("fe80::9%eth1 50000 fe80::1%eth1 22", ("fe80::9", "fe80::1", ["eth1"])),
+        # By way of systemd-ssh-proxy, over a socket that is no TCP.
+        ("UNKNOWN 65535 UNKNOWN 65535", ("UNKNOWN", "UNKNOWN", [])),
         # By way of an address that is nobody's here, as behind NAT.
         ("192.0.2.9 50000 198.51.100.1 22", ("192.0.2.9", "198.51.100.1", [])),
     ],
@@ -139,6 +141,10 @@ def test_networks_that_would_draw_the_nodes_own_traffic(tmp_path: Path, address:
         guard.check_networks(tree, link(address), ours)
     assert said in str(error.value)
     assert str(error.value).startswith("links: rail0: addresses")
+
+
+def test_a_connection_without_addresses_forbids_no_network(tmp_path: Path) -> None:
+    guard.check_networks(Tree(str(tmp_path)), link("10.0.0.7/24"), guard.Session("UNKNOWN", "UNKNOWN"))
 
 
 def test_routes_of_a_link_count_as_its_networks(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.filter.pod_plan import pod_plan as pod_plan_filter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, probe, probe_run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, probe, probe_run, report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_pods import (
     HOSTS,
@@ -100,6 +100,29 @@ def test_what_a_pod_lacks(
     pods[1]["result"]["output"] = pods[1]["result"]["output"].replace(old, new)
     found = failed(judged(pods))
     assert said in found[check]
+
+
+def test_a_log_is_read_whatever_is_in_it() -> None:
+    lines = ["==> ports", "mlx5_0 1 InfiniBand 4: ACTIVE", "mlx5_0 \u00b2 InfiniBand 4: ACTIVE", "short"]
+    lines += ["==> netdevs", "eth0 02:00:00:00:00:01 1500 1", f"odd 02:00:00:00:00:02 {'9' * 5000} 1"]
+    lines += ["==> addresses", "1: eth0    inet 10.244.0.7/24", "2: nobody    inet 10.0.0.1/24"]
+    lines += ["==> write_bw mlx5_0 1", "rows", "==> write_bw mlx5_0 \u0663", "==> loopback mlx5_0", "==> write_bw"]
+    found = report.report("\n".join(["before all", *lines]))
+    assert found.ports == {("mlx5_0", 1): ("InfiniBand", "ACTIVE")}
+    assert {name: (own.mtu, own.lower_up, own.addresses) for name, own in found.netdevs.items()} == {
+        "eth0": (1500, True, ["10.244.0.7/24"])
+    }
+    assert (found.bandwidth, found.loopback) == ({("mlx5_0", 1): "rows"}, {})
+    assert (found.has_addresses, found.has_perftest, found.complete) == (True, True, False)
+
+
+@pytest.mark.parametrize(
+    ("limit", "memlock"),
+    [("unlimited", "unlimited"), ("65536", "65536"), ("a lot", ""), ("9" * 20, ""), ("65536K", ""), ("-1", "")],
+)
+def test_a_limit_that_is_none_is_unknown(limit: str, memlock: str) -> None:
+    text = f"==> limits\nMax locked memory         {limit}     unlimited            bytes\n==> end\n"
+    assert report.report(text).memlock == memlock
 
 
 def test_a_slow_port(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:

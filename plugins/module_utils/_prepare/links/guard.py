@@ -12,7 +12,7 @@ import ipaddress
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Dict, List, Mapping, Optional
+from typing import Dict, List, Mapping, Optional, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
@@ -113,6 +113,15 @@ def _gateways(tree: Tree) -> List[str]:
     return found
 
 
+def _is_in(address: str, network: Union[ipaddress.IPv4Network, ipaddress.IPv6Network]) -> bool:
+    """Whether it is an address of the network; sshd calls the ends of a connection that is no TCP ``UNKNOWN``."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return parsed in network and not parsed.is_link_local
+
+
 def check_networks(tree: Tree, link: Link, ours: Optional[Session]) -> None:
     """Whether the link's networks leave the ways to the controller and to the default gateway as they are.
 
@@ -120,13 +129,11 @@ def check_networks(tree: Tree, link: Link, ours: Optional[Session]) -> None:
     """
     needed = dict.fromkeys(_gateways(tree), "the default gateway")
     if ours:
-        needed[ours.client] = "where Ansible connects from"
-        needed[ours.server] = "the address that Ansible connects to"
+        needed.update({ours.client: "where Ansible connects from", ours.server: "the address that Ansible connects to"})
     for option, text in link.networks:
         network = ipaddress.ip_interface(text).network
         for address, what in needed.items():
-            parsed = ipaddress.ip_address(address)
-            if parsed.version == network.version and parsed in network and not parsed.is_link_local:
+            if _is_in(address, network):
                 raise HostError(
                     f"links: {link.name}: {option}: {network} would contain {address}, {what}; "
                     f"choose a network for the fabric alone"

@@ -12,8 +12,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Dict, List, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import is_number
+
 _SECTION = re.compile("==> (.+)")
-_MEMLOCK = re.compile(r"^Max locked memory\s+(\S+)", re.MULTILINE)
+_MEMLOCK = re.compile(r"^Max locked memory\s+(unlimited|[0-9]{1,19})(?!\S)", re.MULTILINE)
 _ADDRESS = re.compile(r"^\d+:\s+(\S+)\s+inet6?\s+(\S+)", re.MULTILINE)
 
 
@@ -88,10 +90,10 @@ def report(output: str) -> PodReport:
     if limit:
         found.memlock = limit.group(1)
     for device, port, layer, state in _rows(sections.get("ports", ""), 4):
-        if port.isdigit():
+        if is_number(port):
             found.ports[device, int(port)] = (layer, state.split(": ")[-1])
     for name, mac, mtu, carrier in _rows(sections.get("netdevs", ""), 4):
-        if mtu.isdigit():
+        if is_number(mtu):
             found.netdevs[name] = PodNetdev(mac, int(mtu), carrier == "1")
     for name, address in _ADDRESS.findall(sections.get("addresses", "")):
         if name in found.netdevs:
@@ -99,6 +101,6 @@ def report(output: str) -> PodReport:
     for title, text in sections.items():
         words = title.split()
         measured = {"write_bw": found.bandwidth, "loopback": found.loopback}.get(words[0])
-        if measured is not None and len(words) == 3 and words[2].isdigit():
+        if measured is not None and len(words) == 3 and is_number(words[2]):
             measured[words[1], int(words[2])] = text
     return found
