@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Dict, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather, system
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather, interfaces, nldev, system
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import warnings as discover_warnings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
@@ -399,3 +400,29 @@ def test_texts_are_no_longer_than_a_reader_takes() -> None:
     bounded = gather._bounded({"a": [long, 1, None], "b": {"c": long}})
     assert len(bounded["a"][0]) == len(bounded["b"]["c"]) < len(long)
     assert bounded["a"][1:] == [1, None]
+
+
+def test_what_was_asked_is_named_as_the_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    reading, netdevs = nldev.Nldev(netns_mode="shared"), {"rail0": interfaces.Interface("rail0")}
+    live: Any = SimpleNamespace(live=True)
+    monkeypatch.setattr(nldev, "read", lambda: reading)
+    monkeypatch.setattr(interfaces, "read", lambda _tree: netdevs)
+    sources: Dict[str, str] = {"hcas": "sysfs"}
+    assert gather._netlink(True, sources) is reading
+    assert gather._interfaces(live, sources) is netdevs
+    told = dict.fromkeys(("port_netdevs", "netns_mode", "addresses", "max_mtu"), "netlink")
+    assert sources == {"hcas": "sysfs", **told}
+
+    def refuse(*_arguments: Any) -> None:
+        raise OSError(93, "Protocol not supported")
+
+    monkeypatch.setattr(nldev, "read", refuse)
+    monkeypatch.setattr(interfaces, "read", refuse)
+    sources = {}
+    assert (gather._netlink(True, sources), gather._interfaces(live, sources)) == (None, None)
+    assert sources == {"netlink_unused": "[Errno 93] Protocol not supported"}
+    # Of a recorded node this machine's kernel knows nothing.
+    monkeypatch.setattr(nldev, "read", lambda: pytest.fail("asked"))
+    sources = {}
+    assert (gather._netlink(False, sources), gather._interfaces(Tree(str(tmp_path)), sources)) == (None, None)
+    assert sources == {}
