@@ -18,8 +18,6 @@ requirements:
   - netaddr (Python library, where Ansible runs)
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
-  - zerocopy.rdma._published
-  - zerocopy.rdma._published.kinds
 positional: hostvars, nodes, moving
 options:
   nodes:
@@ -48,6 +46,21 @@ options:
     description: Sizes of the waves, as for the filter P(zerocopy.rdma.waves#filter).
     type: raw
     default: [1, "10%", "25%"]
+  slices:
+    description: ResourceSlices of the cluster.
+    type: list
+    elements: dict
+  kubernetes:
+    description: Version of Kubernetes.
+    type: str
+  device_classes:
+    description: Names of the DeviceClasses of the cluster.
+    type: list
+    elements: str
+  kinds:
+    description: Kinds of operators that the API server serves, as M(zerocopy.rdma.cluster_info) returns them.
+    type: list
+    elements: str
 """
 
 EXAMPLES = r"""
