@@ -60,6 +60,8 @@ def test_a_host_that_cannot_ask_leaves_it_to_the_next(facts_of: Facts) -> None:
     plans = host_plan.plan(nodes)
     assert plans["a"].fabric_ports == []
     assert plans["b"].fabric_ports != []
+    nodes[1].reached = {"fabrics": read(links("managed", could=()))}
+    assert [(check.host, check.verdict) for check in fabric.of_fleet(nodes, plans)] == [("b", "pass")]
 
 
 def test_links_below_what_they_could_be(facts_of: Facts) -> None:
