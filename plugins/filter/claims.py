@@ -21,23 +21,8 @@ requirements:
   - netaddr (Python library, where Ansible runs)
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
+  - zerocopy.rdma._published
 positional: hostvars
-options:
-  slices:
-    description: ResourceSlices of the cluster, of any version of the API. Nodes are matched with hosts by name.
-    type: list
-    elements: dict
-    default: []
-  kubernetes:
-    description: Version of Kubernetes, for example V(v1.36.3), to reject what it does not support.
-    type: str
-  device_classes:
-    description:
-      - Names of the DeviceClasses of the cluster, to reject claims for GPUs of a class that does not exist. By default
-        this is not checked.
-      - M(zerocopy.rdma.resource_slice_info) returns the values of this option and of the two above.
-    type: list
-    elements: str
 """
 
 EXAMPLES = r"""

@@ -18,26 +18,13 @@ requirements:
   - netaddr (Python library, where Ansible runs)
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
+  - zerocopy.rdma._published
+  - zerocopy.rdma._published.kinds
 positional: hostvars
 options:
   name:
     description: Name of one strategy. By default the plans of all strategies are merged.
     type: str
-  slices:
-    description: ResourceSlices of the cluster.
-    type: list
-    elements: dict
-  kubernetes:
-    description: Version of Kubernetes.
-    type: str
-  device_classes:
-    description: Names of the DeviceClasses of the cluster.
-    type: list
-    elements: str
-  kinds:
-    description: Kinds of operators' resources that the cluster serves, as M(zerocopy.rdma.cluster_info) returns them.
-    type: list
-    elements: str
   objects:
     description: Operators' objects in the cluster, as M(zerocopy.rdma.cluster_info) returns them.
     type: list
