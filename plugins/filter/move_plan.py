@@ -18,6 +18,8 @@ requirements:
   - netaddr (Python library, where Ansible runs)
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
+  - zerocopy.rdma._published
+  - zerocopy.rdma._published.kinds
 positional: hostvars, nodes, moving
 options:
   nodes:
@@ -46,21 +48,6 @@ options:
     description: Sizes of the waves, as for the filter P(zerocopy.rdma.waves#filter).
     type: raw
     default: [1, "10%", "25%"]
-  slices:
-    description: ResourceSlices of the cluster.
-    type: list
-    elements: dict
-  kubernetes:
-    description: Version of Kubernetes.
-    type: str
-  device_classes:
-    description: Names of the DeviceClasses of the cluster.
-    type: list
-    elements: str
-  kinds:
-    description: Kinds of operators that the API server serves, as M(zerocopy.rdma.cluster_info) returns them.
-    type: list
-    elements: str
 """
 
 EXAMPLES = r"""
@@ -78,8 +65,8 @@ _value:
     nodes:
       description:
         - For each host to move, its C(state) (C(todo), C(cordoned), C(drained), C(left), C(switched), C(done)), the
-          strategy it has (C(away)) and gets (C(to)), the labels that go (C(off)), and the pods that have to end
-          (C(users)).
+          strategy it has (C(away)), had when its move began (C(was)), and gets (C(to)), the labels that go (C(off)),
+          and the pods that have to end (C(users)).
       type: dict
     waves:
       description: Hosts of each wave. Hosts whose move has begun come first.
@@ -99,8 +86,8 @@ _value:
       elements: str
     objects:
       description:
-        - C(sets) of objects (M(zerocopy.rdma.applyset)) that the hosts of O(now) need, the C(labels) of these hosts,
-          and what their nodes then show (C(shows)).
+        - C(sets) of objects (M(zerocopy.rdma.applyset)) that the hosts of O(now) need, the C(labels) and C(counters)
+          of these hosts, and what their nodes then show (C(shows)).
       type: dict
 """
 

@@ -54,7 +54,8 @@ class MoveOptions:
 class NodeMove:
     """What is left to do on a node; ``away`` and ``to`` are strategies, ``users`` pods that have to end.
 
-    ``off`` are the labels that go, or that keep a plugin of somebody else away.
+    ``off`` are the labels that go, or that keep a plugin of somebody else away. ``was`` is the strategy of ours that
+    the node had when its move began, empty for none.
     """
 
     name: str
@@ -63,6 +64,7 @@ class NodeMove:
     to: str
     off: Mapping[str, Optional[str]] = field(default_factory=dict)
     users: Sequence[User] = ()
+    was: str = ""
 
     @property
     def steps(self) -> List[str]:
@@ -112,6 +114,11 @@ def _away(node: NodeUse, to: Strategy) -> str:
     return " and ".join([*ours, *node.plugins])
 
 
+def _was(node: NodeUse) -> str:
+    labels = node.mark.labels if node.mark else node.labels
+    return next((one.name for one in registry.STRATEGIES.values() if one.label and labels.get(one.label)), "")
+
+
 def _against(host: ClaimHost, node: NodeUse, options: MoveOptions) -> Iterator[str]:
     """What stops a move before it begins."""
     for user in node.users:
@@ -124,15 +131,6 @@ def _against(host: ClaimHost, node: NodeUse, options: MoveOptions) -> Iterator[s
         several = ", ".join(node.plugins)
         right = "remove it first, or name in rdma_migrate_old_labels the labels of nodes that keep it away"
         yield f"{host.name}: DaemonSet {several} hands out NICs here and belongs to somebody else: {right}"
-
-
-def _unmovable(host: ClaimHost, node: NodeUse, to: Strategy) -> Iterator[str]:
-    """Strategies that this node has or shall have, and that cannot be changed node by node."""
-    left = [one for one in registry.STRATEGIES.values() if one is not to and one.label and node.labels.get(one.label)]
-    for one in (to, *left):
-        if not one.movable:
-            way = f"run provision with {STRATEGY} none for its group, and then site with {strategy_of(host.variables)}"
-            yield f"{host.name}: nodes cannot be moved one by one {'to' if one is to else 'from'} {one.name}: {way}"
 
 
 def plan(
@@ -156,11 +154,11 @@ def plan(
             continue
         users = node.users if at in (TODO, CORDONED) else ()
         off = {**dict.fromkeys(others(to)), **options.off}
-        found.nodes.append(NodeMove(host.name, at, _away(node, to), strategy_of(host.variables), off, users))
+        found.nodes.append(
+            NodeMove(host.name, at, _away(node, to), strategy_of(host.variables), off, users, _was(node))
+        )
         if users or node.plugins:
             found.problems += _against(host, node, options)
-        if at != DONE:
-            found.problems += _unmovable(host, node, to)
         member = plan_waves.WaveMember(host.name, host.group, options.limits.get(host.group, 0))
         if at != DONE:
             (begun if node.mark else members).append(member)
@@ -196,10 +194,11 @@ def unmovable(whole: StrategyPlan) -> List[str]:
 
 @dataclass
 class MoveObjects:
-    """What nodes get that have left their old strategy: ``sets``, ``labels``, and what they then show."""
+    """What nodes get that have left their old strategy: ``sets``, ``labels``, ``counters``, and what they then show."""
 
     sets: List[ObjectSet] = field(default_factory=list)
     labels: Dict[str, Dict[str, str]] = field(default_factory=dict)
+    counters: Dict[str, Dict[str, int]] = field(default_factory=dict)
     shows: Dict[str, Dict[str, object]] = field(default_factory=dict)
     problems: List[str] = field(default_factory=list)
 
@@ -226,7 +225,9 @@ def objects(
             shown = planned.shows.get(host.name)
             if shown is not None:
                 drivers = [one for one in shown.drivers if one == strategy.driver]
-                result.shows[host.name] = {"drivers": drivers, "resources": dict(shown.resources)}
+                resources = dict(shown.resources)
+                result.shows[host.name] = {"pods": strategy.pods, "drivers": drivers, "resources": resources}
+            result.counters[host.name] = planned.counters.get(host.name, {})
     return result
 
 
