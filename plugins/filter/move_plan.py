@@ -48,6 +48,11 @@ options:
     description: Sizes of the waves, as for the filter P(zerocopy.rdma.waves#filter).
     type: raw
     default: [1, "10%", "25%"]
+  plugins:
+    description: Device plugins of others, as M(zerocopy.rdma.node_move_info) returns them.
+    type: list
+    elements: dict
+    default: []
 """
 
 EXAMPLES = r"""
@@ -100,6 +105,7 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.playbook_values import SERIAL_MAX
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
@@ -128,6 +134,7 @@ def move_plan(
     kubernetes: Optional[str] = None,
     device_classes: Union[List[str], str, None] = None,
     kinds: Union[List[str], str, None] = None,
+    plugins: Sequence[Mapping[str, Any]] = (),
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     uses = {name: node_use.read(node) for name, node in nodes.items()}
@@ -143,7 +150,7 @@ def move_plan(
         "nodes": {one.name: asdict(one) for one in plan.nodes},
         "waves": plan.waves,
         "rest": plan.rest,
-        "text": moves.text(plan),
+        "text": moves.text(plan, [ForeignPlugin(**one) for one in plugins]),
         "problems": plan.problems + whole.problems + moves.unmovable(whole),
         "objects": asdict(objects),
     }

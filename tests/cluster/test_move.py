@@ -103,8 +103,10 @@ class Moving:
         return self._run(node_move, kubeconfig=self._kubeconfig, **{**every, "wait_timeout": 60, **options})
 
     def state(self, node: str, to: str = "dra") -> str:
-        seen = self._run(node_move_info, kubeconfig=self._kubeconfig, ours=OURS, drivers=["dra.net"])
-        return moves.state(node_use.read(seen["nodes"][node]), registry.STRATEGIES[to])
+        return moves.state(node_use.read(self.info()["nodes"][node]), registry.STRATEGIES[to])
+
+    def info(self) -> Object:
+        return self._run(node_move_info, kubeconfig=self._kubeconfig, ours=OURS, drivers=["dra.net"])
 
     def node(self, name: str) -> Object:
         """What a move touches of a node, as the cluster has it."""
@@ -221,6 +223,13 @@ def test_a_plugin_of_somebody_else_is_kept_away_and_comes_back(moving: Moving, k
     moving.daemon_set("theirs", THEIRS, image)
     moving.kubectl("label", "node", "v100-02", f"{THEIRS}=v100")
     moving.offers("v100-02")
+    (named,) = moving.info()["plugins"]
+    assert named == {
+        "daemon_set": f"{moving.namespace}/theirs",
+        "program": "k8s-rdma-shared-dev-plugin",
+        "nodes": 1,
+        "remove": f"kubectl delete daemonset theirs --namespace {moving.namespace}",
+    }
     stays = moving.step("v100-02", "off", wait_timeout=1)["msg"]
     assert stays == f"v100-02: {moving.namespace}/theirs is still there (waited 1 s)"
     away = {**dict.fromkeys(moves.others(registry.STRATEGIES["dra"])), THEIRS: None}

@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import IN_POD, Excluded, Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import foreign, node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import Mark, NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.moves import MoveOptions
@@ -92,6 +92,43 @@ def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> 
         "example.org/rdma": None,
     }
     assert moves.plan([host()], {}, ["n1"], MoveOptions()).problems == ["n1: no such node in the cluster"]
+
+
+def test_plugins_of_others_are_named_with_what_removes_them() -> None:
+    image = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"
+
+    def daemon_set(name: str, image: str = image, selector: Any = None, **meta: Any) -> dict[str, Any]:
+        template = {"spec": {"containers": [{"name": "c", "image": image}], "nodeSelector": selector or {}}}
+        status = {"desiredNumberScheduled": 2}
+        return {
+            "metadata": {"namespace": "net", "name": name, **meta},
+            "spec": {"template": template},
+            "status": status,
+        }
+
+    helm = {"meta.helm.sh/release-name": "rdma", "meta.helm.sh/release-namespace": "net"}
+    policy = {"apiVersion": "mellanox.com/v1alpha1", "kind": "NicClusterPolicy", "name": "nic", "controller": True}
+    argo = {"argocd.argoproj.io/tracking-id": "fabric:apps/DaemonSet:net/c"}
+    items = [
+        daemon_set("a", annotations=helm),
+        daemon_set("b", ownerReferences=[policy]),
+        daemon_set("c", annotations={**helm, **argo}),
+        daemon_set("d"),
+        daemon_set("ours", selector={SHARED: "h100"}),
+        daemon_set("other", "registry.example.org/agent:v1"),
+    ]
+    found = list(foreign.plugins(items, [SHARED]))
+    assert {one.daemon_set: one.remove for one in found} == {
+        "net/a": "helm uninstall rdma --namespace net",
+        "net/b": "take it out of NicClusterPolicy nic (kubectl edit nicclusterpolicy nic)",
+        "net/c": "take it out of Argo CD application fabric",
+        "net/d": "kubectl delete daemonset d --namespace net",
+    }
+    text = moves.text(moves.plan([host()], {"n1": OLD}, ["n1"], MoveOptions()), found[:1])
+    assert text.splitlines()[-2:] == [
+        "Device plugins of somebody else are never removed. When no node needs them any more:",
+        "  DaemonSet net/a (k8s-rdma-shared-dev-plugin, on 2 nodes): helm uninstall rdma --namespace net",
+    ]
 
 
 @pytest.mark.parametrize(

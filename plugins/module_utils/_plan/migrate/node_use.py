@@ -110,11 +110,11 @@ def placed_by(pod: Mapping[str, Any], labels: Collection[str]) -> bool:
     owners = entries(at(pod, "metadata", "ownerReferences"))
     if not any(owner.get("kind") == "DaemonSet" for owner in owners):
         return False
-    return bool(set(labels) & set(_selecting(table(pod.get("spec")))))
+    return bool(set(labels) & set(selecting(table(pod.get("spec")))))
 
 
-def _selecting(spec: Mapping[str, Any]) -> Iterator[str]:
-    """The labels of nodes that matter to a pod."""
+def selecting(spec: Mapping[str, Any]) -> Iterator[str]:
+    """The labels of nodes that matter to a pod with this spec."""
     yield from strings(spec.get("nodeSelector"))
     required = at(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     for term in entries(at(required, "nodeSelectorTerms")):

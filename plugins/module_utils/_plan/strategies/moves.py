@@ -19,6 +19,7 @@ from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
@@ -231,8 +232,8 @@ def objects(
     return result
 
 
-def text(found: MovePlan) -> str:
-    """The plan by node and pod."""
+def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
+    """The plan by node and pod; ``foreign`` are device plugins of others, which a move never removes."""
     lines: List[str] = []
     for number, wave in enumerate(found.waves, 1):
         lines.append(f"Wave {number}:")
@@ -248,4 +249,9 @@ def text(found: MovePlan) -> str:
         lines.append("The objects of the old strategy stay until they have moved.")
     elif found.waves:
         lines.append("At the end: remove the objects that no node needs any more (provision).")
+    if foreign and found.nodes:
+        lines.append("Device plugins of somebody else are never removed. When no node needs them any more:")
+    for one in foreign if found.nodes else ():
+        nodes = f"{one.nodes} node" + ("" if one.nodes == 1 else "s")
+        lines.append(f"  DaemonSet {one.daemon_set} ({one.program}, on {nodes}): {one.remove}")
     return "\n".join(lines)

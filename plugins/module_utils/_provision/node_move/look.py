@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin, plugins
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import MarkError, NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
@@ -19,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
 
-_NODES, _PODS = "/api/v1/nodes", "/api/v1/pods"
+_NODES, _PODS, _DAEMON_SETS = "/api/v1/nodes", "/api/v1/pods", "/apis/apps/v1/daemonsets"
 _SLICE = GroupKind("resource.k8s.io", "ResourceSlice")
 _CONFLICT = 409
 # After which what cannot be watched is looked at again.
@@ -79,6 +80,11 @@ def info(client: Client, ours: Sequence[str], drivers: Sequence[str], resources:
         except MarkError as error:
             raise ClusterError(f"{name}: {error}: remove it if no move is under way there") from error
     return found
+
+
+def foreign(client: Client, ours: Sequence[str]) -> List[ForeignPlugin]:
+    """The device plugins of others in the whole cluster. Raises ClusterError."""
+    return list(plugins(client.get(_DAEMON_SETS)["items"], ours))
 
 
 class MovingNode:
