@@ -92,7 +92,7 @@ _value:
     objects:
       description:
         - C(sets) of objects (M(zerocopy.rdma.applyset)) that the hosts of O(now) need, the C(labels) and C(counters)
-          of these hosts, and what their nodes then show (C(shows)).
+          of these hosts, what their nodes then show (C(shows)), and how pods can request RDMA on them (C(asks)).
       type: dict
 """
 

@@ -79,8 +79,8 @@ class Kubelets(PlayedKubelets):
     """Nodes with device plugins and DRA drivers, known by the labels by which their pods find nodes.
 
     Synthesised: their pods become ready at once; the resource of a plugin (``plugins``, by label) is there as long as
-    its pod is and then has 0 allocatable, and so is a driver's ResourceSlice, which then goes. ``both`` are moments at
-    which a node had the pods of two of them.
+    its pod is and then has 0 allocatable, and so is a driver's ResourceSlice, which then goes. Pods of verify fail.
+    ``both`` are moments at which a node had the pods of two of them.
     """
 
     def __init__(
@@ -112,8 +112,11 @@ class Kubelets(PlayedKubelets):
         return mine
 
     def status(self, pod: Object) -> Optional[Object]:
-        if (pod.get("status") or {}).get("phase") == "Running":
+        if (pod.get("status") or {}).get("phase") in ("Running", "Failed"):
             return None
+        environment = {one["name"] for one in pod["spec"]["containers"][0].get("env") or []}
+        if "ZEROCOPY_SERVER" in environment:
+            return {"phase": "Failed"}
         return {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
     def _advertise(self, node: str, there: Set[str]) -> None:

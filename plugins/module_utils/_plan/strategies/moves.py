@@ -13,7 +13,7 @@ DaemonSets run on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -25,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
     ObjectSet,
+    PodRequest,
     Strategy,
     StrategyPlan,
 )
@@ -195,11 +196,15 @@ def unmovable(whole: StrategyPlan) -> List[str]:
 
 @dataclass
 class MoveObjects:
-    """What nodes get that have left their old strategy: ``sets``, ``labels``, ``counters``, and what they then show."""
+    """What nodes get that have left their old strategy: ``sets``, ``labels``, ``counters``, and what they then show.
+
+    ``asks`` are by group the ways in which a pod can ask on one of them.
+    """
 
     sets: List[ObjectSet] = field(default_factory=list)
     labels: Dict[str, Dict[str, str]] = field(default_factory=dict)
     counters: Dict[str, Dict[str, int]] = field(default_factory=dict)
+    asks: Dict[str, List[PodRequest]] = field(default_factory=dict)
     shows: Dict[str, Dict[str, object]] = field(default_factory=dict)
     problems: List[str] = field(default_factory=list)
 
@@ -218,6 +223,9 @@ def objects(
         planned = registry.plan_of(strategy.name, every, cluster, known)
         result.problems += planned.problems
         result.sets += [one for one in planned.sets if one.objects]
+        for group, asks in planned.asks.items():
+            there = [replace(ask, hosts={name: ask.hosts[name] for name in ask.hosts if name in now}) for ask in asks]
+            result.asks.setdefault(group, []).extend(ask for ask in there if ask.hosts)
         for host in strategy.own(every):
             if host.name not in now:
                 continue
