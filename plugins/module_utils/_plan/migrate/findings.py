@@ -29,6 +29,7 @@ _BY_HAND = {
     "NVSHMEM_HCA_LIST": codes.NIC_BY_HAND,
     "NVSHMEM_HCA_PE_MAPPING": codes.NIC_BY_HAND,
     "UCX_NET_DEVICES": codes.NIC_BY_HAND,
+    "--disaggregation-ib-device": codes.NIC_BY_HAND,
     "UCX_TLS": codes.TRANSPORT_BY_HAND,
     "NCCL_IB_GID_INDEX": codes.GID_BY_HAND,
     "NVSHMEM_IB_GID_INDEX": codes.GID_BY_HAND,
