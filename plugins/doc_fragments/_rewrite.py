@@ -64,6 +64,10 @@ options:
         description: Whether pods have to be on the host network. Then C(hostNetwork) stays.
         type: bool
         default: false
+      gpu_resource:
+        description: Extended resource of GPUs, of which the container has to request one. Empty for none.
+        type: str
+        default: ''
   choices:
     description:
       - Names of requests for a workload, by its name or C(namespace/name).

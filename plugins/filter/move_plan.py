@@ -18,6 +18,8 @@ requirements:
   - netaddr (Python library, where Ansible runs)
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
+  - zerocopy.rdma._published
+  - zerocopy.rdma._published.kinds
 positional: hostvars, nodes, moving
 options:
   nodes:
@@ -46,21 +48,11 @@ options:
     description: Sizes of the waves, as for the filter P(zerocopy.rdma.waves#filter).
     type: raw
     default: [1, "10%", "25%"]
-  slices:
-    description: ResourceSlices of the cluster.
+  plugins:
+    description: Device plugins of others, as M(zerocopy.rdma.node_move_info) returns them.
     type: list
     elements: dict
-  kubernetes:
-    description: Version of Kubernetes.
-    type: str
-  device_classes:
-    description: Names of the DeviceClasses of the cluster.
-    type: list
-    elements: str
-  kinds:
-    description: Kinds of operators that the API server serves, as M(zerocopy.rdma.cluster_info) returns them.
-    type: list
-    elements: str
+    default: []
 """
 
 EXAMPLES = r"""
@@ -78,8 +70,8 @@ _value:
     nodes:
       description:
         - For each host to move, its C(state) (C(todo), C(cordoned), C(drained), C(left), C(switched), C(done)), the
-          strategy it has (C(away)) and gets (C(to)), the labels that go (C(off)), and the pods that have to end
-          (C(users)).
+          strategy it has (C(away)), had when its move began (C(was)), and gets (C(to)), the labels that go (C(off)),
+          and the pods that have to end (C(users)).
       type: dict
     waves:
       description: Hosts of each wave. Hosts whose move has begun come first.
@@ -99,8 +91,8 @@ _value:
       elements: str
     objects:
       description:
-        - C(sets) of objects (M(zerocopy.rdma.applyset)) that the hosts of O(now) need, the C(labels) of these hosts,
-          and what their nodes then show (C(shows)).
+        - C(sets) of objects (M(zerocopy.rdma.applyset)) that the hosts of O(now) need, the C(labels) and C(counters)
+          of these hosts, what their nodes then show (C(shows)), and how pods can request RDMA on them (C(asks)).
       type: dict
 """
 
@@ -113,6 +105,7 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.playbook_values import SERIAL_MAX
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
@@ -141,6 +134,7 @@ def move_plan(
     kubernetes: Optional[str] = None,
     device_classes: Union[List[str], str, None] = None,
     kinds: Union[List[str], str, None] = None,
+    plugins: Sequence[Mapping[str, Any]] = (),
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     uses = {name: node_use.read(node) for name, node in nodes.items()}
@@ -156,7 +150,7 @@ def move_plan(
         "nodes": {one.name: asdict(one) for one in plan.nodes},
         "waves": plan.waves,
         "rest": plan.rest,
-        "text": moves.text(plan),
+        "text": moves.text(plan, [ForeignPlugin(**one) for one in plugins]),
         "problems": plan.problems + whole.problems + moves.unmovable(whole),
         "objects": asdict(objects),
     }

@@ -47,6 +47,7 @@ _value:
       namespace: ""
       gpus: 0
       host_network: false
+      gpu_resource: ""
 """
 
 import json
@@ -56,7 +57,17 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 
-_SAME = ("name", "limits", "annotations", "capabilities", "environment", "namespace", "gpus", "host_network")
+_SAME = (
+    "name",
+    "limits",
+    "annotations",
+    "capabilities",
+    "environment",
+    "namespace",
+    "gpus",
+    "host_network",
+    "gpu_resource",
+)
 
 
 def pod_requests(plan: Mapping[str, Any], group: str = "") -> List[Dict[str, Any]]:

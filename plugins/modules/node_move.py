@@ -20,6 +20,7 @@ extends_documentation_fragment:
   - zerocopy.rdma._attributes
   - zerocopy.rdma._attributes.state_module
   - zerocopy.rdma._cluster
+  - zerocopy.rdma._node_use
   - kubernetes.core.k8s_auth_options
 attributes:
   diff_mode:
@@ -32,8 +33,9 @@ options:
   step:
     description:
       - V(off) cordons the node, evicts the pods that use RDMA, takes O(labels) away, waits for the pods of the old
-        plugin or driver to end, and removes the extended resources that it leaves behind. Pods without RDMA stay.
-      - V(on) sets O(labels), and waits for the new plugin or driver to have a ready pod and to offer O(shows).
+        plugin or driver to end, and removes the extended resources that it leaves behind or that only count pods.
+        Pods without RDMA stay.
+      - V(on) sets O(labels) and O(counters), and waits for what O(shows) says.
       - V(done) uncordons the node, unless it was cordoned before V(off).
       - V(back) puts labels and cordon back as they were before V(off).
     type: str
@@ -47,21 +49,6 @@ options:
     description: Labels of the node. V(null) removes a label.
     type: dict
     default: {}
-  ours:
-    description: Labels with which the DaemonSets of all strategies select nodes.
-    type: list
-    elements: str
-    default: []
-  resources:
-    description: Extended resources that stand for RDMA, besides those known by their names.
-    type: list
-    elements: str
-    default: []
-  drivers:
-    description: DRA drivers whose devices are NICs.
-    type: list
-    elements: str
-    default: []
   evict:
     description:
       - Pods to evict (Eviction API, so PodDisruptionBudgets are respected). V(managed) are those that a controller
@@ -70,7 +57,15 @@ options:
     choices: [managed, all, none]
     default: managed
   shows:
-    description: What the node offers with the new strategy, C(drivers) with devices and C(resources) with numbers.
+    description:
+      - What the node offers with the new strategy, C(drivers) with devices and C(resources) with numbers. C(pods) says
+        whether a pod with O(labels) serves it.
+    type: dict
+    default: {}
+  counters:
+    description:
+      - With O(step=on), the extended resources that no device plugin offers, as with
+        M(zerocopy.rdma.node_extended_resources).
     type: dict
     default: {}
   wait_timeout:
@@ -100,20 +95,20 @@ evicted:
 
 from typing import Any, Dict
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import node_move
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MoveStep
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.steps import STEPS, predicted
+
+_SAME = ("node", "to", "labels", "ours", "resources", "drivers", "evict", "shows", "counters")
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
     params = dict(module.params)
-    step = node_move.MoveStep(
-        timeout=params["wait_timeout"],
-        **{name: params[name] for name in ("node", "to", "labels", "ours", "resources", "drivers", "evict", "shows")},
-    )
+    step = MoveStep(timeout=params["wait_timeout"], **{name: params[name] for name in _SAME})
     if module.check_mode:
-        return node_move.predicted(client, step, params["step"])
-    return node_move.STEPS[params["step"]](client, step)
+        return predicted(client, step, params["step"])
+    return STEPS[params["step"]](client, step)
 
 
 def main() -> None:
@@ -121,7 +116,7 @@ def main() -> None:
     run(
         {
             "node": {"type": "str", "required": True},
-            "step": {"type": "str", "required": True, "choices": list(node_move.STEPS)},
+            "step": {"type": "str", "required": True, "choices": list(STEPS)},
             "to": {"type": "str", "default": ""},
             "labels": {"type": "dict", "default": {}},
             "ours": texts,
@@ -129,6 +124,7 @@ def main() -> None:
             "drivers": texts,
             "evict": {"type": "str", "choices": ["managed", "all", "none"], "default": "managed"},
             "shows": {"type": "dict", "default": {}},
+            "counters": {"type": "dict", "default": {}},
             "wait_timeout": {"type": "int", "default": 600},
         },
         _call,

@@ -1,43 +1,39 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Plays the kubelets of nodes that exist only as objects, with their device plugins and DRA drivers.
-
-Synthesised: pods of DaemonSets become ready at once, pods that are deleted end at once, a plugin's resource is there
-as long as its pod is and then has 0 allocatable, and so is a driver's ResourceSlice, which then goes.
-"""
+"""Plays the kubelets of nodes that exist only as objects, with their device plugins and DRA drivers."""
 
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Type
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Type
 
 from kubernetes import dynamic
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import Object
 
-PLUGIN, DRIVER = "zerocopy.rdma/shared-device", "zerocopy.rdma/group"
+PLUGIN, HOST_DEVICE, DRIVER = "zerocopy.rdma/shared-device", "zerocopy.rdma/host-device", "zerocopy.rdma/group"
+PATCH = "application/merge-patch+json"
+_PAUSE = 0.2
 
 
-class Kubelets:
-    """At work as long as its ``with`` block. ``both`` are moments at which a node had the pods of two strategies."""
+class PlayedKubelets(ABC):
+    """At work as long as its ``with`` block, on all pods that ``selection`` finds.
 
-    def __init__(
-        self, cluster: dynamic.DynamicClient, nodes: Sequence[str], resource: str, slices: Callable[[str], List[Object]]
-    ) -> None:
-        self._nodes, self._resource, self._slices = nodes, resource, slices
-        find = cluster.resources.get
-        self._of_pods, self._of_nodes = find(api_version="v1", kind="Pod"), find(api_version="v1", kind="Node")
-        self._of_slices = find(api_version="resource.k8s.io/v1", kind="ResourceSlice")
+    Pods that are deleted end at once; the others, once they have a node, get the status that :meth:`status` says.
+    """
+
+    def __init__(self, cluster: dynamic.DynamicClient, **selection: Any) -> None:
+        self._of_pods = cluster.resources.get(api_version="v1", kind="Pod")
+        self._selection = selection
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
-        self._had: Dict[str, Set[str]] = {}
-        self.both: List[str] = []
-        self.failure: Optional[BaseException] = None
+        self._failure: Optional[BaseException] = None
 
-    def __enter__(self) -> Kubelets:
+    def __enter__(self) -> Any:
         self._thread.start()
         return self
 
@@ -46,49 +42,90 @@ class Kubelets:
     ) -> None:
         self._stop.set()
         self._thread.join()
-        if self.failure is not None and error is None:
-            raise self.failure
+        if self._failure is not None and error is None:
+            raise self._failure
+
+    @abstractmethod
+    def status(self, pod: Object) -> Optional[Object]:
+        """What a pod's status becomes, ``None`` to leave it."""
+
+    def look(self, pods: Sequence[Object]) -> Sequence[Object]:
+        """What a round begins with; the pods that it is about."""
+        return pods
 
     def _work(self) -> None:
         try:
-            while not self._stop.wait(0.3):
-                for node in self._nodes:
-                    self._look_after(node)
+            while not self._stop.wait(_PAUSE):
+                for pod in self.look(self._of_pods.get(**self._selection).to_dict()["items"]):
+                    try:
+                        self._serve(pod)
+                    except (NotFoundError, ConflictError):
+                        continue
         except Exception as error:
-            self.failure = error
+            self._failure = error
 
-    def _look_after(self, node: str) -> None:
-        there: Set[str] = set()
-        for pod in self._of_pods.get(field_selector=f"spec.nodeName={node}").to_dict()["items"]:
-            labels = set(pod["spec"].get("nodeSelector") or {}) & {PLUGIN, DRIVER}
-            there |= labels
-            try:
-                self._serve(pod, bool(labels))
-            except (NotFoundError, ConflictError):
-                continue
-        if len(there) > 1:
-            self.both.append(node)
-        if there != self._had.get(node, set()):
-            self._advertise(node, there)
-            self._had[node] = there
-
-    def _serve(self, pod: Object, ready: bool) -> None:
+    def _serve(self, pod: Object) -> None:
         meta = pod["metadata"]
         place = {"name": meta["name"], "namespace": meta["namespace"]}
         if meta.get("deletionTimestamp"):
             self._of_pods.delete(**place, body={"gracePeriodSeconds": 0})
-        elif (pod.get("status") or {}).get("phase") != "Running":
-            conditions = [{"type": "Ready", "status": "True"}]
-            status = {"status": {"phase": "Running", "conditions": conditions}}
-            self._of_pods.status.patch(**place, body=status, content_type="application/merge-patch+json")
+            return
+        status = self.status(pod) if pod["spec"].get("nodeName") else None
+        if status is not None:
+            self._of_pods.status.patch(**place, body={"status": status}, content_type=PATCH)
+
+
+class Kubelets(PlayedKubelets):
+    """Nodes with device plugins and DRA drivers, known by the labels by which their pods find nodes.
+
+    Synthesised: their pods become ready at once; the resource of a plugin (``plugins``, by label) is there as long as
+    its pod is and then has 0 allocatable, and so is a driver's ResourceSlice, which then goes. Pods of verify fail.
+    ``both`` are moments at which a node had the pods of two of them.
+    """
+
+    def __init__(
+        self,
+        cluster: dynamic.DynamicClient,
+        nodes: Sequence[str],
+        plugins: Mapping[str, str],
+        slices: Callable[[str], List[Object]],
+    ) -> None:
+        super().__init__(cluster)
+        self._nodes, self._plugins, self._slices = nodes, plugins, slices
+        self._of_nodes = cluster.resources.get(api_version="v1", kind="Node")
+        self._of_slices = cluster.resources.get(api_version="resource.k8s.io/v1", kind="ResourceSlice")
+        self._had: Dict[str, Set[str]] = {}
+        self.both: List[str] = []
+
+    def _labels(self, pod: Object) -> Set[str]:
+        return set(pod["spec"].get("nodeSelector") or {}) & {*self._plugins, DRIVER}
+
+    def look(self, pods: Sequence[Object]) -> Sequence[Object]:
+        mine = [pod for pod in pods if pod["spec"].get("nodeName") in self._nodes]
+        for node in self._nodes:
+            there = {label for pod in mine if pod["spec"]["nodeName"] == node for label in self._labels(pod)}
+            if len(there) > 1:
+                self.both.append(node)
+            if there != self._had.get(node, set()):
+                self._advertise(node, there)
+                self._had[node] = there
+        return mine
+
+    def status(self, pod: Object) -> Optional[Object]:
+        if (pod.get("status") or {}).get("phase") in ("Running", "Failed"):
+            return None
+        environment = {one["name"] for one in pod["spec"]["containers"][0].get("env") or []}
+        if "ZEROCOPY_SERVER" in environment:
+            return {"phase": "Failed"}
+        return {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
     def _advertise(self, node: str, there: Set[str]) -> None:
         old = self._had.get(node, set())
-        if PLUGIN in there | old:
-            number = "63" if PLUGIN in there else "0"
-            status = {"capacity": {self._resource: "63"}, "allocatable": {self._resource: number}}
-            body: Any = {"status": status}
-            self._of_nodes.status.patch(name=node, body=body, content_type="application/merge-patch+json")
+        for label, resource in self._plugins.items():
+            if label in there | old:
+                status = {"capacity": {resource: "63"}, "allocatable": {resource: "63" if label in there else "0"}}
+                body: Any = {"status": status}
+                self._of_nodes.status.patch(name=node, body=body, content_type=PATCH)
         for one in self._slices(node) if DRIVER in there ^ old else ():
             if DRIVER in there:
                 self._of_slices.create(body=one)

@@ -194,9 +194,11 @@ def test_the_playbook_without_an_inventory(workloads: ClusterSet, control_plane:
 
 
 def test_the_playbook(workloads: ClusterSet, playbook: Playbook, tmp_path: Path) -> None:
-    file = tmp_path / "audit.json"
-    shown = playbook.example(name="audit.yml", rdma_audit_json=str(file), rdma_audit_namespaces=[workloads.namespace])
+    file, page = tmp_path / "audit.json", tmp_path / "audit.html"
+    written = {"rdma_audit_json": str(file), "rdma_audit_html": str(page)}
+    shown = playbook.example(name="audit.yml", rdma_audit_namespaces=[workloads.namespace], **written)
     found = json.loads(file.read_text("utf-8"))
     assert [one["name"] for one in found["workloads"]] == list(EXPECTED)
     assert f"  Deployment {workloads.namespace}/prefill" in shown["Show the findings"]["msg"]
+    assert all(f'data-host="{workloads.namespace}/{name}"' in page.read_text("utf-8") for name in EXPECTED)
     assert not any(result.get("changed") for result in shown.values())

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""benchmark.yml against a real API server and scheduler. The nodes are objects only, so a thread here plays their
-kubelets: it says that pods ran, and answers with logs whose figures are invented.
+"""benchmark.yml against a real API server and scheduler. The nodes are objects only, so their kubelets
+are played (:mod:`kubelets`): pods ran, and the figures in their logs are invented.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import threading
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, Optional, Sequence
 
 import pytest
 from kubernetes import dynamic
-from kubernetes.dynamic.exceptions import NotFoundError
 
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
+from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import PATCH, PlayedKubelets
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.benchmark_log import log
 
@@ -29,54 +29,37 @@ __all__ = ["make_set_of_inventory"]
 
 NODES = ["v100-01", "v100-02"]
 RESOURCE = "rdma/rdma_v100"
-_PAUSE = 0.2
-_PATCH = "application/merge-patch+json"
 
 
-class PlayedKubelets:
+class BenchmarkKubelets(PlayedKubelets):
     """Of all pods of a namespace: they run until an initiator is there, and have ended as soon as it was seen."""
 
     def __init__(self, cluster: dynamic.DynamicClient, namespace: str) -> None:
-        self._pods = cluster.resources.get(api_version="v1", kind="Pod")
-        self._namespace = namespace
-        self._end = threading.Event()
+        super().__init__(cluster, namespace=namespace)
+        self._met = False
         self.seen: Dict[str, Dict[str, Any]] = {}
         self.logs: Dict[str, str] = {}
-        self.thread = threading.Thread(target=self._run)
 
-    def stop(self) -> None:
-        self._end.set()
-        self.thread.join()
+    def look(self, pods: Sequence[Object]) -> Sequence[Object]:
+        self._met = any(one["metadata"]["name"].startswith("rdma-benchmark-initiator-") for one in pods)
+        return pods
 
-    def _run(self) -> None:
-        while not self._end.wait(_PAUSE):
-            items: List[Dict[str, Any]] = self._pods.get(namespace=self._namespace).to_dict()["items"]
-            met = any(one["metadata"]["name"].startswith("rdma-benchmark-initiator-") for one in items)
-            for one in items:
-                try:
-                    self._one(one, met)
-                except NotFoundError:
-                    continue
-
-    def _one(self, one: Dict[str, Any], met: bool) -> None:
-        name = one["metadata"]["name"]
-        if one["metadata"].get("deletionTimestamp"):
-            self._pods.delete(name=name, namespace=self._namespace, body={"gracePeriodSeconds": 0})
-        elif one["spec"].get("nodeName") and one["status"].get("phase") != "Succeeded":
-            self.seen[name] = one
-            now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-            state = {"terminated": {"exitCode": 0, "startedAt": now}} if met else {"running": {"startedAt": now}}
-            container = {
-                "name": "probe",
-                "ready": True,
-                "restartCount": 0,
-                "image": "i",
-                "imageID": "i",
-                "state": state,
-            }
-            phase = "Succeeded" if met else "Running"
-            status = {"podIP": "192.0.2.7", "phase": phase, "containerStatuses": [container]}
-            self._pods.status.patch(name=name, namespace=self._namespace, body={"status": status}, content_type=_PATCH)
+    def status(self, pod: Object) -> Optional[Object]:
+        if pod["status"].get("phase") == "Succeeded":
+            return None
+        self.seen[pod["metadata"]["name"]] = pod
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        state = {"terminated": {"exitCode": 0, "startedAt": now}} if self._met else {"running": {"startedAt": now}}
+        container = {
+            "name": "probe",
+            "ready": True,
+            "restartCount": 0,
+            "image": "i",
+            "imageID": "i",
+            "state": state,
+        }
+        phase = "Succeeded" if self._met else "Running"
+        return {"podIP": "192.0.2.7", "phase": phase, "containerStatuses": [container]}
 
     def log(self, path: str) -> str:
         """What the API server asks a kubelet for: /containerLogs/NAMESPACE/POD/CONTAINER."""
@@ -88,8 +71,10 @@ class PlayedKubelets:
 
 
 @pytest.fixture(name="kubelets")
-def make_kubelets(cluster: dynamic.DynamicClient, cluster_set: ClusterSet, tmp_path: Path) -> Iterator[PlayedKubelets]:
-    found = PlayedKubelets(cluster, cluster_set.namespace)
+def make_kubelets(
+    cluster: dynamic.DynamicClient, cluster_set: ClusterSet, tmp_path: Path
+) -> Iterator[BenchmarkKubelets]:
+    found = BenchmarkKubelets(cluster, cluster_set.namespace)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -116,17 +101,16 @@ def make_kubelets(cluster: dynamic.DynamicClient, cluster_set: ClusterSet, tmp_p
         status: Dict[str, Any] = {kind: {RESOURCE: "1"} for kind in ("capacity", "allocatable")}
         status["addresses"] = [{"type": "InternalIP", "address": "127.0.0.1"}]
         status["daemonEndpoints"] = {"kubeletEndpoint": {"Port": server.server_port}}
-        nodes.status.patch(name=name, body={"status": status}, content_type=_PATCH)
-    found.thread.start()
-    yield found
-    found.stop()
+        nodes.status.patch(name=name, body={"status": status}, content_type=PATCH)
+    with found:
+        yield found
     server.shutdown()
     serving.join()
     server.server_close()
 
 
 def test_pairs_run_and_are_gone(
-    cluster_set: ClusterSet, kubelets: PlayedKubelets, playbook: Playbook, tmp_path: Path
+    cluster_set: ClusterSet, kubelets: BenchmarkKubelets, playbook: Playbook, tmp_path: Path
 ) -> None:
     own: Dict[str, Any] = {
         # Each host more costs time, and the pairs of a group are its own.

@@ -9,6 +9,8 @@ There are no kubelets: what a step waits for from one of them is played (:mod:`k
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
@@ -19,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies imp
 from ansible_collections.zerocopy.rdma.plugins.modules import node_move, node_move_info
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
-from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import DRIVER, PLUGIN, Kubelets
+from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import DRIVER, HOST_DEVICE, PLUGIN, Kubelets
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import published
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
@@ -28,7 +30,16 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import r
 __all__ = ["make_set_of_inventory"]
 
 NODES, RESOURCE = ("v100-01", "v100-02"), "rdma/rdma_v100"
-OURS = [DRIVER, PLUGIN, "zerocopy.rdma/host-device"]
+INJECT, THEIRS = "zerocopy.rdma/inject", "example.org/rdma"
+OURS = [DRIVER, PLUGIN, HOST_DEVICE, INJECT]
+HOSTDEV = "nvidia.com/hostdev_v100"
+PLUGINS = {PLUGIN: RESOURCE, HOST_DEVICE: HOSTDEV, THEIRS: RESOURCE}
+SHOWS: Dict[str, Object] = {
+    "dra": {"pods": True, "drivers": ["dra.net"]},
+    "shared_device": {"pods": True, "resources": {RESOURCE: 63}},
+    "host_device": {"pods": True, "resources": {HOSTDEV: 63}},
+    "inject": {"pods": False, "resources": {"rdma.io/hca": 100}},
+}
 Facts = Callable[..., Dict[str, Any]]
 
 
@@ -40,11 +51,14 @@ class Moving:
         self._run, self._kubeconfig = run, kubeconfig
 
     def daemon_sets(self) -> None:
-        for name, label in (("old", PLUGIN), ("new", DRIVER)):
-            labels = {"app": name}
-            spec: Object = {"nodeSelector": {label: "v100"}, "containers": [{"name": "c", "image": "none"}]}
-            template = {"metadata": {"labels": labels}, "spec": spec}
-            self.create("apps/v1", "DaemonSet", name, {"selector": {"matchLabels": labels}, "template": template})
+        for name, label in (("shared", PLUGIN), ("host", HOST_DEVICE), ("driver", DRIVER)):
+            self.daemon_set(name, label, "none")
+
+    def daemon_set(self, name: str, label: str, image: str) -> None:
+        labels = {"app": name}
+        spec: Object = {"nodeSelector": {label: "v100"}, "containers": [{"name": "c", "image": image}]}
+        template = {"metadata": {"labels": labels}, "spec": spec}
+        self.create("apps/v1", "DaemonSet", name, {"selector": {"matchLabels": labels}, "template": template})
 
     def workload(self, name: str, node: str, **spec: Any) -> None:
         """A workload with one pod that has RDMA; its pods find another node when this one is cordoned."""
@@ -70,21 +84,29 @@ class Moving:
         seen = "--for=jsonpath={.status.currentHealthy}=1"
         self.kubectl("wait", "pdb", name, "-n", self.namespace, seen, "--timeout=60s")
 
+    def offers(self, node: str, resource: str = RESOURCE) -> None:
+        """Wait until the node offers it."""
+        number = 100 if resource == "rdma.io/hca" else 63
+        path = resource.replace(".", "\\.")
+        self.kubectl("wait", "node", node, f"--for=jsonpath={{.status.allocatable.{path}}}={number}", "--timeout=60s")
+
     def label(self, node: str, **labels: str) -> None:
         self.kubectl("label", "node", node, "--overwrite", *(f"zerocopy.rdma/{k}={v}" for k, v in labels.items()))
 
     def step(self, node: str, name: str, to: str = "dra", **options: Any) -> Object:
         strategy = registry.STRATEGIES[to]
         labels = {"off": dict.fromkeys(moves.others(strategy)), "on": {strategy.label: "v100"}}.get(name, {})
-        shows = {"dra": {"drivers": ["dra.net"]}, "shared_device": {"resources": {RESOURCE: 63}}}[to]
-        every = {"node": node, "step": name, "to": to, "labels": labels, "ours": OURS, "drivers": ["dra.net"]}
+        every: Object = {"node": node, "step": name, "to": to, "labels": labels, "ours": OURS, "drivers": ["dra.net"]}
         if name == "on":
-            every["shows"] = shows
+            every["shows"] = SHOWS[to]
+            every["counters"] = SHOWS[to]["resources"] if to == "inject" else {}
         return self._run(node_move, kubeconfig=self._kubeconfig, **{**every, "wait_timeout": 60, **options})
 
     def state(self, node: str, to: str = "dra") -> str:
-        seen = self._run(node_move_info, kubeconfig=self._kubeconfig, ours=OURS, drivers=["dra.net"])
-        return moves.state(node_use.read(seen["nodes"][node]), registry.STRATEGIES[to])
+        return moves.state(node_use.read(self.info()["nodes"][node]), registry.STRATEGIES[to])
+
+    def info(self) -> Object:
+        return self._run(node_move_info, kubeconfig=self._kubeconfig, ours=OURS, drivers=["dra.net"])
 
     def node(self, name: str) -> Object:
         """What a move touches of a node, as the cluster has it."""
@@ -93,7 +115,10 @@ class Moving:
             "labels": {key: value for key, value in item["metadata"]["labels"].items() if key in OURS},
             "annotations": item["metadata"].get("annotations", {}).get(node_use.ANNOTATION),
             "unschedulable": item["spec"].get("unschedulable", False),
-            "resource": [item["status"][key].get(RESOURCE) for key in ("capacity", "allocatable")],
+            "resources": [
+                {key: value for key, value in item["status"][part].items() if "/" in key}
+                for part in ("capacity", "allocatable")
+            ],
         }
 
 
@@ -101,9 +126,9 @@ BEFORE: Object = {
     "labels": {PLUGIN: "v100"},
     "annotations": None,
     "unschedulable": False,
-    "resource": ["63", "63"],
+    "resources": [{RESOURCE: "63"}] * 2,
 }
-AFTER: Object = {"labels": {DRIVER: "v100"}, "annotations": None, "unschedulable": False, "resource": [None, None]}
+AFTER: Object = {"labels": {DRIVER: "v100"}, "annotations": None, "unschedulable": False, "resources": [{}, {}]}
 
 
 def _slices(facts_of: Facts) -> Callable[[str], List[Object]]:
@@ -112,7 +137,7 @@ def _slices(facts_of: Facts) -> Callable[[str], List[Object]]:
 
 @pytest.fixture(name="kubelets")
 def make_kubelets(cluster: dynamic.DynamicClient, facts_of: Facts, cluster_set: ClusterSet) -> Iterator[Kubelets]:
-    with Kubelets(cluster, NODES, RESOURCE, _slices(facts_of)) as playing:
+    with Kubelets(cluster, NODES, PLUGINS, _slices(facts_of)) as playing:
         yield playing
     cluster_set.kubectl("delete", "resourceslices", "--all")
 
@@ -124,8 +149,7 @@ def make_moving(
     found = Moving(cluster_set, run_module, str(control_plane.kubeconfig))
     found.daemon_sets()
     found.label("v100-01", **{"shared-device": "v100"})
-    has = "--for=jsonpath={.status.allocatable.rdma/rdma_v100}=63"
-    cluster_set.kubectl("wait", "node", "v100-01", has, "--timeout=60s")
+    found.offers("v100-01")
     return found
 
 
@@ -167,12 +191,56 @@ def test_a_node_goes_back_from_where_it_is_and_an_admins_cordon_stays(moving: Mo
     moving.step("v100-01", "off")
     moving.step("v100-01", "on")
     moving.step("v100-01", "back")
-    waits = "--for=jsonpath={.status.allocatable.rdma/rdma_v100}=63"
-    moving.kubectl("wait", "node", "v100-01", waits, "--timeout=60s")
+    moving.offers("v100-01")
     assert moving.node("v100-01") == cordoned
     for name in ("off", "on", "done"):
         moving.step("v100-01", name)
     assert moving.node("v100-01") == {**AFTER, "unschedulable": True}
+    assert kubelets.both == []
+
+
+@pytest.mark.parametrize("to", ["host_device", "inject"])
+def test_to_every_other_strategy_and_back_from_the_middle(moving: Moving, kubelets: Kubelets, to: str) -> None:
+    label = registry.STRATEGIES[to].label
+    given = {key: str(value) for key, value in SHOWS[to]["resources"].items()}
+    after = {**BEFORE, "labels": {label: "v100"}, "resources": [given] * 2}
+    for name in ("off", "on", "done"):
+        assert moving.step("v100-01", name, to=to).get("changed") is True
+    assert (moving.state("v100-01", to=to), moving.node("v100-01")) == (moves.DONE, after)
+    # Away from it again, but the new one does not come: it gets back what it had.
+    moving.step("v100-01", "off")
+    assert moving.node("v100-01")["resources"] == [{}, {}]
+    said = moving.step("v100-01", "on", shows={"pods": True, "resources": {"rdma/none": 1}}, wait_timeout=1)["msg"]
+    assert "dra does not work yet" in said
+    assert moving.step("v100-01", "back")["changed"] is True
+    moving.offers("v100-01", *given)
+    assert moving.node("v100-01") == after
+    assert kubelets.both == []
+
+
+def test_a_plugin_of_somebody_else_is_kept_away_and_comes_back(moving: Moving, kubelets: Kubelets) -> None:
+    image = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"
+    moving.daemon_set("theirs", THEIRS, image)
+    moving.kubectl("label", "node", "v100-02", f"{THEIRS}=v100")
+    moving.offers("v100-02")
+    (named,) = moving.info()["plugins"]
+    assert named == {
+        "daemon_set": f"{moving.namespace}/theirs",
+        "program": "k8s-rdma-shared-dev-plugin",
+        "nodes": 1,
+        "remove": f"kubectl delete daemonset theirs --namespace {moving.namespace}",
+    }
+    stays = moving.step("v100-02", "off", wait_timeout=1)["msg"]
+    assert stays == f"v100-02: {moving.namespace}/theirs is still there (waited 1 s)"
+    away = {**dict.fromkeys(moves.others(registry.STRATEGIES["dra"])), THEIRS: None}
+    moving.step("v100-02", "off", labels=away)
+    assert moving.node("v100-02")["resources"] == [{}, {}]
+    moving.step("v100-02", "on")
+    assert moving.state("v100-02") == moves.SWITCHED
+    moving.step("v100-02", "back")
+    moving.offers("v100-02")
+    assert moving.node("v100-02") == {**BEFORE, "labels": {}}
+    moving.kubectl("label", "node", "v100-02", f"{THEIRS}-")
     assert kubelets.both == []
 
 
@@ -208,14 +276,14 @@ def test_a_group_moves_and_what_no_node_needs_goes(
 
     playbook(groups=_group("shared_device"), **own)
     moving.workload("user", "v100-01")
-    moving.budget("keep", "user")
     before = moving.node("v100-01")
-    said = playbook.refused(skipped, rdma_migrate_move="v100", **{**options, "rdma_migrate_timeout": 3})
-    assert "v100-01 was not moved to dra." in said
-    assert "The disruption budget keep needs 1 healthy pods and has 1 currently" in said
+    tried = {"rdma_verify_image": "example.org/none:v1", "rdma_verify_namespace": cluster_set.namespace}
+    # The new way has come, and a pod ran on the cordoned node, but failed.
+    said = playbook.refused(skipped, rdma_migrate_move="v100-01", **{**options, **tried})
+    assert "v100-01 was not moved to dra. 'Fail if a pod does not get what it requests': the pod did not finish" in said
     assert "It was put back as it was." in said
+    moving.offers("v100-01")
     assert moving.node("v100-01") == before
-    moving.kubectl("delete", "pdb", "keep", "-n", moving.namespace)
 
     # First one node: the other keeps what it has. That was killed when it had begun.
     moving.step("v100-02", "off")
@@ -228,6 +296,59 @@ def test_a_group_moves_and_what_no_node_needs_goes(
     assert (labels(), there()) == ([{DRIVER: "v100"}] * 2, ["daemonset.apps/dranet-v100"])
     assert [moving.node(name)["unschedulable"] for name in NODES] == [False, False]
     assert kubelets.both == []
-    for part in ("claims", "driver"):
+
+    # And back by the same playbook.
+    done = playbook(skipped, rdma_migrate_move="v100", **{**options, "groups": _group("shared_device")})
+    assert "  v100-02: dra to shared_device" in done["Show the plan of the move"]["msg"]
+    assert (labels(), there()) == ([{PLUGIN: "v100"}] * 2, ["daemonset.apps/rdma-shared-v100"])
+    assert [moving.node(name) for name in NODES] == [BEFORE, BEFORE]
+    assert kubelets.both == []
+    for part in ("claims", "driver", "shared-device"):
         gone = cluster_set(name=f"zerocopy-rdma-v100-{part}", namespace="kube-system", state="absent")
         assert {one["action"] for one in gone["objects"]} <= {"pruned"}
+
+
+_PUT_BACK = """
+- hosts: v100-01
+  gather_facts: false
+  vars:
+    __move: {ours: [%s], resources: []}
+    __node: {was: inject, to: dra}
+    __rdma_migrate_netns: shared
+  tasks:
+    - ansible.builtin.import_role: {name: zerocopy.rdma.rdma_kernel, tasks_from: modules}
+      vars: {rdma_kernel_netns_mode: exclusive}
+    - ansible.builtin.import_role: {name: zerocopy.rdma.rdma_inject, tasks_from: node}
+    - ansible.builtin.include_role: {name: zerocopy.rdma.rdma_migrate, tasks_from: move_back}
+"""
+
+
+def test_a_node_gets_its_netns_mode_and_plugin_back(
+    moving: Moving, playbook: Playbook, nodes: Path, tmp_path: Path
+) -> None:
+    """What a failed move does last, after it prepared the node for its new strategy; the node is a recording."""
+    node = tmp_path / "node"
+    shutil.copytree(nodes / "v100-01", node, symlinks=True)
+
+    def prepared() -> Dict[str, str]:
+        written = [
+            *node.glob("etc/modprobe.d/*"),
+            *node.glob("etc/zerocopy-rdma/*.json"),
+            *node.glob("etc/systemd/**/*"),
+        ]
+        return {str(path.relative_to(node)): path.read_text() for path in written if path.is_file()}
+
+    def play(tasks: str) -> Path:
+        file = tmp_path / "play.yml"
+        file.write_text(tasks % ", ".join(OURS))
+        return file
+
+    setup = _PUT_BACK.partition("    - ansible.builtin.include_role")[0].replace("exclusive", "shared")
+    given: Object = {"groups": _group("dra"), "rdma_inject_await": 0, "rdma_discover_root": str(node)}
+    playbook(name=str(play(setup)), rdma_inject_strategy="inject", **given)
+    before = prepared()
+    assert any("inject.json" in name for name in before)
+    moving.step("v100-01", "off")
+    playbook(name=str(play(_PUT_BACK)), **given)
+    assert (prepared(), moving.node("v100-01")["labels"]) == (before, {PLUGIN: "v100"})
+    assert moving.node("v100-01")["unschedulable"] is False

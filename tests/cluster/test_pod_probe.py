@@ -1,80 +1,55 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""pod_probe against a real API server and scheduler. The nodes are objects only, so a thread here plays their kubelets;
-that pods run, and what they say, is tried in molecule scenario cluster.
+"""pod_probe against a real API server and scheduler. The nodes are objects only, so their kubelets are played; that
+pods run, and what they say, is tried in molecule scenario cluster.
 """
 
 from __future__ import annotations
 
-import threading
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
 from kubernetes import dynamic
-from kubernetes.dynamic.exceptions import NotFoundError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import DRANET, SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.modules import pod_probe
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import API, Fleet, from_template
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import Object
+from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import PATCH, PlayedKubelets
 
 RESOURCE = "rdma/rdma_v100"
-_PAUSE = 0.2
 _LOOKS = 10
 
 
-class Kubelets:
+class Kubelets(PlayedKubelets):
     """Says of pods with a node that they ran and ended, and lets go of those that are deleted."""
 
     def __init__(self, cluster: dynamic.DynamicClient, namespace: str) -> None:
-        self._pods = cluster.resources.get(api_version="v1", kind="Pod")
-        self._namespace = namespace
-        self._end = threading.Event()
+        super().__init__(cluster, namespace=namespace)
         self.environment: Dict[str, Dict[str, str]] = {}
         self.pods: Dict[str, Dict[str, Any]] = {}
         self._looks: Dict[str, int] = {}
-        self.thread = threading.Thread(target=self._run)
 
-    def stop(self) -> None:
-        self._end.set()
-        self.thread.join()
-
-    def _run(self) -> None:
-        while not self._end.wait(_PAUSE):
-            for one in self._pods.get(namespace=self._namespace).to_dict()["items"]:
-                self._one(one)
-
-    def _one(self, one: Dict[str, Any]) -> None:
-        name = one["metadata"]["name"]
-        try:
-            if one["metadata"].get("deletionTimestamp"):
-                self._pods.delete(name=name, namespace=self._namespace, body={"gracePeriodSeconds": 0})
-            elif one["spec"].get("nodeName") and one["status"].get("phase") != "Succeeded":
-                environment = {entry["name"]: entry.get("value", "") for entry in one["spec"]["containers"][0]["env"]}
-                self.environment[name] = environment
-                self.pods[name] = one
-                # A server has to be there when its peer comes, and no container ends at once.
-                self._looks[name] = self._looks.get(name, 0) + 1
-                alone = environment["ZEROCOPY_SERVER"] and len(self.environment) < 2
-                running = alone or self._looks[name] < _LOOKS
-                status = {"podIP": "192.0.2.7", "phase": "Running" if running else "Succeeded"}
-                self._pods.status.patch(
-                    name=name,
-                    namespace=self._namespace,
-                    body={"status": status},
-                    content_type="application/merge-patch+json",
-                )
-        except NotFoundError:
-            return
+    def status(self, pod: Object) -> Optional[Object]:
+        name = pod["metadata"]["name"]
+        if pod["status"].get("phase") == "Succeeded":
+            return None
+        environment = {entry["name"]: entry.get("value", "") for entry in pod["spec"]["containers"][0]["env"]}
+        self.environment[name] = environment
+        self.pods[name] = pod
+        # A server has to be there when its peer comes, and no container ends at once.
+        self._looks[name] = self._looks.get(name, 0) + 1
+        alone = environment["ZEROCOPY_SERVER"] and len(self.environment) < 2
+        running = alone or self._looks[name] < _LOOKS
+        return {"podIP": "192.0.2.7", "phase": "Running" if running else "Succeeded"}
 
 
 @pytest.fixture
 def kubelets(cluster: dynamic.DynamicClient, namespace: str) -> Iterator[Kubelets]:
-    found = Kubelets(cluster, namespace)
-    found.thread.start()
-    yield found
-    found.stop()
+    with Kubelets(cluster, namespace) as found:
+        yield found
 
 
 @pytest.fixture
@@ -117,7 +92,7 @@ def offer(cluster: dynamic.DynamicClient, node: str, number: str) -> None:
     """What a kubelet would write of a device plugin."""
     status = {"status": {kind: {RESOURCE: number} for kind in ("capacity", "allocatable")}}
     nodes = cluster.resources.get(api_version="v1", kind="Node")
-    nodes.status.patch(name=node, body=status, content_type="application/merge-patch+json")
+    nodes.status.patch(name=node, body=status, content_type=PATCH)
 
 
 def names(cluster: dynamic.DynamicClient, namespace: str) -> List[str]:

@@ -3,11 +3,11 @@
 
 """Looks at reports in a real browser: ``python tests/report/browser.py [--output DIR] [--document FILE]``.
 
-Renders documents of the recorded fleet (synthesised, see example.py; one small and one of 1,000 hosts), opens them in
-Chromium by file name, as wide as on a desk and on a telephone, in light and in dark, and fails where the page is wider
-than the window, a text leaves its box, a contrast is below 4.5 to 1, the console has errors or anything is asked of
-the network; where a table that goes on does not say so, a host is not found by its name, or a link does not lead to
-something to be seen. Screenshots and PDFs go to build/report.
+Renders documents of the recorded fleet (synthesised, see example.py; one small and one of 1,000 hosts) and audits of a
+few workloads and of 500. Opens them in Chromium by file name, as wide as on a desk and on a telephone, in light and in
+dark, and fails where the page is wider than the window, a text leaves its box, a contrast is below 4.5 to 1, the
+console has errors or anything is asked of the network; where a table that goes on does not say so, a host or workload
+is not found by its name, or a link does not lead to something to be seen. Screenshots and PDFs go to build/report.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ sys.path[:0] = [str(CHECKOUT / "build" / "collections"), str(CHECKOUT / "tests" 
 
 import expand
 
+from ansible_collections.zerocopy.rdma.plugins.filter.audit_report import audit_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.html import html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 from ansible_collections.zerocopy.rdma.tests.report.chromium import Browser, BrowserError, browser
 from ansible_collections.zerocopy.rdma.tests.report.example import RECORDED, SMALL, example
+from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 
 WIDTHS = (1280, 390)
 SCHEMES = ("light", "dark")
@@ -128,6 +130,17 @@ def documents(output: Path) -> dict[str, Any]:
     return {"small": example(facts.__getitem__, SMALL), "large": example(facts.__getitem__, LARGE)}
 
 
+def pages(output: Path) -> dict[str, str]:
+    """All pages by name."""
+    found = {}
+    for name, document in documents(output).items():
+        (output / f"{name}.json").write_text(json.dumps(document, indent=1), "utf-8")
+        found[name] = html(read(document))
+    for name, items in (("audit", audit_manifests.objects()), ("audit-500", audit_manifests.deployments(500))):
+        found[name] = audit_report(audit_manifests.audited(items), "2026-11-20 10:00 UTC")
+    return found
+
+
 def _events(page: Browser, address: str) -> Iterator[str]:
     for event in page.events:
         method, found = event.get("method"), event.get("params", {})
@@ -180,21 +193,20 @@ def main() -> int:
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     if options.document:
-        shown = {options.document.stem: json.loads(options.document.read_text("utf-8"))}
+        shown = {options.document.stem: html(read(json.loads(options.document.read_text("utf-8"))))}
     else:
-        shown = documents(options.output)
+        shown = pages(options.output)
     failed = False
     try:
         with browser() as page:
-            for name, document in shown.items():
+            for name, text in shown.items():
                 report = options.output / f"{name}.html"
-                report.with_suffix(".json").write_text(json.dumps(document, indent=1), "utf-8")
-                report.write_text(html(read(document)), "utf-8")
+                report.write_text(text, "utf-8")
                 for width, scheme in ((width, scheme) for width in WIDTHS for scheme in SCHEMES):
                     start = time.monotonic()
                     problems = look(page, report, width, scheme)
                     failed = failed or bool(problems)
-                    print(f"{report.name:<12} {width:>4} px {scheme:<5} {time.monotonic() - start:4.1f} s", end="  ")
+                    print(f"{report.name:<14} {width:>4} px {scheme:<5} {time.monotonic() - start:4.1f} s", end="  ")
                     print("ok" if not problems else "\n    ".join(["", *problems]))
                 printed = page.call("Page.printToPDF", printBackground=True)["data"]
                 report.with_suffix(".pdf").write_bytes(base64.b64decode(printed))

@@ -52,6 +52,7 @@ RESULTS: Options = {
     "rdma_shared_device_policy": {"type": "raw"},
     "rdma_shared_device_result": {"type": "raw"},
     "rdma_verify_document": {"type": "raw"},
+    "rdma_verify_moved": {"type": "raw"},
     "rdma_waves": {"type": "raw"},
 }
 # What playbooks themselves read, beside the roles' variables.

@@ -21,6 +21,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.counters import ANNOTATION, CountersError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
@@ -32,7 +34,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.extended_
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
-ANNOTATION = "zerocopy.rdma/counters"
 _NODES = "/api/v1/nodes"
 _LISTS = ("capacity", "allocatable")
 _CONFLICT = 409
@@ -54,17 +55,10 @@ class CounterChange:
 
 def recorded(node: Object) -> Dict[str, int]:
     """The resources that we wrote to a node. Raises ClusterError where its annotation is none of ours."""
-    written = (metadata(node).get("annotations") or {}).get(ANNOTATION)
-    if written is None:
-        return {}
     try:
-        found = json.loads(written)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or not all(type(number) is int for number in found.values()):
-        name = metadata(node)["name"]
-        raise ClusterError(f"{name}: annotation {ANNOTATION} is {written!r}, which is not ours: remove it")
-    return found
+        return plan_counters.recorded(metadata(node).get("annotations") or {})
+    except CountersError as error:
+        raise ClusterError(f"{metadata(node)['name']}: {error}") from error
 
 
 def _quantities(node: Object, resource: str) -> List[str]:

@@ -23,6 +23,7 @@ def options() -> Dict[str, Any]:
         "capabilities": names,
         "namespace": {"type": "str", "default": ""},
         "host_network": {"type": "bool", "default": False},
+        "gpu_resource": {"type": "str", "default": ""},
     }
     return {
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

@@ -56,6 +56,18 @@ def named(name: str) -> Object:
     return copy.deepcopy(found)
 
 
+def deployments(number: int) -> list[Object]:
+    """This many Deployments in namespaces of their own, every other one with another resource."""
+    found = []
+    for index in range(number):
+        item = named("decode")
+        item["metadata"] |= {"name": f"decode-{index}", "namespace": f"team-{index}"}
+        limits = item["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+        limits["rdma/ib"] = str(index % 2)
+        found.append(item)
+    return found
+
+
 def pod(**spec: Any) -> Object:
     """A pod with a GPU and a shared HCA that is as it should be, apart from what is given."""
     container = {

@@ -65,6 +65,16 @@ def test_a_plugin_and_what_its_nodes_advertise() -> None:
     assert "stale" not in seen
 
 
+@pytest.mark.parametrize("written", ['{"rdma.io/hca": 100}', "{", "[1]"])
+def test_a_resource_that_only_counts_pods_has_no_plugin(written: str) -> None:
+    """As the strategy inject has it; what somebody else wrote in its annotation says nothing."""
+    item = node("n1", capacity={"rdma.io/hca": "100"}, allocatable={"rdma.io/hca": "100"})
+    item["metadata"]["annotations"] = {"zerocopy.rdma/counters": written}
+    seen = found(item, on("n1"))
+    assert seen["advertised"] == [{"resource": "rdma.io/hca", "nodes": ["n1"]}]
+    assert ("no_plugin" in seen) is (written[1:2] != '"')
+
+
 @pytest.mark.parametrize("allocatable", [{}, {_SHARED: "0"}])
 def test_stale_capacity(allocatable: dict[str, str]) -> None:
     seen = found(node("n1", capacity={_SHARED: "63", "cpu": "4"}, allocatable={**allocatable, "cpu": "4"}))

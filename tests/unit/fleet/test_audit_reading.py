@@ -15,19 +15,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import Server, audited, named, node
-
-
-def deployments(number: int) -> list[dict[str, Any]]:
-    """This many Deployments in namespaces of their own, every other one with another resource."""
-    found = []
-    for index in range(number):
-        item = named("decode")
-        item["metadata"] |= {"name": f"decode-{index}", "namespace": f"team-{index}"}
-        limits = item["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
-        limits["rdma/ib"] = str(index % 2)
-        found.append(item)
-    return found
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import Server, audited, deployments, named, node
 
 
 def test_one_pass_of_lists_for_any_number_of_workloads() -> None:

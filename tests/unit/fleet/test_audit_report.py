@@ -5,13 +5,19 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.zerocopy.rdma.plugins.filter.audit_report import audit_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import codes, texts
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import audited, named, node, pod
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.test_audit_reading import deployments
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import audited, deployments, named, node, pod
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 BLOCK = """\
@@ -67,7 +73,9 @@ def test_five_hundred_workloads_fit_on_a_few_screens() -> None:
 
 def test_many_different_workloads_are_counted() -> None:
     text = audited(deployments(500))["text"]
-    assert "... and 480 more workloads, which the JSON file has (rdma_audit_json)" in text
+    assert (
+        "... and 480 more workloads, which the page and the JSON file have (rdma_audit_html, rdma_audit_json)" in text
+    )
     assert len(text.splitlines()) < 200
 
 
@@ -99,3 +107,58 @@ def test_the_advice_is_that_of_the_codes_in_the_result() -> None:
         "change",
         "look",
     }
+
+
+def test_a_page_has_all_that_the_text_has_and_more() -> None:
+    result = audited([*audit_manifests.objects(), node("n1", "v1.34.1")])
+    page = html.unescape(audit_report(json.loads(json.dumps(result)), "2026-11-20 10:00 UTC"))
+    assert "2026-11-20 10:00 UTC" in page
+    for one in result["workloads"]:
+        assert f"{one['namespace']}/{one['name']}" in page
+        assert {finding["text"] for finding in one["findings"]} <= _texts(page)
+        assert all(owner["text"] in page for owner in one["owners"])
+    assert all(finding["text"] in page for finding in result["cluster"])
+    assert all(advice in page for advice in result["advice"].values())
+    assert all(one["name"] in page for one in result["others"])
+
+
+def _texts(page: str) -> set[str]:
+    return {line.strip() for line in re.split(r"<[^>]*>", page) if line.strip()}
+
+
+def test_a_page_of_five_hundred_has_each_by_name() -> None:
+    page = audit_report(audited(deployments(500)))
+    assert len(set(re.findall(r'<tr id="[^"]*" data-host="([^"]*)">', page))) == 500
+    assert len(re.findall(r'<article class="finding fail" id="finding-', page)) == 500
+
+
+def test_texts_of_others_are_no_markup() -> None:
+    value = "<script>alert(1)</script>"
+    page = audit_report(
+        audited([pod(metadata={"name": value}, container={"env": [{"name": "NCCL_IB_HCA", "value": value}]})])
+    )
+    assert value not in page
+    assert page.count("&lt;script&gt;alert(1)") >= 2
+
+
+def test_a_page_without_findings() -> None:
+    page = audit_report(audited([named("web"), node("n1")]))
+    assert "No workload has anything that a migration to DRA would have to change" in page
+    assert 'href="#findings"' not in page
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda found: found.pop("cluster"), "cluster is missing, or of another type than workload_audit returns"),
+        (lambda found: found["workloads"][0].update(owners="helm"), "owners is missing, or of another type"),
+        (lambda found: found["workloads"][0].update(findings=[]), "a workload has no findings"),
+        (lambda found: found["workloads"][0]["findings"][0].update(code="no"), "'no' is no code of a finding"),
+        (lambda found: found["workloads"][0]["findings"][0].update(fields={}), "fields of host_network are empty"),
+    ],
+)
+def test_what_is_no_audit(change: Any, said: str) -> None:
+    found = json.loads(json.dumps(audited(audit_manifests.objects())))
+    change(found)
+    with pytest.raises(AnsibleFilterError, match=f"audit_report: {re.escape(said)}"):
+        audit_report(found)

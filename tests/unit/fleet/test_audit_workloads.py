@@ -173,6 +173,14 @@ def test_which_variables_are_a_sign_of_rdma(name: str, value: str, uses: bool) -
     assert bool(audited([pod(container=container)])["workloads"]) is uses
 
 
+@pytest.mark.parametrize("between", [" ", "="])
+def test_nics_that_an_option_of_a_server_names(between: str) -> None:
+    command = {"args": [f"python -m sglang.launch_server --disaggregation-ib-device{between}mlx5_0,mlx5_1 --port 80"]}
+    result = audited([pod(container=command)])
+    (_resource, found) = result["workloads"][0]["findings"]
+    assert found["text"] == "--disaggregation-ib-device=mlx5_0,mlx5_1"
+
+
 def test_the_shell_of_a_command_has_the_last_word() -> None:
     container = {"env": [{"name": "NCCL_IB_HCA", "value": "mlx5_0"}], "args": ["NCCL_IB_HCA='' serve"]}
     assert found_in(container=container) == ["resource"]

@@ -15,9 +15,6 @@ from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import pr
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import Facts, Hosts, PluginFleet, unplug
 
 INJECT = PluginFleet("inject", "zerocopy.rdma/inject", {})
@@ -183,25 +180,15 @@ def test_a_nic_that_another_driver_moved_into_a_pod_is_in_the_way(facts_of: Fact
     assert f"rdma_strategy is inject, but {entry['hca']} is in a pod" in problem
 
 
-def test_another_strategy_has_to_leave_first_and_not_node_by_node(facts_of: Facts) -> None:
+def test_another_strategy_has_to_leave_first(facts_of: Facts) -> None:
     hosts = recorded(facts_of, "v100-01")
     (said,) = strategies({}, list(hosts), hosts, nodes={"v100-01": {SHARED: "ib"}})["problems"]
     assert said.endswith("run provision with rdma_strategy none, which removes its objects, and then with inject")
-    assert "rdma_migrate_move" not in said
+    assert "move it with migrate (rdma_migrate_move=ib)" in said
     other = recorded(facts_of, "v100-01", rdma_strategy="shared_device")
     (said,) = strategies({}, list(other), other, nodes={"v100-01": {INJECT.label: "ib"}})["problems"]
     assert "inject still serves this node" in said
-    assert "rdma_migrate_move" not in said
-
-
-@pytest.mark.parametrize(("to", "label", "word"), [("inject", SHARED, "to"), ("dra", INJECT.label, "from")])
-def test_migrate_moves_no_node(to: str, label: str, word: str) -> None:
-    host = ClaimHost("n1", "h100", {"rdma_strategy": to})
-    (said,) = moves.plan([host], {"n1": NodeUse("n1", {label: "h100"})}, ["n1"], moves.MoveOptions()).problems
-    assert said == (
-        f"n1: nodes cannot be moved one by one {word} inject: "
-        f"run provision with rdma_strategy none for its group, and then site with {to}"
-    )
+    assert "move it with migrate (rdma_migrate_move=ib)" in said
 
 
 def test_test_pods_have_a_gpu_and_ask(facts_of: Facts) -> None:

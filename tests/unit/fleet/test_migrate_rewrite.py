@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,6 +29,13 @@ _PAIR = PodAsk("pair", templates={NAMESPACE: "pair-5f6a7b8c9d"}, gpus=1)
 _SINGLE = PodAsk("nic-a", claims={NAMESPACE: "nic-a-1111111111"})
 _SHARED = PodAsk("rdma/shared", limits={"rdma/shared": 1})
 _RAIL = PodAsk("rdma/rail", limits={"rdma/rail": 1}, annotations={"k8s.v1.cni.cncf.io/networks": "llm/rail"})
+_NEAREST = PodAsk(
+    "nearest",
+    limits={"rdma.io/hca": 1},
+    annotations={"rdma.zerocopy.io/nics": "nearest"},
+    capabilities=(),
+    gpu_resource="nvidia.com/gpu",
+)
 _WISH = Wish([_ONE])
 
 
@@ -146,6 +154,48 @@ def test_from_one_request_to_another() -> None:
     second, _notes = moved(*first, wish=Wish([_SHARED]))
     assert second == moved(named("prefill"), wish=Wish([_SHARED]))[0]
     assert container(second[0])["resources"]["limits"] == {"nvidia.com/gpu": "1", "rdma/shared": "1"}
+
+
+def test_to_injection_and_from_what_was_written_for_it() -> None:
+    there = only(named("decode"), Wish([_NEAREST]))
+    template = there["spec"]["template"]
+    assert template["metadata"]["annotations"] == {"rdma.zerocopy.io/nics": "nearest"}
+    assert container(there)["resources"]["limits"] == {"nvidia.com/gpu": "1", "rdma.io/hca": "1"}
+    assert "hostNetwork" not in template["spec"]
+    # As somebody wrote it, without the way back.
+    again = only(there, Wish([replace(_NEAREST, limits={})]))
+    assert again["spec"]["template"]["metadata"]["annotations"] == {"rdma.zerocopy.io/nics": "nearest"}
+    claims = only(again)
+    assert "annotations" not in claims["spec"]["template"]["metadata"]
+    assert container(claims)["resources"] == {"limits": {"nvidia.com/gpu": "1"}, "claims": [{"name": "rdma"}]}
+    assert move.back(moved(again)[0]).documents == [again]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "rewritten"),
+    [
+        ({"rdma.zerocopy.io/nics": "mlx5_0"}, True),
+        ({"rdma.zerocopy.io/nics.main": "nearest"}, False),
+        ({"rdma.zerocopy.io/nics": "mlx5_0", "rdma.zerocopy.io/nics.main": "none"}, False),
+        ({"devices.nri.io/pod": '[{"path": "/dev/infiniband/uverbs0"}]'}, True),
+        ({"devices.nri.io/pod": '[{"path": "/dev/fuse"}]'}, False),
+    ],
+)
+def test_who_gets_devices_by_an_annotation(annotations: Object, rewritten: bool) -> None:
+    """The container has no GPU, beside which there could be a NIC."""
+    item = pod(container={"resources": {}}, metadata={"annotations": annotations})
+    (there,), notes = moved(item)
+    assert (there != item) is rewritten
+    foreign = [f"{key}: {value}" for key, value in annotations.items() if key.startswith("devices") and rewritten]
+    assert [text for _name, level, text in notes if level == "left"] == foreign
+    assert not rewritten or {*there["metadata"]["annotations"]} - {move.BEFORE} == {*annotations} - {
+        "rdma.zerocopy.io/nics"
+    }
+
+
+def test_injection_needs_a_gpu_in_the_same_container() -> None:
+    why = "nearest gives NICs beside nvidia.com/gpu, and container main requests none"
+    assert refused(pod(), Wish([_NEAREST])) == why
 
 
 def test_a_claim_with_gpus_replaces_their_limit() -> None:

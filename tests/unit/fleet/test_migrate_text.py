@@ -261,6 +261,7 @@ _RESOURCES = some.dictionaries(
 )
 
 
+_NEAREST = PodAsk("nearest", annotations={"rdma.zerocopy.io/nics": "nearest"}, capabilities=())
 _ANNOTATIONS = some.sampled_from([{}, {"annotations": {}}, {"annotations": None}, {"annotations": {"a": "b"}}])
 
 
@@ -277,7 +278,9 @@ def _holders(spec: Any) -> list[Any]:
     some.sampled_from([one for one in [*audit_manifests.objects(), *audit_manifests.guides()] if _specs(one)]),
     some.lists(some.tuples(_MUTATIONS, _RESOURCES, _RESOURCES), min_size=1, max_size=3),
     _ANNOTATIONS,
-    some.sampled_from([PodAsk("one-nic", templates={"llm": "one-nic-1"}), PodAsk("shared", limits={"rdma/shared": 1})]),
+    some.sampled_from(
+        [PodAsk("one-nic", templates={"llm": "one-nic-1"}), PodAsk("shared", limits={"rdma/shared": 1}), _NEAREST]
+    ),
 )
 def test_mutated_workloads_go_there_and_back(item: Any, changes: Any, metadata: Any, ask: PodAsk) -> None:
     """Every template of every kind, each changed in its own way."""

@@ -13,18 +13,20 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import IN_POD, Excluded, Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import foreign, node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import Mark, NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.moves import MoveOptions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
 
 Facts = Callable[..., dict[str, Any]]
 GROUP, SHARED = "zerocopy.rdma/group", "zerocopy.rdma/shared-device"
 DRA, PLUGIN = registry.STRATEGIES["dra"], registry.STRATEGIES["shared_device"]
 POD = User("llm", "decode-0", "u1", "rdma/hca", "StatefulSet llm/decode", "StatefulSet")
 OLD = NodeUse("n1", {SHARED: "h100"}, resources={"rdma/hca": 63}, users=[POD])
-MARK = Mark("dra", False, {SHARED: "h100", GROUP: None})
+MARK = Mark("dra", False, {SHARED: "h100", GROUP: None}, {"rdma.io/hca": 100})
 
 
 def host(name: str = "n1", strategy: str = "dra") -> ClaimHost:
@@ -92,8 +94,49 @@ def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> 
     assert moves.plan([host()], {}, ["n1"], MoveOptions()).problems == ["n1: no such node in the cluster"]
 
 
+def test_plugins_of_others_are_named_with_what_removes_them() -> None:
+    image = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"
+
+    def daemon_set(name: str, image: str = image, selector: Any = None, **meta: Any) -> dict[str, Any]:
+        template = {"spec": {"containers": [{"name": "c", "image": image}], "nodeSelector": selector or {}}}
+        status = {"desiredNumberScheduled": 2}
+        return {
+            "metadata": {"namespace": "net", "name": name, **meta},
+            "spec": {"template": template},
+            "status": status,
+        }
+
+    helm = {"meta.helm.sh/release-name": "rdma", "meta.helm.sh/release-namespace": "net"}
+    policy = {"apiVersion": "mellanox.com/v1alpha1", "kind": "NicClusterPolicy", "name": "nic", "controller": True}
+    argo = {"argocd.argoproj.io/tracking-id": "fabric:apps/DaemonSet:net/c"}
+    items = [
+        daemon_set("a", annotations=helm),
+        daemon_set("b", ownerReferences=[policy]),
+        daemon_set("c", annotations={**helm, **argo}),
+        daemon_set("d"),
+        daemon_set("ours", selector={SHARED: "h100"}),
+        daemon_set("other", "registry.example.org/agent:v1"),
+    ]
+    found = list(foreign.plugins(items, [SHARED]))
+    assert {one.daemon_set: one.remove for one in found} == {
+        "net/a": "helm uninstall rdma --namespace net",
+        "net/b": "take it out of NicClusterPolicy nic (kubectl edit nicclusterpolicy nic)",
+        "net/c": "take it out of Argo CD application fabric",
+        "net/d": "kubectl delete daemonset d --namespace net",
+    }
+    text = moves.text(moves.plan([host()], {"n1": OLD}, ["n1"], MoveOptions()), found[:1])
+    assert text.splitlines()[-2:] == [
+        "Device plugins of somebody else are never removed. When no node needs them any more:",
+        "  DaemonSet net/a (k8s-rdma-shared-dev-plugin, on 2 nodes): helm uninstall rdma --namespace net",
+    ]
+
+
 @pytest.mark.parametrize(
-    "written", ["", "[]", "{}", '{"to": "dra", "unschedulable": 1, "labels": {}}', '{"to": "dra", "labels": {"a": 1}}']
+    "written",
+    [
+        *("", "[]", "{}", '{"to": "dra", "unschedulable": 1, "labels": {}, "counters": {}}'),
+        *('{"to": "dra", "labels": {"a": 1}}', '{"to": "dra", "unschedulable": false, "labels": {}, "counters": []}'),
+    ],
 )
 def test_an_annotation_of_somebody_else_is_refused(written: str) -> None:
     with pytest.raises(node_use.MarkError, match=r"zerocopy\.rdma/move"):
@@ -103,7 +146,7 @@ def test_an_annotation_of_somebody_else_is_refused(written: str) -> None:
 def test_a_mark_comes_back_as_it_was_written() -> None:
     assert node_use.mark({node_use.ANNOTATION: MARK.written()}) == MARK
     assert node_use.mark({}) is None
-    node = replace(OLD, mark=MARK, plugins=[])
+    node = replace(OLD, mark=MARK, plugins=[], counters={"rdma.io/hca": 100})
     assert node_use.read(json.loads(json.dumps(node_use.written(node)))) == node
 
 
@@ -137,6 +180,48 @@ def test_which_pods_use_the_nics_of_a_node() -> None:
     }
     assert [user.owner for user in found if user.name in ("asks", "alone")] == ["ReplicaSet llm/asks", ""]
     assert plugins == ["llm/theirs"]
+
+
+def test_pods_that_get_devices_by_an_annotation_use_the_nics() -> None:
+    limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    items = [pod("asks", container=limits), pod("other", container=limits)]
+    items[0]["metadata"]["annotations"] = {"rdma.zerocopy.io/nics": "nearest"}
+    items[1]["metadata"]["annotations"] = {"rdma.zerocopy.io/nics": "none"}
+    found, _plugins = node_use.users(items, {}, [SHARED, GROUP])
+    assert [(user.name, user.why) for user in found] == [("asks", "devices by an annotation")]
+
+
+def test_to_and_from_injection() -> None:
+    inject, label = registry.STRATEGIES["inject"], "zerocopy.rdma/inject"
+    assert moves.state(OLD, inject) == moves.TODO
+    had = NodeUse("n1", {label: "h100"}, counters={"rdma.io/hca": 100})
+    assert moves.state(had, inject) == moves.DONE
+    found = moves.plan([host()], {"n1": had}, ["n1"], MoveOptions())
+    (node,) = found.nodes
+    assert (found.problems, node.was, node.away, node.off[label]) == ([], "inject", "inject", None)
+    left = replace(had, labels={}, mark=Mark("dra", False, {label: "h100"}), unschedulable=True)
+    (node,) = moves.plan([host()], {"n1": left}, ["n1"], MoveOptions()).nodes
+    assert (node.state, node.was) == (moves.LEFT, "inject")
+
+
+def test_what_a_node_shows_with_injection(facts_of: Facts) -> None:
+    facts = read.facts(facts_of("v100-01"))
+    hosts = [ClaimHost("n1", "v100", {"rdma_strategy": "inject"}, facts)]
+    found = moves.objects(hosts, {"n1": OLD}, ["n1"], ClusterState(), variables.options_of())
+    assert (found.problems, found.sets) == ([], [])
+    assert found.labels == {"n1": {"zerocopy.rdma/inject": "v100"}}
+    assert found.counters == {"n1": {"rdma.io/hca": 100}}
+    assert {group: [(one.name, *one.hosts) for one in asks] for group, asks in found.asks.items()} == {
+        "v100": [("nearest", "n1")]
+    }
+    more = [*hosts, replace(hosts[0], name="n2")]
+    only = moves.objects(more, {"n1": OLD, "n2": OLD}, ["n1"], ClusterState(), variables.options_of())
+    assert [list(one.hosts) for one in only.asks["v100"]] == [["n1"]]
+    # A program of the node does it, and no pod.
+    assert found.shows == {"n1": {"pods": False, "drivers": [], "resources": {"rdma.io/hca": 100}}}
+    other = [ClaimHost("n1", "v100", {"rdma_strategy": "shared_device"}, facts)]
+    found = moves.objects(other, {"n1": OLD}, ["n1"], ClusterState(), variables.options_of())
+    assert (found.counters, found.shows["n1"]["pods"]) == ({"n1": {}}, True)
 
 
 def test_nics_in_pods_tell_a_device_plugin_nothing(facts_of: Facts) -> None:

@@ -10,8 +10,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Pattern,
+    Sequence,
+    Set,
+    Tuple,
+)
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import codes, components
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.components import Component
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
@@ -43,13 +58,14 @@ GATES = tuple(_ON_FROM)
 
 
 class NodeSeen(NamedTuple):
-    """What an audit reads of a node."""
+    """What an audit reads of a node; ``counters`` are resources that we wrote, and that no plugin offers."""
 
     name: str
     kubelet: str
     runtime: str
     capacity: Mapping[str, str]
     allocatable: Mapping[str, str]
+    counters: Collection[str] = ()
 
 
 @dataclass
@@ -82,7 +98,15 @@ def node(item: Any) -> NodeSeen:
         text(info.get("containerRuntimeVersion")),
         strings(status.get("capacity")),
         strings(status.get("allocatable")),
+        _counters(table(at(item, "metadata", "annotations"))),
     )
+
+
+def _counters(annotations: Mapping[str, Any]) -> Collection[str]:
+    try:
+        return plan_counters.recorded(annotations)
+    except plan_counters.CountersError:
+        return ()
 
 
 def policy(kind: Kind, item: Any) -> Tuple[str, Tuple[str, ...]]:
@@ -166,7 +190,7 @@ def _resources(seen: ClusterSeen, more: Sequence[str]) -> Iterator[Finding]:
                 continue
             if _number(one.allocatable.get(name, "")):
                 by_code.setdefault((codes.ADVERTISED, name), []).append(one.name)
-                if seen.placed is not None and one.name not in served:
+                if seen.placed is not None and one.name not in served and name not in one.counters:
                     by_code.setdefault((codes.NO_PLUGIN, name), []).append(one.name)
             elif _number(one.capacity.get(name, "")):
                 by_code.setdefault((codes.STALE, name), []).append(one.name)

@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
     ContainerShape,
@@ -27,6 +29,7 @@ _BY_HAND = {
     "NVSHMEM_HCA_LIST": codes.NIC_BY_HAND,
     "NVSHMEM_HCA_PE_MAPPING": codes.NIC_BY_HAND,
     "UCX_NET_DEVICES": codes.NIC_BY_HAND,
+    "--disaggregation-ib-device": codes.NIC_BY_HAND,
     "UCX_TLS": codes.TRANSPORT_BY_HAND,
     "NCCL_IB_GID_INDEX": codes.GID_BY_HAND,
     "NVSHMEM_IB_GID_INDEX": codes.GID_BY_HAND,
@@ -43,6 +46,7 @@ _NEUTRAL = {
 }
 # Of UCX: rc, rc_mlx5, dc_x, ud_verbs, ib.
 _RDMA_TRANSPORT = re.compile(r"(?:^|,)\\?(?:rc|dc|ud|ib)(?:_\w+)?(?:,|\Z)")
+_INJECTOR = ("devices.noderesource.dev", "devices.nri.io")
 HOST_ADDRESSES = ("status.hostIP", "status.hostIPs")
 
 
@@ -58,6 +62,32 @@ def _is_devices(path: str) -> bool:
 
 def asked(container: ContainerShape, more: Sequence[str]) -> List[str]:
     return sorted(name for name in container.resources if is_rdma(name, more))
+
+
+def injections(pod: PodShape) -> Dict[str, str]:
+    """The annotations by which an NRI plugin gives it devices of RDMA: ours, and the device injector of NRI."""
+    return {
+        key: value
+        for key, value in pod.annotations.items()
+        if is_ours(key) or (key.startswith(_INJECTOR) and _DEVICES in value)
+    }
+
+
+def is_ours(annotation: str) -> bool:
+    """Whether the strategy inject goes by it."""
+    return annotation == wish.ANNOTATION or annotation.startswith(f"{wish.ANNOTATION}.")
+
+
+def injected(pod: PodShape, container: ContainerShape) -> bool:
+    """Whether a container gets devices of RDMA by an annotation of its pod."""
+    if not injections(pod):
+        return False
+    shown = Pod("", "", dict(pod.annotations))
+    try:
+        found = wish.of_container(shown, Container(container.name), "annotated", (), has_gpu(container))
+    except RecursionError:
+        return False
+    return found is not None and (has_gpu(container) or not found.nearest)
 
 
 def _by_hand(container: ContainerShape) -> bool:
@@ -81,6 +111,7 @@ def _rdma_containers(pod: PodShape, more: Sequence[str]) -> List[ContainerShape]
         container
         for container in pod.containers
         if asked(container, more)
+        or injected(pod, container)
         or _by_hand(container)
         or (has_gpu(container) and pod.host_network)
         or any(_is_devices(path) and _DEVICES in path for path in _mounted(pod, container))
@@ -109,6 +140,8 @@ def of_pod(pod: PodShape, more: Sequence[str] = ()) -> Iterator[Finding]:
         yield Finding(codes.VOLCANO_TEMPLATES, {}, places)
     if pod.annotations.get(NETWORKS) and any(asked(container, more) for container in using):
         yield Finding(codes.NETWORKS, {"networks": pod.annotations[NETWORKS]}, places)
+    for name, value in sorted(injections(pod).items()):
+        yield Finding(codes.INJECTED, {"annotation": name, "value": value}, places)
     for container in using:
         for finding in _of_container(pod, container, more):
             yield Finding(finding.code, finding.fields, places, (container.name,))

@@ -64,7 +64,8 @@ class Finding:
 class ContainerShape:
     """What an audit reads of a container.
 
-    ``environment`` has the values that are written there, in ``command`` also those that its shell sets;
+    ``environment`` has the values that are written there, in ``command`` also those that its shell sets, and options of
+    the server that name NICs;
     ``from_fields`` has the field paths of those that Kubernetes fills in. ``resources`` are limits and requests.
     """
 

@@ -42,6 +42,7 @@ _SERVICE = Kind("", "Service")
 _LEFT = {
     codes.PRIVILEGED,
     codes.HOST_PATH,
+    codes.INJECTED,
     codes.NIC_BY_HAND,
     codes.GID_BY_HAND,
     codes.INTERFACE_BY_HAND,
@@ -247,6 +248,8 @@ def dict_of(value: Any) -> Dict[str, Any]:
 
 
 def _solved(finding: Finding) -> bool:
+    if finding.code == codes.INJECTED:
+        return findings.is_ours(str(finding.fields["annotation"]))
     return finding.code == codes.HOST_ADDRESS and finding.fields["variable"] in rewrite.OWN_ADDRESS
 
 

@@ -12,6 +12,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import components, findings, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef, Seen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_rdma
@@ -33,12 +34,13 @@ class Mark:
     """What a node was when its move began, and the strategy it moves ``to``.
 
     ``unschedulable`` is true where an admin had cordoned it. ``labels`` are those that the move takes away or gives,
-    ``None`` where the node had none.
+    ``None`` where the node had none; ``counters`` are the resources that it had of us and of no plugin.
     """
 
     to: str
     unschedulable: bool = False
     labels: Mapping[str, Optional[str]] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
 
     def written(self) -> str:
         """As the annotation has it."""
@@ -54,11 +56,12 @@ def mark(annotations: Mapping[str, Any]) -> Optional[Mark]:
         found = json.loads(written)
     except (TypeError, ValueError) as error:
         raise MarkError(f"annotation {ANNOTATION} is {written!r}, which is no JSON") from error
-    labels = found.get("labels") if isinstance(found, dict) else None
+    labels, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
     right = isinstance(labels, dict) and all(value is None or isinstance(value, str) for value in labels.values())
+    right = right and isinstance(counted, dict) and all(type(number) is int for number in counted.values())
     if not right or not isinstance(found.get("to"), str) or not isinstance(found.get("unschedulable"), bool):
         raise MarkError(f"annotation {ANNOTATION} is {written!r}, which no move has written")
-    return Mark(found["to"], found["unschedulable"], found["labels"])
+    return Mark(found["to"], found["unschedulable"], found["labels"], found["counters"])
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ class User:
 class NodeUse:
     """A node: ``resources`` are the RDMA resources in its status, with what is allocatable of each.
 
-    ``plugins`` are DaemonSets (namespace/name) of device plugins with a pod there that no strategy of ours has.
+    ``plugins`` are DaemonSets (namespace/name) of device plugins with a pod there that no strategy of ours has,
+    ``counters`` those of the resources that we wrote and no plugin offers, with the numbers that we wrote.
     """
 
     name: str
@@ -94,6 +98,7 @@ class NodeUse:
     resources: Mapping[str, int] = field(default_factory=dict)
     users: Sequence[User] = ()
     plugins: Sequence[str] = ()
+    counters: Mapping[str, int] = field(default_factory=dict)
 
 
 def ended(pod: Mapping[str, Any]) -> bool:
@@ -105,11 +110,11 @@ def placed_by(pod: Mapping[str, Any], labels: Collection[str]) -> bool:
     owners = entries(at(pod, "metadata", "ownerReferences"))
     if not any(owner.get("kind") == "DaemonSet" for owner in owners):
         return False
-    return bool(set(labels) & set(_selecting(table(pod.get("spec")))))
+    return bool(set(labels) & set(selecting(table(pod.get("spec")))))
 
 
-def _selecting(spec: Mapping[str, Any]) -> Iterator[str]:
-    """The labels of nodes that matter to a pod."""
+def selecting(spec: Mapping[str, Any]) -> Iterator[str]:
+    """The labels of nodes that matter to a pod with this spec."""
     yield from strings(spec.get("nodeSelector"))
     required = at(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     for term in entries(at(required, "nodeSelectorTerms")):
@@ -125,6 +130,8 @@ def _why(seen: Seen, held: str, more: Sequence[str]) -> str:
     asked = [name for pod in using for one in pod.containers for name in findings.asked(one, more)]
     if asked:
         return ", ".join(dict.fromkeys(asked))
+    if any(findings.injected(pod, one) for pod in using for one in pod.containers):
+        return "devices by an annotation"
     if any(pod.host_network for pod in using):
         return "hostNetwork with RDMA"
     return "devices or variables of RDMA" if using else ""
@@ -185,6 +192,10 @@ def of_node(
     """A node with the pods on it, both as the API server gives them. Raises MarkError."""
     meta = table(node.get("metadata"))
     found, plugins = users(items, held, ours, more)
+    try:
+        counted = plan_counters.recorded(table(meta.get("annotations")))
+    except plan_counters.CountersError as error:
+        raise MarkError(str(error)) from error
     return NodeUse(
         text(meta.get("name")),
         strings(meta.get("labels")),
@@ -193,6 +204,7 @@ def of_node(
         resources(node, more),
         found,
         plugins,
+        counted,
     )
 
 
@@ -212,4 +224,5 @@ def read(values: Mapping[str, Any]) -> NodeUse:
         dict(values["resources"]),
         [User(**user) for user in values["users"]],
         list(values["plugins"]),
+        dict(values["counters"]),
     )

@@ -33,6 +33,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape 
 # A server's port in a command: --port 8000, --port=8000.
 _PORT = re.compile(r"(?:^|\s)--port[=\s]\s*['\"]?([0-9]{1,5})\b")
 _EXPORT = re.compile(r"(?:^|[\s;&(\"'])([A-Z][A-Z0-9_]{2,60})=(\"[^\"]*\"|'[^']*'|[^\s;&\"']*)")
+# Options of servers that name NICs (SGLang's documentation, "PD disaggregation").
+_OPTION = re.compile(r"(?:^|\s)(--disaggregation-ib-device)[=\s]\s*['\"]?([^\s'\"]+)")
 POOLS = (Kind("inference.networking.k8s.io", "InferencePool"), Kind("inference.networking.x-k8s.io", "InferencePool"))
 
 
@@ -104,6 +106,7 @@ def _container(container: Mapping[str, Any], name: str, init: bool) -> Container
         environment={
             **{text(one.get("name")): text(one.get("value")) for one in variables if "value" in one},
             **set_there,
+            **{found[1]: found[2] for found in _OPTION.finditer(command)},
         },
         from_fields={
             text(one.get("name")): text(at(one, "valueFrom", "fieldRef", "fieldPath"))

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
@@ -29,14 +29,15 @@ _BLOCKS = 20
 _LINES = 12
 # Characters of a line, and of the names of workloads in one.
 _WIDTH, _NAMES = 110, 70
-_OUTCOMES = {
+OUTCOMES = {
     STOPS: "must change first: otherwise their pods would not start, or not be found",
     CHANGE: "need another manifest",
     LOOK: "should be reviewed",
 }
 
 
-def _level(findings: Iterable[Finding]) -> str:
+def worst(findings: Iterable[Finding]) -> str:
+    """The worst of their levels."""
     return min((texts.level(finding) for finding in findings), key=LEVELS.index)
 
 
@@ -76,7 +77,7 @@ def _finding(finding: Finding) -> Dict[str, Any]:
 def _workload(workload: Workload) -> Dict[str, Any]:
     return {
         **_ref(workload.ref),
-        "level": _level(workload.findings),
+        "level": worst(workload.findings),
         "pods": workload.pods,
         "owners": [
             {"tool": owner.tool, "name": owner.name, "manager": owner.manager, "text": texts.owner_text(owner)}
@@ -92,29 +93,48 @@ def as_text(audit: Audit) -> str:
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
-def _heading(audit: Audit) -> List[str]:
+def cluster_line(audit: Audit) -> str:
+    """The API server in a few words."""
     dra = f"DRA {audit.dra}" if audit.dra else "without DRA"
     gates = ", ".join(f"{name} {'on' if on else 'off'}" for name, on in audit.gates.items())
-    lines = [f"Kubernetes {texts.shown(audit.kubernetes)}, {dra}{f', {gates}' if gates else ''}"]
+    return f"Kubernetes {texts.shown(audit.kubernetes)}, {dra}{f', {gates}' if gates else ''}"
+
+
+def headline(audit: Audit) -> str:
+    """What the audit comes to."""
     if not audit.workloads:
-        return [*lines, "No workload has anything that a migration to DRA would have to change."]
-    lines.append(f"For a migration to DRA, {texts.counted(len(audit.workloads), 'workload')} would have to change:")
-    for level in LEVELS:
-        number = sum(_level(workload.findings) == level for workload in audit.workloads)
-        if number:
-            lines.append(f"  {number:>4}  {level:<6}  {_OUTCOMES[level]}")
-    return lines
+        return "No workload has anything that a migration to DRA would have to change"
+    return f"For a migration to DRA, {texts.counted(len(audit.workloads), 'workload')} would have to change"
+
+
+def levels(audit: Audit) -> Dict[str, int]:
+    """How many workloads there are with each level as their worst."""
+    found = [worst(workload.findings) for workload in audit.workloads]
+    return {level: found.count(level) for level in LEVELS if level in found}
+
+
+def counts(audit: Audit) -> Dict[str, int]:
+    """The number of workloads with each code, the worst code first."""
+    found: Dict[str, int] = {}
+    for workload in audit.workloads:
+        for code in {finding.code for finding in workload.findings}:
+            found[code] = found.get(code, 0) + 1
+    return {code: found[code] for code in sorted(found, key=texts.ORDER.__getitem__)}
+
+
+def _heading(audit: Audit) -> List[str]:
+    if not audit.workloads:
+        return [cluster_line(audit), f"{headline(audit)}."]
+    lines = [cluster_line(audit), f"{headline(audit)}:"]
+    return [*lines, *(f"  {number:>4}  {level:<6}  {OUTCOMES[level]}" for level, number in levels(audit).items())]
 
 
 def _counts(audit: Audit) -> List[str]:
-    counts: Dict[str, int] = {}
-    for workload in audit.workloads:
-        for code in {finding.code for finding in workload.findings}:
-            counts[code] = counts.get(code, 0) + 1
-    lines = ["What was found, the worst first, with the number of workloads:"] if counts else []
-    for code in sorted(counts, key=texts.ORDER.__getitem__):
+    found = counts(audit)
+    lines = ["What was found, the worst first, with the number of workloads:"] if found else []
+    for code, number in found.items():
         said = texts.SAID[code]
-        lines += [f"  {counts[code]:>4}  {said.level:<6}  {said.title}", *_wrapped(said.advice, " " * 16)]
+        lines += [f"  {number:>4}  {said.level:<6}  {said.title}", *_wrapped(said.advice, " " * 16)]
     return lines
 
 
@@ -123,51 +143,92 @@ def _wrapped(text: str, margin: str) -> List[str]:
 
 
 def _where(finding: Finding, every: Set[str]) -> str:
-    """Containers and pod templates, these only where others of the workload are without."""
     number = "" if len(finding.containers) == 1 else "s"
     containers = f"container{number} {texts.several(finding.containers)}" if finding.containers else ""
     places = texts.several(finding.places, 2) if set(finding.places) != every else ""
-    inside = " in ".join(part for part in (containers, places) if part)
-    return f" ({inside})" if inside else ""
+    return " in ".join(part for part in (containers, places) if part)
 
 
-def _lines(workload: Workload) -> Tuple[str, ...]:
-    """What is said of a workload, the same for equal ones."""
+class Line(NamedTuple):
+    """A finding of a workload in words; ``where`` are containers and pod templates, empty where it goes for all."""
+
+    level: str
+    text: str
+    where: str
+
+
+class Block(NamedTuple):
+    """Workloads of one kind and namespace with the same owners and findings."""
+
+    kind: str
+    namespace: str
+    owners: str
+    lines: Tuple[Line, ...]
+    workloads: List[Workload]
+
+    @property
+    def title(self) -> str:
+        names = texts.shown(fold(workload.ref.name for workload in self.workloads), _NAMES)
+        return f"{texts.shown(self.kind)} {texts.shown(self.namespace)}/{names}"
+
+    @property
+    def number(self) -> str:
+        """How many they are, or how many pods the only one has that the audit cannot read itself."""
+        if len(self.workloads) > 1:
+            return f"{len(self.workloads)} alike"
+        return texts.counted(self.workloads[0].pods, "pod") if self.workloads[0].pods else ""
+
+
+def _lines(workload: Workload) -> Tuple[Line, ...]:
     every = {place for finding in workload.findings for place in finding.places}
-    owners = "; ".join(texts.owner_text(owner) for owner in workload.owners)
-    lines = [f"    change it in: {owners}"] if owners else []
-    return (
-        *lines,
-        *(
-            f"    {texts.level(finding):<6}  {texts.text(finding)}{_where(finding, every)}"
-            for finding in workload.findings
-        ),
+    return tuple(
+        Line(texts.level(finding), texts.text(finding), _where(finding, every)) for finding in workload.findings
     )
+
+
+def blocks(audit: Audit) -> List[Block]:
+    """All workloads, the worst first, those that are alike together."""
+    alike: Dict[Tuple[str, str, str, Tuple[Line, ...]], List[Workload]] = {}
+    for workload in audit.workloads:
+        owners = "; ".join(texts.owner_text(owner) for owner in workload.owners)
+        key = (workload.ref.kind.kind, workload.ref.namespace, owners, _lines(workload))
+        alike.setdefault(key, []).append(workload)
+    return [Block(*key, workloads) for key, workloads in alike.items()]
+
+
+def _block(block: Block) -> List[str]:
+    number = f" ({block.number})" if block.number else ""
+    owners = [f"    change it in: {block.owners}"] if block.owners else []
+    return [
+        f"  {block.title}{number}",
+        *owners,
+        *(f"    {line.level:<6}  {line.text}{f' ({line.where})' if line.where else ''}" for line in block.lines),
+    ]
 
 
 def _blocks(audit: Audit) -> List[str]:
-    alike: Dict[Tuple[str, str, Tuple[str, ...]], List[Workload]] = {}
-    for workload in audit.workloads:
-        key = (workload.ref.kind.kind, workload.ref.namespace, _lines(workload))
-        alike.setdefault(key, []).append(workload)
-    lines = ["Workloads, the worst first:"] if alike else []
-    for (kind, namespace, said), workloads in list(alike.items())[:_BLOCKS]:
-        names = texts.shown(fold(workload.ref.name for workload in workloads), _NAMES)
-        number = f" ({len(workloads)} alike)" if len(workloads) > 1 else ""
-        pods = f" ({texts.counted(workloads[0].pods, 'pod')})" if workloads[0].pods else ""
-        lines += [f"  {texts.shown(kind)} {texts.shown(namespace)}/{names}{number}{pods}", *said]
-    hidden = sum(len(workloads) for workloads in list(alike.values())[_BLOCKS:])
-    return (
-        [*lines, f"  ... and {hidden} more workloads, which the JSON file has (rdma_audit_json)"] if hidden else lines
+    found = blocks(audit)
+    lines = ["Workloads, the worst first:"] if found else []
+    for block in found[:_BLOCKS]:
+        lines += _block(block)
+    hidden = sum(len(block.workloads) for block in found[_BLOCKS:])
+    more = (
+        f"  ... and {hidden} more workloads, which the page and the JSON file have (rdma_audit_html, rdma_audit_json)"
     )
+    return [*lines, more] if hidden else lines
+
+
+def by_code(findings: Iterable[Finding]) -> Dict[str, List[Finding]]:
+    """Findings of the cluster by their code, in their order."""
+    found: Dict[str, List[Finding]] = {}
+    for finding in findings:
+        found.setdefault(finding.code, []).append(finding)
+    return found
 
 
 def _cluster(audit: Audit) -> List[str]:
     lines: List[str] = ["The cluster, the worst first:"] if audit.cluster else []
-    by_code: Dict[str, List[Finding]] = {}
-    for finding in audit.cluster:
-        by_code.setdefault(finding.code, []).append(finding)
-    for code, findings in by_code.items():
+    for code, findings in by_code(audit.cluster).items():
         said = texts.SAID[code]
         lines += [f"  {said.level:<6}  {said.title}", *_wrapped(said.advice, " " * 10)]
         lines += _cut([f"          - {texts.text(finding)}" for finding in findings], "          ")

@@ -19,7 +19,8 @@ class PodAsk:
 
     ``templates`` and ``claims`` are names of ResourceClaimTemplates and ResourceClaims by namespace; a request has one
     of the two or neither. ``gpus`` is the number of GPUs that its claim has beside the NICs, 0 for none.
-    With ``host_network`` a pod has to be on the network of its node.
+    With ``host_network`` a pod has to be on the network of its node. With ``gpu_resource`` a container needs one of
+    this resource beside.
     """
 
     name: str
@@ -32,6 +33,7 @@ class PodAsk:
     environment: Mapping[str, str] = field(default_factory=dict)
     namespace: str = ""
     host_network: bool = False
+    gpu_resource: str = ""
 
     @property
     def claimed(self) -> Mapping[str, str]:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import findings, requests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ContainerShape, PodShape
@@ -53,6 +53,7 @@ def asking(pod: PodShape, more: Sequence[str]) -> List[ContainerShape]:
         one
         for one in pod.containers
         if findings.asked(one, more)
+        or findings.injected(pod, one)
         or (pod.host_network and findings.has_gpu(one))
         or any("infiniband" in pod.host_paths.get(name, "") for name in one.mounts)
     ]
@@ -85,6 +86,9 @@ def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
             yield f"{ask.name} can be requested in namespace {ask.namespace} only, not in {template.namespace}"
         if ask.claimed and template.kind in _WITHOUT_CLAIMS:
             yield f"{ask.name} is a claim, and a {template.kind} has no field for it: its InferenceServices have one"
+        without = [one.name for one in using if ask.gpu_resource and ask.gpu_resource not in one.resources]
+        if without:
+            yield f"{ask.name} gives NICs beside {ask.gpu_resource}, and container {without[0]} requests none"
         if ask.annotations and template.holder is None:
             yield f"{ask.name} needs an annotation of the pods, and {template.kind} has no place for it here"
     wanted = sum(ask.gpus for ask in asks)
@@ -138,6 +142,7 @@ def change(template: Template, asks: Sequence[PodAsk], namespace: str) -> None:
     if isinstance(annotations, dict) and annotations.get(findings.NETWORKS):
         # Another network takes its place, so that the order stays.
         annotations[findings.NETWORKS] = ""
+    _not_injected(template.holder)
     for ask in asks:
         _annotate(template.holder, ask)
     if networks:
@@ -222,11 +227,20 @@ def _ask(container: Any, ask: PodAsk) -> None:
 
 
 def _drop_network(holder: Any) -> None:
+    _drop(holder, lambda name, value: name == findings.NETWORKS and value == "")
+
+
+def _not_injected(holder: Any) -> None:
+    _drop(holder, lambda name, _value: findings.is_ours(name))
+
+
+def _drop(holder: Any, gone: Callable[[str, Any], bool]) -> None:
+    """Remove annotations, and the maps that they were alone in."""
     annotations = at(holder, "metadata", "annotations")
-    if not isinstance(annotations, dict) or annotations.get(findings.NETWORKS) != "":
-        return
-    del annotations[findings.NETWORKS]
-    if not annotations:
+    names = [name for name, value in annotations.items() if gone(name, value)] if isinstance(annotations, dict) else []
+    for name in names:
+        del annotations[name]
+    if names and not annotations:
         del holder["metadata"]["annotations"]
         if not holder["metadata"]:
             del holder["metadata"]
@@ -236,4 +250,5 @@ def _annotate(holder: Any, ask: PodAsk) -> None:
     for name, value in ask.annotations.items():
         meta = holder.setdefault("metadata", {})
         known = meta.setdefault("annotations", {})
-        known[name] = f"{known[name]},{value}" if known.get(name) else value
+        several = name == findings.NETWORKS and known.get(name)
+        known[name] = f"{known[name]},{value}" if several else value

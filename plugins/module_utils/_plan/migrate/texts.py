@@ -116,6 +116,12 @@ _WORKLOAD: Dict[str, Said] = {
         lambda resource, number: f"{shown(resource)}: {shown(number)}",
         "Remove limit and request, and ask by a claim instead. Both at once would give one NIC to two owners.",
     ),
+    codes.INJECTED: Said(
+        CHANGE,
+        "devices by an annotation",
+        lambda annotation, value: f"{shown(annotation)}: {shown(value)}",
+        "An NRI plugin adds the device nodes to the container. Remove it, and ask by a claim instead.",
+    ),
     codes.NETWORKS: Said(
         CHANGE,
         "network of Multus",

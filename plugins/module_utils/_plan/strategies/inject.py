@@ -60,7 +60,7 @@ class Inject(Strategy):
     netns_modes = ("shared",)
     slices = False
     counts_only = True
-    movable = False
+    pods = False
 
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
         own = self.own(hosts)

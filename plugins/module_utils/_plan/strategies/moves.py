@@ -13,17 +13,19 @@ DaemonSets run on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
     ObjectSet,
+    PodRequest,
     Strategy,
     StrategyPlan,
 )
@@ -54,7 +56,8 @@ class MoveOptions:
 class NodeMove:
     """What is left to do on a node; ``away`` and ``to`` are strategies, ``users`` pods that have to end.
 
-    ``off`` are the labels that go, or that keep a plugin of somebody else away.
+    ``off`` are the labels that go, or that keep a plugin of somebody else away. ``was`` is the strategy of ours that
+    the node had when its move began, empty for none.
     """
 
     name: str
@@ -63,6 +66,7 @@ class NodeMove:
     to: str
     off: Mapping[str, Optional[str]] = field(default_factory=dict)
     users: Sequence[User] = ()
+    was: str = ""
 
     @property
     def steps(self) -> List[str]:
@@ -112,6 +116,11 @@ def _away(node: NodeUse, to: Strategy) -> str:
     return " and ".join([*ours, *node.plugins])
 
 
+def _was(node: NodeUse) -> str:
+    labels = node.mark.labels if node.mark else node.labels
+    return next((one.name for one in registry.STRATEGIES.values() if one.label and labels.get(one.label)), "")
+
+
 def _against(host: ClaimHost, node: NodeUse, options: MoveOptions) -> Iterator[str]:
     """What stops a move before it begins."""
     for user in node.users:
@@ -124,15 +133,6 @@ def _against(host: ClaimHost, node: NodeUse, options: MoveOptions) -> Iterator[s
         several = ", ".join(node.plugins)
         right = "remove it first, or name in rdma_migrate_old_labels the labels of nodes that keep it away"
         yield f"{host.name}: DaemonSet {several} hands out NICs here and belongs to somebody else: {right}"
-
-
-def _unmovable(host: ClaimHost, node: NodeUse, to: Strategy) -> Iterator[str]:
-    """Strategies that this node has or shall have, and that cannot be changed node by node."""
-    left = [one for one in registry.STRATEGIES.values() if one is not to and one.label and node.labels.get(one.label)]
-    for one in (to, *left):
-        if not one.movable:
-            way = f"run provision with {STRATEGY} none for its group, and then site with {strategy_of(host.variables)}"
-            yield f"{host.name}: nodes cannot be moved one by one {'to' if one is to else 'from'} {one.name}: {way}"
 
 
 def plan(
@@ -156,11 +156,11 @@ def plan(
             continue
         users = node.users if at in (TODO, CORDONED) else ()
         off = {**dict.fromkeys(others(to)), **options.off}
-        found.nodes.append(NodeMove(host.name, at, _away(node, to), strategy_of(host.variables), off, users))
+        found.nodes.append(
+            NodeMove(host.name, at, _away(node, to), strategy_of(host.variables), off, users, _was(node))
+        )
         if users or node.plugins:
             found.problems += _against(host, node, options)
-        if at != DONE:
-            found.problems += _unmovable(host, node, to)
         member = plan_waves.WaveMember(host.name, host.group, options.limits.get(host.group, 0))
         if at != DONE:
             (begun if node.mark else members).append(member)
@@ -196,10 +196,15 @@ def unmovable(whole: StrategyPlan) -> List[str]:
 
 @dataclass
 class MoveObjects:
-    """What nodes get that have left their old strategy: ``sets``, ``labels``, and what they then show."""
+    """What nodes get that have left their old strategy: ``sets``, ``labels``, ``counters``, and what they then show.
+
+    ``asks`` are by group the ways in which a pod can ask on one of them.
+    """
 
     sets: List[ObjectSet] = field(default_factory=list)
     labels: Dict[str, Dict[str, str]] = field(default_factory=dict)
+    counters: Dict[str, Dict[str, int]] = field(default_factory=dict)
+    asks: Dict[str, List[PodRequest]] = field(default_factory=dict)
     shows: Dict[str, Dict[str, object]] = field(default_factory=dict)
     problems: List[str] = field(default_factory=list)
 
@@ -218,6 +223,9 @@ def objects(
         planned = registry.plan_of(strategy.name, every, cluster, known)
         result.problems += planned.problems
         result.sets += [one for one in planned.sets if one.objects]
+        for group, asks in planned.asks.items():
+            there = [replace(ask, hosts={name: ask.hosts[name] for name in ask.hosts if name in now}) for ask in asks]
+            result.asks.setdefault(group, []).extend(ask for ask in there if ask.hosts)
         for host in strategy.own(every):
             if host.name not in now:
                 continue
@@ -226,12 +234,14 @@ def objects(
             shown = planned.shows.get(host.name)
             if shown is not None:
                 drivers = [one for one in shown.drivers if one == strategy.driver]
-                result.shows[host.name] = {"drivers": drivers, "resources": dict(shown.resources)}
+                resources = dict(shown.resources)
+                result.shows[host.name] = {"pods": strategy.pods, "drivers": drivers, "resources": resources}
+            result.counters[host.name] = planned.counters.get(host.name, {})
     return result
 
 
-def text(found: MovePlan) -> str:
-    """The plan by node and pod."""
+def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
+    """The plan by node and pod; ``foreign`` are device plugins of others, which a move never removes."""
     lines: List[str] = []
     for number, wave in enumerate(found.waves, 1):
         lines.append(f"Wave {number}:")
@@ -247,4 +257,9 @@ def text(found: MovePlan) -> str:
         lines.append("The objects of the old strategy stay until they have moved.")
     elif found.waves:
         lines.append("At the end: remove the objects that no node needs any more (provision).")
+    if foreign and found.nodes:
+        lines.append("Device plugins of somebody else are never removed. When no node needs them any more:")
+    for one in foreign if found.nodes else ():
+        nodes = f"{one.nodes} node" + ("" if one.nodes == 1 else "s")
+        lines.append(f"  DaemonSet {one.daemon_set} ({one.program}, on {nodes}): {one.remove}")
     return "\n".join(lines)

@@ -163,8 +163,7 @@ def changes(hosts: Sequence[ClaimHost], labels: NodeLabels) -> List[str]:
                 found.append((host.name, wrong(provider, host.variables.get(provider) or "plugin", right)))
             if strategy is not wanted and value:
                 way = f"run provision with {STRATEGY} none, which removes its objects, and then with {word}"
-                if strategy.movable and wanted.movable:
-                    way = f"move it with migrate (rdma_migrate_move={host.group}), or {way}"
+                way = f"move it with migrate (rdma_migrate_move={host.group}), or {way}"
                 served = f"{' or '.join(strategy.names)} still serves this node (label {strategy.label}={value})"
                 found.append((host.name, wrong(STRATEGY, word, f"but {served}: {way}")))
     return messages(found)

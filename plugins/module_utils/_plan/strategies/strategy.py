@@ -159,8 +159,8 @@ class Strategy(ABC):
     the RDMA netns modes in which it works; empty means that none is of concern. ``slices`` says whether it needs
     ``resource.k8s.io``. ``driver`` is the DRA driver that has to stay as long as pods hold devices of it, ``switch``
     the variable that switches it off, and ``driver_set`` those of the name and the namespace of its set of objects.
-    ``counts_only`` says that its resources stand for no devices, so that groups may have the same one. One that is not
-    ``movable`` is neither begun nor left node by node.
+    ``counts_only`` says that its resources stand for no devices, so that groups may have the same one. ``pods`` says
+    whether pods with its label serve a node, and not a program of the node itself.
     """
 
     driver: str = ""
@@ -173,7 +173,7 @@ class Strategy(ABC):
     netns_modes: Tuple[str, ...]
     slices: bool
     counts_only: bool = False
-    movable: bool = True
+    pods: bool = True
     # The operators' kinds that it has a use for.
     kinds: Tuple[str, ...] = ()
 

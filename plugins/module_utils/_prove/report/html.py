@@ -6,17 +6,13 @@
 
 """The document as one HTML file that needs nothing else.
 
-What is shown is computed here; how it looks is in the role's templates: ``verify.html.j2``, ``verify.css`` and
-``verify.js``. Every value passes through Jinja's escaping, since a report holds whatever the nodes say.
+What is shown is computed here; how it looks is in ``verify.html.j2`` of the role.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Measurement, VerifyDocument
@@ -26,11 +22,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import
     drawing,
     findings,
     fleet,
+    page,
     topology,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import (
     WORDS,
-    clean,
     count,
     evidence,
     figure,
@@ -39,7 +35,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
-TEMPLATES = Path(__file__).resolve().parents[4] / "roles" / "rdma_verify" / "templates"
 # Lower bounds of the shades of a heat map, as fractions of the threshold.
 _SHADES = (0.5, 0.8, 1.0, 1.05)
 _WORST = 12
@@ -169,31 +164,23 @@ def _rows(
 
 def html(document: VerifyDocument) -> str:
     """The whole page."""
-    # Ansible brings it, so the controller has it.
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=lambda value: clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     picture = findings.picture(document)
     shapes = topology.shapes(document)
     rows = _rows(document, picture, shapes)
-    environment.filters.update(figure=figure, evidence=evidence, fold=fold, counted=count, names=names, pair=pair)
-    environment.filters["rows"] = lambda hosts: [rows[host] for host in hosts if host in rows]
-    style = (TEMPLATES / "verify.css").read_text("utf-8")
-    script = (TEMPLATES / "verify.js").read_text("utf-8")
-    return environment.get_template("verify.html.j2").render(
+    filters: Dict[str, Any] = {
+        "figure": figure,
+        "evidence": evidence,
+        "fold": fold,
+        "counted": count,
+        "names": names,
+        "pair": pair,
+        "rows": lambda hosts: [rows[host] for host in hosts if host in rows],
+    }
+    return page.rendered(
+        "verify.html.j2",
+        filters,
         document=document,
         picture=picture,
-        style=style,
-        script=script,
-        # The browser runs this script and no other, whatever a node may have sent.
-        script_digest=base64.b64encode(hashlib.sha256(f"\n{script}\n".encode()).digest()).decode(),
         rows=rows,
         # Of facts alone, nothing was checked.
         judged=bool(document.checks or document.bandwidth or not document.hosts),

@@ -1,4 +1,4 @@
-// Without this script the page has everything, too: it finds hosts, copies commands and says which tables go on.
+// Without this script the page has everything, too: it finds rows by their name, copies commands and says which tables go on.
 (() => {
   const all = (selector, node = document) => [...node.querySelectorAll(selector)]
 
@@ -45,7 +45,8 @@
       part.hidden = !shown.has(part.id) && !all('[id]', part).some(below => shown.has(below.id))
     })
     all('details.hostlist').forEach(list => { list.open = Boolean(text) })
-    form.querySelector('output').textContent = text ? `${found.length} of ${rows.length} hosts` : ''
+    if (text) all('#findings > details').forEach(list => { list.open = true })
+    form.querySelector('output').textContent = text ? `${found.length} of ${rows.length} ${form.dataset.what}` : ''
     wide()
   }
   form.addEventListener('input', find)

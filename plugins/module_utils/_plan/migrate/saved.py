@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""An audit as it was written to a file, or went through Ansible, back in its types."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Tuple, Type, TypeVar
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
+    Audit,
+    FieldValue,
+    Finding,
+    Kind,
+    ManifestOwner,
+    ObjectRef,
+    Unseen,
+    Workload,
+)
+
+_Kind = TypeVar("_Kind")
+
+
+class SavedError(ValueError):
+    """What was given is no result of an audit; the text says where."""
+
+
+def _typed(values: Any, name: str, kind: Type[_Kind]) -> _Kind:
+    found = values.get(name) if isinstance(values, dict) else None
+    if not isinstance(found, kind):
+        raise SavedError(f"{name} is missing, or of another type than workload_audit returns")
+    return found
+
+
+def _strings(values: Any, name: str) -> Tuple[str, ...]:
+    return tuple(str(one) for one in _typed(values, name, list))
+
+
+def _ref(values: Any) -> ObjectRef:
+    group, kind, namespace, name = (str(_typed(values, part, str)) for part in ("group", "kind", "namespace", "name"))
+    return ObjectRef(Kind(group, kind), namespace, name)
+
+
+def _finding(values: Any) -> Finding:
+    code = str(_typed(values, "code", str))
+    if code not in texts.SAID:
+        raise SavedError(f"{code!r} is no code of a finding")
+    fields: Dict[str, FieldValue] = {
+        str(name): tuple(value) if isinstance(value, list) else value
+        for name, value in _typed(values, "fields", dict).items()
+    }
+    found = Finding(code, fields, _strings(values, "places"), _strings(values, "containers"))
+    try:
+        texts.text(found)
+    except (TypeError, ValueError) as error:
+        raise SavedError(
+            f"fields of {code} are {', '.join(fields) or 'empty'}, which are those of another code"
+        ) from error
+    return found
+
+
+def _workload(values: Any) -> Workload:
+    owners = tuple(
+        ManifestOwner(*(str(_typed(owner, part, str)) for part in ("tool", "name", "manager")))
+        for owner in _typed(values, "owners", list)
+    )
+    findings = [_finding(finding) for finding in _typed(values, "findings", list)]
+    if not findings:
+        raise SavedError("a workload has no findings")
+    return Workload(_ref(values), owners, findings, _typed(values, "pods", int))
+
+
+def read(values: Mapping[str, Any]) -> Audit:
+    """What :func:`report.as_json` wrote. Raises SavedError."""
+    kubernetes = _typed(values, "kubernetes", dict)
+    return Audit(
+        kubernetes=str(_typed(kubernetes, "version", str)),
+        dra=str(_typed(kubernetes, "dra", str)),
+        gates={str(name): on is True for name, on in _typed(kubernetes, "gates", dict).items()},
+        workloads=[_workload(workload) for workload in _typed(values, "workloads", list)],
+        cluster=[_finding(finding) for finding in _typed(values, "cluster", list)],
+        others=[_ref(other) for other in _typed(values, "others", list)],
+        unseen=[
+            Unseen(str(_typed(one, "what", str)), str(_typed(one, "why", str)))
+            for one in _typed(values, "unseen", list)
+        ],
+    )

@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""The end of the pods that use the old way, by the Eviction API, which respects PodDisruptionBudgets.
+
+kubernetes.core.k8s_drain selects pods by their labels only, and gives up at the first budget in the way.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import User
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MovingNode, Seen
+
+_GONE, _CONFLICT, _TOO_MANY = 404, 409, 429
+
+
+def _evict(client: Client, user: User) -> str:
+    """Why a pod may not be evicted now, empty if it is on its way."""
+    body: Object = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": user.name, "namespace": user.namespace},
+        "deleteOptions": {"preconditions": {"uid": user.uid}},
+    }
+    try:
+        client.create(f"/api/v1/namespaces/{user.namespace}/pods/{user.name}/eviction", body, {})
+    except ApiError as error:
+        # Gone, or another pod has its name by now.
+        if error.status in (_GONE, _CONFLICT):
+            return ""
+        if error.status != _TOO_MANY:
+            raise
+        causes = [str(cause.get("message") or "") for cause in error.causes]
+        return "; ".join(filter(None, causes)) or str(error)
+    return ""
+
+
+def drain(node: MovingNode) -> List[str]:
+    """Wait until no pod uses the old way; the ones that were evicted. Raises ClusterError."""
+    asked: Dict[str, str] = {}
+    evict = node.step.evict
+
+    def missing(seen: Seen) -> str:
+        ending = {metadata(pod)["uid"] for pod in seen.pods if metadata(pod).get("deletionTimestamp")}
+        told = []
+        for user in seen.use.users:
+            why = "is ending" if user.uid in ending else "has not ended"
+            if user.uid not in ending and evict != "none" and (user.owner or evict == "all"):
+                why = _evict(node.client, user) or "is ending"
+                if why == "is ending":
+                    asked[user.uid] = f"{user.namespace}/{user.name}"
+            told.append(f"{user}: {why}")
+        return "; ".join(told)
+
+    node.wait(missing)
+    return sorted(asked.values())

@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""A node whose strategy changes, as the API server has it: read, written, and awaited."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin, plugins
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import MarkError, NodeUse
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
+
+_NODES, _PODS, _DAEMON_SETS = "/api/v1/nodes", "/api/v1/pods", "/apis/apps/v1/daemonsets"
+_SLICE = GroupKind("resource.k8s.io", "ResourceSlice")
+_CONFLICT = 409
+# After which what cannot be watched is looked at again.
+_AGAIN = 2.0
+_MINE = {"fieldManager": FIELD_MANAGER}
+
+Labels = Mapping[str, Optional[str]]
+
+
+@dataclass(frozen=True)
+class MoveStep:
+    """One step on one node.
+
+    ``ours`` are the labels by which our DaemonSets find nodes, ``resources`` the site's own RDMA resources,
+    ``drivers`` the DRA drivers whose devices count as NICs. ``labels`` are those that the step takes away (``None``)
+    or gives; ``shows`` is what the node shows then. ``counters`` are the resources that no plugin offers.
+    """
+
+    node: str
+    to: str = ""
+    labels: Labels = field(default_factory=dict)
+    ours: Sequence[str] = ()
+    resources: Sequence[str] = ()
+    drivers: Sequence[str] = ()
+    evict: str = "managed"
+    shows: Mapping[str, Any] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
+    timeout: float = 600
+
+
+class Seen(NamedTuple):
+    """The node, what uses it, the pods on it, and the version of their list, from which they can be watched."""
+
+    node: Object
+    use: NodeUse
+    pods: List[Object]
+    version: str
+
+
+def _held(client: Client, api: Api, drivers: Sequence[str]) -> Dict[str, str]:
+    """The driver whose devices a pod (namespace/name) holds."""
+    every = cluster.held(client, api) if drivers else {}
+    return {pod: name for name in drivers for pods in every.get(name, {}).values() for pod in pods}
+
+
+def info(client: Client, ours: Sequence[str], drivers: Sequence[str], resources: Sequence[str]) -> Dict[str, NodeUse]:
+    """All nodes of the cluster. Raises ClusterError."""
+    on: Dict[str, List[Object]] = {}
+    for pod in client.get(_PODS)["items"]:
+        on.setdefault(str((pod.get("spec") or {}).get("nodeName") or ""), []).append(pod)
+    held = _held(client, Api([client.get("/apis", accept=ACCEPT)]), drivers)
+    found: Dict[str, NodeUse] = {}
+    for node in client.get(_NODES)["items"]:
+        name = metadata(node)["name"]
+        try:
+            found[name] = node_use.of_node(node, on.get(name, ()), held, ours, resources)
+        except MarkError as error:
+            raise ClusterError(f"{name}: {error}: remove it if no move is under way there") from error
+    return found
+
+
+def foreign(client: Client, ours: Sequence[str]) -> List[ForeignPlugin]:
+    """The device plugins of others in the whole cluster. Raises ClusterError."""
+    return list(plugins(client.get(_DAEMON_SETS)["items"], ours))
+
+
+class MovingNode:
+    """The node of a step, and all that is asked of the API server about it. Methods raise ClusterError."""
+
+    def __init__(self, client: Client, step: MoveStep) -> None:
+        self.client, self.step = client, step
+        self._api = Api([client.get("/apis", accept=ACCEPT)])
+
+    def look(self) -> Seen:
+        """The node as it is."""
+        step = self.step
+        node = self.client.find(f"{_NODES}/{step.node}")
+        if node is None:
+            raise ClusterError(f"no such node in the cluster: {step.node}")
+        pods = self.client.get(_PODS, {"fieldSelector": f"spec.nodeName={step.node}"})
+        held = _held(self.client, self._api, step.drivers)
+        try:
+            use = node_use.of_node(node, pods["items"], held, step.ours, step.resources)
+        except MarkError as error:
+            raise ClusterError(f"{step.node}: {error}") from error
+        return Seen(node, use, pods["items"], str(metadata(pods).get("resourceVersion", "")))
+
+    def write(self, change: Callable[[NodeUse], Optional[Object]]) -> bool:
+        """Write what ``change`` makes of the node as it is, ``None`` for nothing; again if it was changed meanwhile."""
+        while True:
+            seen = self.look()
+            wanted = change(seen.use)
+            if wanted is None:
+                return False
+            meta = {key: metadata(seen.node)[key] for key in ("uid", "resourceVersion")}
+            wanted["metadata"] = {**meta, **(wanted.get("metadata") or {})}
+            try:
+                self.client.merge(f"{_NODES}/{self.step.node}", wanted, _MINE)
+                return True
+            except ApiError as error:
+                if error.status != _CONFLICT:
+                    raise
+
+    def label(self, labels: Labels) -> bool:
+        """Give it labels, ``None`` for none."""
+        return self.write(lambda use: None if labelled(use, labels) else {"metadata": {"labels": dict(labels)}})
+
+    def wait(self, missing: Callable[[Seen], str]) -> None:
+        """Wait until nothing is missing. Raises ClusterError with what is, when the time is over."""
+        step = self.step
+        deadline = time.monotonic() + step.timeout
+        while True:
+            seen = self.look()
+            what = missing(seen)
+            left = deadline - time.monotonic()
+            if not what:
+                return
+            if left <= 0:
+                raise ClusterError(f"{step.node}: {what} (waited {step.timeout:.0f} s)")
+            query = {"fieldSelector": f"spec.nodeName={step.node}", "resourceVersion": seen.version}
+            began = time.monotonic()
+            for event in self.client.watch(_PODS, query, min(left, _AGAIN)):
+                if event:
+                    break
+            # A watch that fails at once must not become a busy loop.
+            if time.monotonic() - began < 0.05:
+                time.sleep(0.2)
+
+    def silent(self, drivers: Sequence[str]) -> List[str]:
+        """Those of these DRA drivers that publish no device of it."""
+        kind = self._api.find(_SLICE) if drivers else None
+        if kind is None:
+            return list(drivers)
+        items = self.client.get(kind.path(), {"fieldSelector": f"spec.nodeName={self.step.node}"})["items"]
+        there = {item["spec"].get("driver") for item in items if item["spec"].get("devices")}
+        return [name for name in drivers if name not in there]
+
+
+def labelled(use: NodeUse, labels: Labels) -> bool:
+    """Whether it has these labels, and none of those with ``None``."""
+    return all(use.labels.get(name) == value for name, value in labels.items())
