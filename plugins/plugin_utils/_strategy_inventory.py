@@ -16,6 +16,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
@@ -24,14 +25,10 @@ Plan = TypeVar("Plan")
 
 _PREFIXES = (
     plan_variables.STRATEGY,
-    "rdma_claims",
-    "rdma_driver_",
     "rdma_links_",
     "rdma_discover_expect_",
     "rdma_kernel_netns_mode",
-    "rdma_host_device_",
-    "rdma_inject_",
-    "rdma_shared_device_",
+    *(f"{role}_" for role in registry.roles()),
 )
 
 

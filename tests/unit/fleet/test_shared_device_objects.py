@@ -48,6 +48,7 @@ def test_objects_of_a_recorded_group(facts_of: Facts) -> None:
         "daemon_sets": ("kube-system/rdma-shared-v100",),
         "foreign": (),
         "synced": "",
+        "owners": (),
     }
 
 

@@ -86,6 +86,43 @@ def test_what_verify_says_of_a_daemon_set(facts_of: Facts, changed: Dict[str, An
     assert re.search(said, check["text"])
 
 
+@pytest.mark.parametrize(
+    ("sets", "verdicts", "said"),
+    [
+        ([], ["fail"], "no DaemonSet belongs to a NicClusterPolicy or NicNodePolicy"),
+        (
+            [("rdma-shared-dp-ds", 3, 3, "NicNodePolicy")],
+            ["pass"],
+            "the 3 pods of DaemonSet kube-system/rdma-shared-dp",
+        ),
+        (
+            [("rdma-shared-dp-ds", 3, 2, "NicNodePolicy")],
+            ["fail"],
+            "2 of 3 pods of DaemonSet kube-system/rdma-shared-d",
+        ),
+        (
+            [("multus", 3, 2, "NicClusterPolicy"), ("dp", 3, 3, "NicNodePolicy"), ("theirs", 3, 0, "Else")],
+            ["fail", "pass"],
+            "2 of 3 pods of DaemonSet kube-system/multus are ready",
+        ),
+    ],
+)
+def test_what_verify_says_of_an_operators_daemon_sets(
+    facts_of: Facts, sets: List[Any], verdicts: List[str], said: str
+) -> None:
+    """They are known by their owners only."""
+    hosts = recorded(facts_of, "v100-01", group="v100", rdma_shared_device_provider="network_operator")
+    every = []
+    for name, desired, ready, owner in sets:
+        item = daemon_set(name, desired, ready)
+        item["metadata"]["ownerReferences"] = [{"kind": owner, "name": "rdma-shared-v100"}]
+        every.append(item)
+    checks = strategy_verdicts({}, list(hosts), hosts, [node("v100-01", rdma_v100=63)], every)["checks"]
+    found = [check for check in checks if check["id"] == "cluster.plugin"]
+    assert [check["verdict"] for check in found] == verdicts
+    assert found[0]["text"].startswith(said)
+
+
 @pytest.mark.parametrize(("waits", "named"), [("true", True), ("false", False)])
 def test_a_plugin_that_an_operator_keeps_away_until_its_driver_is_ready(
     facts_of: Facts, waits: str, named: bool

@@ -174,6 +174,15 @@ def test_a_namespace_of_our_own_objects_is_there_once(facts_of: Facts) -> None:
     assert kinds(SRIOV.recorded(facts_of, "lab-01", **EIGHT, **own, **bare)).count("Namespace") == 1
 
 
+def test_the_operators_chart_brings_the_definition_of_networks(facts_of: Facts) -> None:
+    """One that is there already is in no set of ours, so provision would refuse it."""
+    name = "network-attachment-definitions.k8s.cni.cncf.io"
+    every = objects(right(lab(facts_of)), "CustomResourceDefinition")
+    assert name not in every
+    assert "ippools.whereabouts.cni.cncf.io" in every
+    assert name in objects(right(SRIOV.recorded(facts_of, "lab-01", **EIGHT)), "CustomResourceDefinition")
+
+
 def test_beside_whole_nics_of_another_provider(facts_of: Facts) -> None:
     hosts = {**lab(facts_of), **HOST_DEVICE.recorded(facts_of, "v100-01", group="v100")}
     hosts["v100-01"][OWN + "networks"] = ["10.92.0.0/24"]

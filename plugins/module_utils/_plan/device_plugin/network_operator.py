@@ -31,6 +31,8 @@ PLUGIN, NETWORK_OPERATOR = "plugin", "network_operator"
 POLICY, NODE_POLICY = "NicClusterPolicy.mellanox.com", "NicNodePolicy.mellanox.com"
 NETWORK = "HostDeviceNetwork.mellanox.com"
 KINDS = (POLICY, NODE_POLICY, NETWORK)
+# Of the DaemonSets that the operator makes.
+OWNERS = tuple(kind.partition(".")[0] for kind in (POLICY, NODE_POLICY))
 
 _API = "mellanox.com/v1alpha1"
 # Of a NicNodePolicy: DaemonSets and labels are called after it.

@@ -235,7 +235,8 @@ def plan(
     for problem in manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, values):
         result.found += [(host.name, problem) for host in groups[0].hosts]
     try:
-        of_cni = programs.objects(result.namespace, values, known)
+        # Its chart brings the definition of pods' networks, which would be in no set of ours.
+        of_cni = programs.objects(result.namespace, values, known, defined=not rest)
         result.policy = result.policy.with_spec(programs.multus_component(values, known))
     except PlanError as error:
         result.found += [(host.name, error.problem) for group in groups for host in group.hosts]

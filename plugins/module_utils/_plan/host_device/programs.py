@@ -86,8 +86,13 @@ def reference(image: ImageVariables, values: Mapping[str, Any], known: plan_vari
     return image_reference.reference(image, values, known)
 
 
-def objects(namespace: str, values: Mapping[str, Any], known: plan_variables.Options) -> List[Dict[str, Any]]:
-    """What puts NICs into pods, as far as it is to be deployed. Raises PlanError."""
+def objects(
+    namespace: str, values: Mapping[str, Any], known: plan_variables.Options, defined: bool = False
+) -> List[Dict[str, Any]]:
+    """What puts NICs into pods, as far as it is to be deployed. Raises PlanError.
+
+    With ``defined`` somebody else brings the definition of NetworkAttachmentDefinitions.
+    """
     configurations = checked(CONFIGURATIONS, values[CONFIGURATIONS], directory.below_root)
     binaries = checked(PROGRAMS, values[PROGRAMS], directory.below_root)
     found: List[Dict[str, Any]] = []
@@ -100,5 +105,8 @@ def objects(namespace: str, values: Mapping[str, Any], known: plan_variables.Opt
             pull_secrets=tuple(values[PULL_SECRETS]),
             max_unavailable=values[UNAVAILABLE],
         )
-        found += make(namespace, own)
+        made = make(namespace, own)
+        if defined and image is MULTUS:
+            made = [item for item in made if item["kind"] != "CustomResourceDefinition"]
+        found += made
     return found

@@ -107,7 +107,8 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
             for host, resources in counts.items():
                 place = operators[host]
                 foreign = sriov_operator.daemon_sets(place) if place else ()
-                result.shows[host] = NodeStatus((), resources, daemon_sets, foreign, place)
+                owners = network_operator.OWNERS if devices.operated and not place else ()
+                result.shows[host] = NodeStatus((), resources, daemon_sets, foreign, place, owners)
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return [

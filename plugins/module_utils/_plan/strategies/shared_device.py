@@ -52,9 +52,12 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
         }
         for devices, part in found.configurations:
             resources = {f"{devices.prefix}/{devices.resource}": devices.most}
-            # What an operator calls its DaemonSets, and where they are, is its own affair.
-            daemon_sets = () if devices.operated else (f"{found.namespace}/{devices.name}",)
-            shown = NodeStatus(resources=resources, daemon_sets=daemon_sets)
+            ours = (f"{found.namespace}/{devices.name}",)
+            shown = (
+                NodeStatus(resources=resources, owners=network_operator.OWNERS)
+                if devices.operated
+                else NodeStatus(resources=resources, daemon_sets=ours)
+            )
             result.shows.update(dict.fromkeys(part, shown))
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:

@@ -97,6 +97,7 @@ class NodeStatus:
     that capacity and allocatable shall both have. ``daemon_sets`` (namespace/name) have a pod on it, and on no node
     that is not of the inventory; ``foreign`` ones may be on further nodes. ``synced`` is the namespace in which the
     SR-IOV operator says of the node that all is done (SriovNetworkNodeState), empty where it has nothing to do there.
+    ``owners`` are kinds of objects that an operator makes DaemonSets of, whose names and namespace only it knows.
     """
 
     drivers: Sequence[str] = ()
@@ -104,6 +105,7 @@ class NodeStatus:
     daemon_sets: Sequence[str] = ()
     foreign: Sequence[str] = ()
     synced: str = ""
+    owners: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

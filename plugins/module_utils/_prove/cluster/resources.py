@@ -38,6 +38,25 @@ def _daemon_sets(shows: Mapping[str, NodeStatus], there: Mapping[str, Plain]) ->
         yield _daemon_set(name, nodes, there.get(name), foreign)
 
 
+def _operated(shows: Mapping[str, NodeStatus], there: Mapping[str, Plain]) -> Iterator[Check]:
+    """The DaemonSets that an operator makes of its policies, by their owners."""
+    owners = {kind for shown in shows.values() for kind in shown.owners}
+    if not owners:
+        return
+    found = [name for name, item in there.items() if not owners.isdisjoint(_owners(item))]
+    for name in found:
+        # Which nodes it is for is the operator's affair.
+        yield _daemon_set(name, 0, there[name], True)
+    if not found:
+        text = f"no DaemonSet belongs to a {' or '.join(sorted(owners))}"
+        remedy = "Check the pod of the operator, and the status of its policies."
+        yield Check("cluster", _PLUGIN, None, None, "operator", "fail", text, {"owners": sorted(owners)}, remedy, "")
+
+
+def _owners(item: Plain) -> List[str]:
+    return [str(owner.get("kind")) for owner in (item.get("metadata") or {}).get("ownerReferences") or ()]
+
+
 def _daemon_set(name: str, nodes: int, found: Optional[Plain], foreign: bool) -> Check:
     status = (found or {}).get("status") or {}
     # Left out by the API server where they are 0.
@@ -136,7 +155,7 @@ def checks(
 
     ``states`` are the SriovNetworkNodeStates by namespace/name.
     """
-    found = list(_daemon_sets(plan.shows, daemon_sets))
+    found = [*_daemon_sets(plan.shows, daemon_sets), *_operated(plan.shows, daemon_sets)]
     for host, group in groups.items():
         shown = plan.shows.get(host, NodeStatus())
         if host in nodes:
