@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.document import size
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Measurement, VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import (
     bandwidth,
@@ -27,14 +28,17 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import
     findings,
     fleet,
     topology,
+    transfers,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import (
     WORDS,
     clean,
     count,
+    duration,
     evidence,
     figure,
     names,
+    percent,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
@@ -184,6 +188,7 @@ def html(document: VerifyDocument) -> str:
     shapes = topology.shapes(document)
     rows = _rows(document, picture, shapes)
     environment.filters.update(figure=figure, evidence=evidence, fold=fold, counted=count, names=names, pair=pair)
+    environment.filters.update(size=size, percent=percent, duration=duration)
     environment.filters["rows"] = lambda hosts: [rows[host] for host in hosts if host in rows]
     style = (TEMPLATES / "verify.css").read_text("utf-8")
     script = (TEMPLATES / "verify.js").read_text("utf-8")
@@ -203,4 +208,6 @@ def html(document: VerifyDocument) -> str:
         bandwidth=_bandwidth(document),
         command=lambda mend, hosts: commands.command(mend, hosts, document).line,
         worst=bandwidth.worst(document.bandwidth, _WORST),
+        transfers=transfers.groups(document.benchmark) if document.benchmark else [],
+        transfers_verdict=transfers.verdict(document.benchmark) if document.benchmark else "",
     )
