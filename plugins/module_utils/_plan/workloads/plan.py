@@ -20,6 +20,11 @@ _KINDS = {"ResourceClaimTemplate": "template", "ResourceClaim": "claim"}
 # Ranks of the example with a claim for each.
 _RANKS = 4
 _APPLY_FIRST = "Apply rdma-env.yml of this directory first: it has the script that the containers start with."
+_VOLCANO = (
+    "Volcano's own scheduler fails on pods with ResourceClaimTemplates (volcano#5119), so Kubernetes' scheduler places"
+    " them, one by one instead of all or none. Single claims (rdma_claims_claims), one for each of the two pods, need"
+    " no template."
+)
 
 # (kind, name or alias in the plan) -> (name in the cluster, namespaces, ResourceClaimSpec)
 Claims = Mapping[Tuple[str, str], Tuple[str, Sequence[str], Mapping[str, Any]]]
@@ -114,6 +119,11 @@ def _of_group(
     yield "disaggregated-set", title, [routed], operators.disaggregated(name, both, settings)
     title = "vLLM, one model on two pods, by a LeaderWorkerSet."
     yield "leader-worker-set", title, [], operators.leader_worker(name, first, settings)
+    title = "vLLM, one model on two pods, by a Volcano job."
+    notes = ["NCCL's log has to say NET/IB, not NET/Socket."]
+    if any(map(operators.volcano_fails, both)):
+        notes.append(_VOLCANO)
+    yield "volcano", title, notes, operators.volcano(name, both, settings)
 
 
 def _about(ask: Ask) -> str:

@@ -228,7 +228,6 @@ def _times(runs: Sequence[BenchmarkRun], known: Dict[str, Template], title: str)
         boxes = Boxes(template, y + _NAME_HEIGHT - 6, f"{template.name}: {'; '.join(ends)}")
         y += _NAME_HEIGHT
         for run in own:
-            places = [across(run.quantiles_seconds[one]) for one in (_LEAST, _QUARTER, _MEDIAN, _THREE_QUARTERS)]
             told = ", ".join(
                 f"{name} {value / factor:.3g} {unit}"
                 for name, value in (("p50", run.p50_seconds), ("p95", run.p95_seconds), ("p99", run.p99_seconds))
@@ -238,9 +237,12 @@ def _times(runs: Sequence[BenchmarkRun], known: Dict[str, Template], title: str)
                     y + _ROW_HEIGHT / 2,
                     f"run {run.repetition}",
                     f"{template.name}, run {run.repetition}: {told}",
-                    *places,
-                    across(run.p99_seconds),
-                    across(run.quantiles_seconds[_GREATEST]),
+                    least=across(run.quantiles_seconds[_LEAST]),
+                    quarter=across(run.quantiles_seconds[_QUARTER]),
+                    median=across(run.quantiles_seconds[_MEDIAN]),
+                    three_quarters=across(run.quantiles_seconds[_THREE_QUARTERS]),
+                    p99=across(run.p99_seconds),
+                    greatest=across(run.quantiles_seconds[_GREATEST]),
                 )
             )
             y += _ROW_HEIGHT
