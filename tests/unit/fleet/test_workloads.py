@@ -162,6 +162,13 @@ def test_variables_of_the_site_take_precedence(made: Callable[..., dict[str, Any
     assert len(names) == len(set(names))
 
 
+def test_without_gpus_there_is_one_process(made: Callable[..., dict[str, Any]]) -> None:
+    for spec in specs(files(made("lab", gpus=0))["lab/vllm.yml"]):
+        (container,) = spec["containers"]
+        assert "limits" not in container["resources"]
+        assert "--tensor-parallel-size=1" in container["command"]
+
+
 def test_without_an_image_there_is_no_nccl_test(made: Callable[..., dict[str, Any]]) -> None:
     assert "h100/nccl-test.yml" not in files(made("h100", images={**IMAGES, "nccl_tests": ""}))
 

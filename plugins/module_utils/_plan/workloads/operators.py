@@ -33,7 +33,7 @@ def kserve(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifes
     roles = []
     for number in range(2):
         ask = asks[number % len(asks)]
-        gpus = pod.gpus_of(ask, settings)
+        gpus = pod.ranks_of(ask, settings)
         # In the presets decode is behind the sidecar on port 8000, prefill is not.
         port = 8000 if number else 8001
         command = ["vllm", "serve", "/mnt/models", f"--served-model-name={settings.model}", f"--port={port}"]
@@ -95,7 +95,7 @@ def ray(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
 def mpi(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
     """all_reduce_perf of nccl-tests on all GPUs of two pods. A rank gets nothing of sshd's environment, so each of them
     runs the script itself."""
-    gpus = pod.gpus_of(ask, settings)
+    gpus = pod.ranks_of(ask, settings)
     image = settings.images["nccl_tests"]
     parts = pod.adds(ask, settings)
     variables = {entry["name"]: entry["value"] for entry in parts["container"]["env"]}
@@ -127,7 +127,7 @@ def disaggregated(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[
     roles = []
     for number, role in enumerate(("prefill", "decode")):
         ask = asks[number % len(asks)]
-        container = plain.vllm_container(settings, pod.gpus_of(ask, settings), {})
+        container = plain.vllm_container(settings, pod.ranks_of(ask, settings), {})
         template = pod.template_of(container, pod.adds(ask, settings), {"role": role})
         groups = {"size": 1, "workerTemplate": template}
         roles.append({"name": role, "spec": {"replicas": 1, "leaderWorkerTemplate": groups}})
@@ -159,7 +159,7 @@ def leader_worker(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
     environment: Mapping[str, str] = {"NCCL_DEBUG": "INFO"}
     templates = {}
     for role, script in (
-        ("leaderTemplate", _leader_script(settings.model, pod.gpus_of(ask, settings), "$LWS_GROUP_SIZE")),
+        ("leaderTemplate", _leader_script(settings.model, pod.ranks_of(ask, settings), "$LWS_GROUP_SIZE")),
         ("workerTemplate", _worker_script("$LWS_LEADER_ADDRESS")),
     ):
         ports = {"http": plain.VLLM_PORT} if role == "leaderTemplate" else {}
@@ -189,7 +189,7 @@ def volcano(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manife
     tasks = []
     for number, (role, script) in enumerate(
         (
-            ("master", _leader_script(settings.model, pod.gpus_of(asks[0], settings), str(_NODES), more)),
+            ("master", _leader_script(settings.model, pod.ranks_of(asks[0], settings), str(_NODES), more)),
             ("worker", _worker_script("$MASTER_ADDR", more)),
         )
     ):

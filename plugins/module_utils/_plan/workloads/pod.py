@@ -74,6 +74,11 @@ def gpus_of(ask: Ask, settings: Settings, ranks: int = 1) -> int:
     return ask.gpus * ranks or max(settings.gpus, 1 if ask.request.gpu_resource else 0)
 
 
+def ranks_of(ask: Ask, settings: Settings, ranks: int = 1) -> int:
+    """Processes of a pod that asks so ``ranks`` times: one for each GPU, and one without."""
+    return max(1, gpus_of(ask, settings, ranks))
+
+
 def namespace_of(ask: Ask, settings: Settings) -> str:
     return ask.namespace or settings.namespace
 
