@@ -46,7 +46,13 @@ GROUPS: dict[str, tuple[list[str], dict[str, Any]]] = {
 }
 
 
-def made(facts_of: Facts, *groups: str, requests: dict[str, str] | None = None, **settings: Any) -> dict[str, Any]:
+def made(
+    facts_of: Facts,
+    *groups: str,
+    requests: dict[str, str] | None = None,
+    manifests: list[dict[str, str]] | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
     """What the filter makes for these groups of GROUPS."""
     hosts = {}
     for group in groups:
@@ -56,4 +62,4 @@ def made(facts_of: Facts, *groups: str, requests: dict[str, str] | None = None, 
             hosts[name] = {"inventory_hostname": name, **own, **VERSIONS, **variables}
     plan = strategy_plan({}, list(hosts), hosts)
     assert plan["problems"] == []
-    return workloads(plan, SCRIPT, {**SETTINGS, **settings}, requests)
+    return workloads(plan, SCRIPT, {**SETTINGS, **settings}, requests, manifests)
