@@ -139,8 +139,6 @@ class Components:
             f"--client-ca-file={self.ca}",
             f"--service-cluster-ip-range={_SERVICE_NETWORK}",
             *self._nodes(),
-            # A busy machine takes longer than a minute for the largest of the definitions that operators bring.
-            "--request-timeout=10m",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-signing-key-file={self._tokens.key}",
             f"--service-account-key-file={self._tokens.certificate}",

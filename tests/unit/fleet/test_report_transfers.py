@@ -138,8 +138,10 @@ def test_all_times_are_the_same() -> None:
 
 def test_a_hostile_template() -> None:
     whole = transfers()
-    for one in (*whole.runs, *whole.summary):
-        one.template = "<script>x</script>\x1b"
+    for run in whole.runs:
+        run.template = "<script>x</script>\x1b"
+    for line in whole.summary:
+        line.template = "<script>x</script>\x1b"
     found = page(whole)
     assert "<script>x" not in found
     assert "\x1b" not in found

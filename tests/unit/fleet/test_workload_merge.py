@@ -42,9 +42,8 @@ def make_complete(facts_of: Facts, tmp_path: Path) -> Any:
     def run(text: str, group: str = "h100", container: str = "vllm", **more: str) -> tuple[str, list[str]]:
         path = tmp_path / "decode.yml"
         path.write_text(text)
-        settings = {name: more.pop(name) for name in ("namespace",) if name in more}
         given = {"path": str(path), "container": container, "group": group, **more}
-        found = made(facts_of, group, manifests=[given], **settings)
+        found = made(facts_of, group, manifests=[given])
         mine = [one["content"] for one in found["examples"] if one["path"] == f"{group}/decode.yml"]
         return (mine[0] if mine else ""), found["problems"]
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.workloads import workloads
@@ -50,7 +50,7 @@ def made(
     facts_of: Facts,
     *groups: str,
     requests: dict[str, str] | None = None,
-    manifests: list[dict[str, str]] | None = None,
+    manifests: list[Mapping[str, str]] | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
     """What the filter makes for these groups of GROUPS."""
