@@ -14,12 +14,17 @@ from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Objec
 
 
 def kubectl_of(control_plane: Any) -> Callable[..., str]:
-    """Runs kubectl, with ``items`` as its input, and returns what it prints."""
+    """Runs kubectl, with ``items`` as its input, and returns what it prints.
 
-    def run(*arguments: str, items: list[Object] | None = None) -> str:
+    With ``may_fail`` it returns what it complains of, nothing where it succeeds.
+    """
+
+    def run(*arguments: str, items: list[Object] | None = None, may_fail: bool = False) -> str:
         text = None if items is None else json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
         command = [str(control_plane.kubectl), "--kubeconfig", str(control_plane.kubeconfig), *arguments]
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if may_fail:
+            return done.stderr if done.returncode else ""
         assert done.returncode == 0, done.stderr
         return done.stdout
 

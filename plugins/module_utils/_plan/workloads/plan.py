@@ -136,6 +136,8 @@ def _of_group(
     yield "leader-worker-set", title, [], operators.leader_worker(name, first, settings)
     title = "vLLM, one model on two pods, by a Volcano job."
     notes = ["NCCL's log has to say NET/IB, not NET/Socket."]
+    if any(ask.claim for ask in both):
+        notes.append("Pods with claims need Volcano 1.12 or newer: the Job of older ones has no place for them.")
     if any(map(operators.volcano_fails, both)):
         notes.append(_VOLCANO)
     yield "volcano", title, notes, operators.volcano(name, both, settings)
