@@ -84,7 +84,7 @@ def test_every_kind_as_it_was_and_rewritten(apply: Apply) -> None:
 
 
 def _as_volcano_1_10_has_it(job: Object) -> None:
-    """Its Job is of Kubernetes 1.30, where ``source`` was between a claim and its name. Newer ones are not published."""
+    """Its Job is of Kubernetes 1.30, where ``source`` was between a claim and its name."""
     for task in job["spec"]["tasks"]:
         for claim in task["template"]["spec"].get("resourceClaims", ()):
             claim["source"] = {name: claim.pop(name) for name in list(claim) if name != "name"}
