@@ -52,6 +52,7 @@ WORKERS = --numprocesses=auto --maxprocesses=4 --dist=worksteal
 NEWEST_KUBERNETES = 1.37.2
 NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_extended_claims.py tests/cluster/test_applyset.py \
   tests/cluster/test_cluster_info.py \
+  tests/cluster/test_definitions.py::test_every_example_of_every_strategy \
   tests/cluster/test_slice_info.py::test_real_slices_are_returned_and_read \
   tests/cluster/test_control_plane.py::test_the_scheduler_allocates_what_a_pod_claims
 control-plane: $(VENV)/dev $(COLLECTION) ## claims and sets of objects on a real API server and scheduler (needs Go)

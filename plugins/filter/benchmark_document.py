@@ -71,7 +71,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model as slice_model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document, stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import BASELINE, FLOOR, RDMA
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import FLOOR as FLOOR_NAME
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import Pair
@@ -120,7 +120,7 @@ def benchmark_document(
         found += BenchmarkJudge(pair, _kind(pair, hostvars), request, nodes).runs(target, initiator)
     chosen = document.BenchmarkSettings(**json.loads(json.dumps(settings)))
     made = document.document(found, chosen, _run.collection_version(), created)
-    return {"document": made, "lines": document.text(made)}
+    return {"document": stored.plain(made), "lines": document.text(made)}
 
 
 class FilterModule:

@@ -28,6 +28,9 @@ options:
       - Path of the document of an earlier run, to find out what is new and what is gone since. Ignored if it is missing
         or cannot be read.
     type: path
+  benchmark:
+    description: A C(document) of P(zerocopy.rdma.benchmark_document#filter), to be shown with the rest.
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -59,6 +62,9 @@ _value:
       type: dict
     earlier:
       description: C(created) of the earlier run, what is C(new) and C(gone) since, and how much is C(unchanged).
+      type: dict
+    benchmark:
+      description: The benchmark's document, if there is one.
       type: dict
     hosts:
       description: C(group) and C(facts) of each host.
@@ -113,6 +119,7 @@ def verify_document(
     rings: Optional[List[Mapping[str, Any]]] = None,
     created: Optional[str] = None,
     earlier: Optional[str] = None,
+    benchmark: Optional[Mapping[str, Any]] = None,
 ) -> Dict[str, Any]:
     found = _plain(rings or [])
     known = {host: _host(hostvars[host]) for host in hosts}
@@ -124,6 +131,7 @@ def verify_document(
             [document.check(check) for ring in found for check in ring.get("checks") or []],
             [document.measurement(entry) for ring in found for entry in ring.get("bandwidth") or []],
             _run.of(context, {name: host.group for name, host in known.items()}),
+            benchmark=document.benchmark(_plain(benchmark)),
         )
     except document.DocumentError as error:
         raise AnsibleFilterError(f"verify_document: {error}") from error

@@ -12,7 +12,7 @@ author:
 description:
   - Makes complete manifests for the pods of each group, which request RDMA as the strategy of the group says, and for
     each request what has to be added to a pod of one's own.
-positional: script, settings, requests
+positional: script, settings, requests, manifests
 options:
   _input:
     description: The plan of all strategies, from the filter P(zerocopy.rdma.strategy_plan#filter).
@@ -33,6 +33,13 @@ options:
     description: For some groups, the request that the examples use.
     type: dict
     default: {}
+  manifests:
+    description:
+      - Manifests to be completed, with C(path), C(container), C(group) and C(request), as the role's
+        C(rdma_workloads_manifests).
+    type: list
+    elements: dict
+    default: []
 """
 
 EXAMPLES = r"""
@@ -51,7 +58,9 @@ _value:
   type: dict
   contains:
     examples:
-      description: One entry for each file, with its C(path), the C(objects), and the C(content) of the file.
+      description:
+        - One entry for each file, with its C(path), the C(objects) (not of a given manifest), and the C(content) of the
+          file.
       type: list
       elements: dict
     adds:
@@ -67,7 +76,10 @@ _value:
 
 import json
 from dataclasses import asdict
-from typing import Any, Callable, Dict, Mapping, Optional
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plan as workloads_plan
@@ -80,6 +92,7 @@ def workloads(
     script: str,
     settings: Mapping[str, Any],
     requests: Optional[Mapping[str, str]] = None,
+    manifests: Optional[List[Mapping[str, str]]] = None,
 ) -> Dict[str, Any]:
     # What comes from variables is in containers and texts of Ansible's own kind, of which YAML knows nothing.
     known, chosen = json.loads(json.dumps(plan)), json.loads(json.dumps(settings))
@@ -91,7 +104,16 @@ def workloads(
     }
     claims = workloads_plan.claims_of(objects, names)
     chosen["environment"] = {name: str(value) for name, value in chosen.get("environment", {}).items()}
-    return asdict(workloads_plan.workloads(asks, claims, Settings(**chosen), str(script), requests or {}))
+    given = [_given(json.loads(json.dumps(one))) for one in manifests or []]
+    return asdict(workloads_plan.workloads(asks, claims, Settings(**chosen), str(script), requests or {}, given))
+
+
+def _given(one: Dict[str, str]) -> workloads_plan.Given:
+    try:
+        text = Path(one["path"]).expanduser().read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise AnsibleFilterError(f"workloads: {one['path']} cannot be read: {error}") from error
+    return workloads_plan.Given(text=text, **one)
 
 
 class FilterModule:

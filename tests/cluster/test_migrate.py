@@ -6,20 +6,17 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from control_plane import lifecycle, pins
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import content_hash, manifests
 from ansible_collections.zerocopy.rdma.plugins.modules import workload_rewrite
-from ansible_collections.zerocopy.rdma.tests.cluster import real_definitions
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, Object, placed_on
+from ansible_collections.zerocopy.rdma.tests.cluster.kubectl import kubectl_of
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import plan, published, template
 
@@ -33,52 +30,9 @@ def _rewritten(items: list[Object], asks: list[PodAsk]) -> list[Object]:
     return found.documents
 
 
-def _kubectl(control_plane: Any) -> Callable[..., str]:
-    def run(*arguments: str, items: list[Object] | None = None) -> str:
-        text = None if items is None else json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-        command = [str(control_plane.kubectl), "--kubeconfig", str(control_plane.kubeconfig), *arguments]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
-
-
 @pytest.fixture
 def kubectl(control_plane: Any) -> Callable[..., str]:
-    return _kubectl(control_plane)
-
-
-@pytest.fixture
-def with_definitions() -> Iterator[Callable[..., str]]:
-    """An API server with the custom resources, with the schemas that their projects publish.
-
-    It is one of its own: they take minutes to be deleted, and others have stand-ins of the same names.
-    """
-    version = os.environ.get("ZEROCOPY_KUBERNETES") or pins.VERSION
-    with lifecycle.running(f"pytest-{os.getpid()}-definitions", version=version) as control_plane:
-        run = _kubectl(control_plane)
-        names = [f"--filename={path}" for path in real_definitions.files()]
-        # Too large for what kubectl reads first to check them.
-        run("create", "--validate=false", *names)
-        run("wait", "--for=condition=Established", "--timeout=300s", *names)
-        yield run
-
-
-def test_the_api_server_accepts_every_kind(with_definitions: Callable[..., str]) -> None:
-    """By server-side apply as dry run, strictly validated: as they were, rewritten in two ways, and brought back."""
-    kubectl, namespace = with_definitions, "default"
-    # A LLMInferenceServiceConfig has the spec of a LLMInferenceService, whose schema alone has two megabytes.
-    items = [one for one in audit_manifests.guides() if one["kind"] != "LLMInferenceServiceConfig"]
-    for one in items:
-        one["metadata"]["namespace"] = namespace
-    asks = [PodAsk("one", templates={namespace: "one-0a1b2c3d4e"}), PodAsk("rdma/one", limits={"rdma/one": 1})]
-    claims, limits = (move.forward(items, Wish([ask])).documents for ask in asks)
-    assert [sum(old != new for old, new in zip(items, found)) for found in (claims, limits)] == [25, 27]
-    options = ("--server-side", "--field-manager=zerocopy-rdma", "--dry-run=server", "--validate=strict")
-    for documents in (items, claims, limits, move.back(claims).documents, move.back(limits).documents):
-        applied = kubectl("apply", *options, "-f", "-", "-o", "name", items=documents)
-        assert len(applied.split()) == len(items)
+    return kubectl_of(control_plane)
 
 
 def test_the_scheduler_allocates_the_claim_of_a_rewritten_pod(fleet: Fleet, facts_of: Facts) -> None:

@@ -109,6 +109,7 @@ _PALE = """
   }
   const found = {}
   for (const node of document.querySelectorAll('body *')) {
+    if (node.tagName === 'title') continue
     if (![...node.childNodes].some(one => one.nodeType === 3 && one.textContent.trim())) continue
     const style = getComputedStyle(node)
     const ink = parse(node.closest('svg') ? style.fill : style.color).rgb

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
     VerifyRun,
     plain,
 )
+from ansible_collections.zerocopy.rdma.tests.report.transfers import transfers
 
 RECORDED = {
     "v100": ["v100-01", "v100-02"],
@@ -175,4 +176,5 @@ def example(facts_of: Callable[[str], Facts], sizes: Mapping[str, int] | None = 
     found = VerifyDocument("2026-11-20T10:00:00Z", "0.1.0 (synthesised example)", hosts, [note, *faults, *kept])
     found.run = VerifyRun(["inventory"], groups=list(names))
     found.bandwidth = list(_measurements(hosts, names))
+    found.benchmark = transfers()
     return plain(found)

@@ -17,7 +17,7 @@ import ipaddress
 import math
 import re
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, Callable, Dict, List, Tuple, Type, Union, get_type_hints
+from typing import Any, Callable, Dict, List, Tuple, Type, TypeVar, Union, get_type_hints
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
@@ -38,6 +38,7 @@ _PKEY = re.compile(r"0x[0-9a-fA-F]{1,4}")
 _SIGNATURE = re.compile(r"[0-9a-f]{1,64}")
 
 Parse = Callable[[Any], Any]
+_T = TypeVar("_T")
 
 
 class FactsError(ValueError):
@@ -203,6 +204,8 @@ def _compiled(hint: Any) -> Tuple[Parse, str]:
         return _object(hint), "a map"  # type: ignore[arg-type]
     if hint in _PLAIN:
         return _PLAIN[hint]
+    if hint is Any:
+        return (lambda value: value), "any value"
     origin: Any = getattr(hint, "__origin__", None)
     inner: Tuple[Any, ...] = getattr(hint, "__args__", ())
     if origin is list:
@@ -261,6 +264,12 @@ def _object(kind: Type[Any]) -> Parse:
         return kind(**found)
 
     return parse
+
+
+def typed(kind: Type[_T], value: Any) -> _T:
+    """Any dataclass of plain values from what was JSON, by the same rules as facts. Raises FactsError."""
+    found: _T = _object(kind)(value)
+    return found
 
 
 _FACTS = _object(Facts)

@@ -48,7 +48,7 @@ def given(want: Wish, pod: Pod, container: Container, config: Configuration, fou
     if ethernet and not pod.host_network:
         raise NothingFoundError(f"{', '.join(ethernet)}: {_ROCE}")
     devices = _devices(want, hcas, config, found)
-    variables = environment.variables(hcas, held.gpus, container.environment) if config.environment else {}
+    variables = environment.variables(hcas, container.environment) if config.environment else {}
     # What the container has already would be a conflict.
     new = [node for node in devices if node.path not in container.devices]
     return Given(Adjustment(new, variables, config.memlock), [hca.name for hca in hcas])

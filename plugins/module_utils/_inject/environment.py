@@ -6,30 +6,33 @@
 
 """What libraries in a container have to know about its HCAs. Variables that it has already stay as they are.
 
+The rules are those of rdma-env.sh (role rdma_workloads), which a container may run as well; a test holds the two
+against each other. What only the container knows is left to that script: whether its vLLM can choose the NIC of each
+GPU. One that can refuses VLLM_GPU_NIC_PCIE_MAPPING without VLLM_NIC_SELECTION_VARS (vllm_net_devices.py).
+
 Sources: NCCL User Guide, "Environment Variables" (``=`` in NCCL_IB_HCA stands for exact names); UCX documentation,
-UCX_NET_DEVICES and UCX_IB_GID_INDEX; vLLM, vllm/v1/executor/vllm_net_devices.py (pairs of PCI addresses).
+UCX_NET_DEVICES and UCX_IB_GID_INDEX; NVSHMEM documentation, NVSHMEM_HCA_LIST and NVSHMEM_IB_GID_INDEX.
 """
 
 from __future__ import annotations
 
 from typing import Dict, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.hardware import GpuPlace, HcaPlace
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.hardware import HcaPlace
 
 
-def variables(hcas: Sequence[HcaPlace], gpus: Sequence[GpuPlace], given: Mapping[str, str]) -> Dict[str, str]:
-    """The variables for a container with these HCAs and GPUs that it does not have yet (``given``).
+def variables(hcas: Sequence[HcaPlace], given: Mapping[str, str]) -> Dict[str, str]:
+    """The variables for a container with these HCAs that it does not have yet (``given``).
 
-    A GID index is only set where one is right for all ports.
+    A RoCE port without a RoCE v2 GID is left out. A GID index is only set where it is right for all ports: InfiniBand
+    has its GID at another one.
     """
-    ports = [(hca, port) for hca in hcas for port in hca.ports]
-    names = [f"{hca.name}:{port.number}" for hca, port in ports]
-    wanted = {"NCCL_IB_HCA": "=" + ",".join(names), "UCX_NET_DEVICES": ",".join(names)} if names else {}
-    indexes = {port.gid_index for _hca, port in ports if port.ethernet}
+    ports = [(hca, port) for hca in hcas for port in hca.ports if not port.ethernet or port.gid_index is not None]
+    if not ports:
+        return {}
+    names = ",".join(f"{hca.name}:{port.number}" for hca, port in ports)
+    wanted = {"NCCL_IB_HCA": f"={names}", "UCX_NET_DEVICES": names, "NVSHMEM_HCA_LIST": names}
+    indexes = {port.gid_index for _hca, port in ports}
     if len(indexes) == 1 and None not in indexes:
-        wanted.update(dict.fromkeys(("NCCL_IB_GID_INDEX", "UCX_IB_GID_INDEX"), str(*indexes)))
-    own = {hca.name: hca.address for hca in hcas if hca.address}
-    near = {gpu.address: own[name] for gpu in gpus for name in list(gpu.nearest)[:1] if name in own}
-    if near:
-        wanted["VLLM_GPU_NIC_PCIE_MAPPING"] = ",".join(f"{gpu}={nic}" for gpu, nic in near.items())
+        wanted.update(dict.fromkeys(("NCCL_IB_GID_INDEX", "UCX_IB_GID_INDEX", "NVSHMEM_IB_GID_INDEX"), str(*indexes)))
     return {name: value for name, value in wanted.items() if not given.get(name)}

@@ -17,6 +17,8 @@ from typing import Any, Dict, List, Mapping, Optional, Type, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import BenchmarkDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.mend import WAYS, worded
 
 VERSION = 1
@@ -135,7 +137,10 @@ class EarlierRun:
 
 @dataclass
 class VerifyDocument:
-    """Everything one run of verify found. ``created`` is an ISO 8601 time, ``collection`` the collection's version."""
+    """Everything one run of verify found. ``created`` is an ISO 8601 time, ``collection`` the collection's version.
+
+    ``benchmark`` is a run of the benchmark that is to be shown with it.
+    """
 
     created: Optional[str]
     collection: str
@@ -144,6 +149,7 @@ class VerifyDocument:
     bandwidth: List[Measurement] = field(default_factory=list)
     run: VerifyRun = field(default_factory=VerifyRun)
     earlier: Optional[EarlierRun] = None
+    benchmark: Optional[BenchmarkDocument] = None
 
 
 def _read(kind: Type[_T], at: str, value: Any, names: Optional[Mapping[str, str]] = None) -> _T:
@@ -209,6 +215,7 @@ def plain(whole: VerifyDocument) -> Dict[str, Any]:
         "bandwidth": [plain_measurement(measured) for measured in whole.bandwidth],
         "run": asdict(whole.run),
         "earlier": asdict(whole.earlier) if whole.earlier else None,
+        "benchmark": stored.plain(whole.benchmark) if whole.benchmark else None,
     }
 
 
@@ -226,4 +233,13 @@ def document(value: Mapping[str, Any]) -> VerifyDocument:
     found.hosts = {str(name): _host(f"hosts.{name}", host) for name, host in found.hosts.items()}
     found.checks = [check(entry, f"checks[{index}]") for index, entry in enumerate(found.checks)]
     found.bandwidth = [measurement(entry, f"bandwidth[{index}]") for index, entry in enumerate(found.bandwidth)]
+    found.benchmark = benchmark(value.get("benchmark"))
     return found
+
+
+def benchmark(value: Any) -> Optional[BenchmarkDocument]:
+    """A run of the benchmark from its dictionary, if there is one. Raises DocumentError."""
+    try:
+        return stored.read(value) if value else None
+    except stored.BenchmarkDocumentError as error:
+        raise DocumentError(f"benchmark: {error}") from None

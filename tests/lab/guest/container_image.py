@@ -31,6 +31,15 @@ import tomllib
 
 BUSYBOX = Path("/usr/bin/busybox")
 NAME = "localhost/lab:latest"
+# The same under a name that examples of workloads take for vLLM's image.
+VLLM_NAME = "localhost/vllm:lab"
+# Stands in for vLLM there: a program that shows what it was started with, and stays.
+VLLM = b"""#!/bin/sh
+echo "vllm $*"
+env
+trap 'exit 0' TERM INT
+while :; do sleep 2147483647 & wait $!; done
+"""
 DIRECTORIES = ("dev", "etc", "proc", "run", "sys", "tmp")
 # What a pod is examined with, and the Soft-RoCE provider of libibverbs, which no program names as a library.
 TOOLS = ("rdma", "ibv_devinfo", "ib_write_bw")
@@ -74,6 +83,7 @@ def of_guest() -> bytes:
     libraries = re.findall(r"(/\S+) \(0x", run("ldd", *tools, *provider))
     files = {path.lstrip("/"): Path(path).read_bytes() for path in [PROVIDER_NAME, *provider, *libraries]}
     files.update({f"bin/{Path(path).name}": Path(path).read_bytes() for path in (str(BUSYBOX), *tools)})
+    files["bin/vllm"] = VLLM
     return layer(files, {path: target for path, target in links.items() if path not in files})
 
 
@@ -138,7 +148,7 @@ def sandbox_image() -> str:
 
 def load() -> bool:
     """Import what is missing; containerd asks a registry only for images it does not have."""
-    wanted = [sandbox_image(), NAME]
+    wanted = [sandbox_image(), NAME, VLLM_NAME]
     present = run("ctr", "--namespace", "k8s.io", "images", "list", "--quiet").split()
     if set(wanted) <= set(present):
         return False

@@ -5,63 +5,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import functools
 from typing import Any, Callable
 
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.filter.workloads import workloads
-
-Facts = Callable[..., dict[str, Any]]
-SCRIPT = (Path(__file__).resolve().parents[3] / "roles/rdma_workloads/files/rdma-env.sh").read_text("utf-8")
-IMAGES = {name: f"registry.example.org/{name}:1" for name in ("vllm", "sglang", "ray", "nccl_tests")}
-SETTINGS: dict[str, Any] = {"images": IMAGES, "model": "Qwen/Qwen3-8B"}
-VERSIONS = {"rdma_driver_dranet_version": "1.4.0", "rdma_driver_gpu_version": "0.4.1"}
-CLAIMS = {
-    "rdma_claims_templates": [
-        {"name": "one", "gpus": 1, "nics": 1},
-        {"name": "four", "gpus": 4, "nics": 4},
-        {"name": "nic", "nics": 1},
-    ]
-}
-SINGLE = {
-    "rdma_claims_claims": [
-        {"name": "rdma-prefill", "host": "lab-01", "hca": "mlx5_0"},
-        {"name": "rdma-decode", "host": "lab-02", "hca": "mlx5_0"},
-    ]
-}
-GROUPS: dict[str, tuple[list[str], dict[str, Any]]] = {
-    "h100": (["h100-01", "h100-02"], CLAIMS),
-    "lab": (["lab-01", "lab-02"], SINGLE),
-    "v100": (["v100-01", "v100-02"], {"rdma_strategy": "shared_device"}),
-    "roce_h100": (
-        ["case-h100-roce"],
-        {
-            "rdma_strategy": "host_device",
-            "rdma_host_device_networks": [f"10.110.{rail}.0/24" for rail in range(8)],
-            "rdma_host_device_namespaces": ["serving"],
-        },
-    ),
-}
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.workload_examples import GROUPS, IMAGES, SCRIPT, Facts, made
 
 
-@pytest.fixture
-def made(facts_of: Facts) -> Callable[..., dict[str, Any]]:
-    def call(*groups: str, requests: dict[str, str] | None = None, **settings: Any) -> dict[str, Any]:
-        hosts = {}
-        for group in groups:
-            names, variables = GROUPS[group]
-            for name in names:
-                facts = facts_of(name)
-                own = {"group_names": [group], "rdma_group": group, "ansible_facts": {"rdma": facts}}
-                hosts[name] = {"inventory_hostname": name, **own, **VERSIONS, **variables}
-        plan = strategy_plan({}, list(hosts), hosts)
-        assert plan["problems"] == []
-        return workloads(plan, SCRIPT, {**SETTINGS, **settings}, requests)
-
-    return call
+@pytest.fixture(name="made")
+def make_examples(facts_of: Facts) -> Callable[..., dict[str, Any]]:
+    return functools.partial(made, facts_of)
 
 
 def files(found: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -90,8 +45,19 @@ def environment(spec: dict[str, Any]) -> dict[str, str]:
 
 def test_files_of_a_group(made: Callable[..., dict[str, Any]]) -> None:
     found = made("h100")
-    names = ["disaggregated-set", "kserve", "leader-worker-set", "nccl-test", "ray", "rdma-env", "sglang-prefill"]
-    assert sorted(files(found)) == [f"h100/{name}.yml" for name in [*names, "vllm-per-rank", "vllm"]]
+    names = [
+        "disaggregated-set",
+        "kserve",
+        "leader-worker-set",
+        "nccl-test",
+        "ray",
+        "rdma-env",
+        "sglang-prefill",
+        "vllm-per-rank",
+        "vllm",
+        "volcano",
+    ]
+    assert sorted(files(found)) == [f"h100/{name}.yml" for name in names]
     for entry in found["examples"]:
         assert list(yaml.safe_load_all(entry["content"])) == entry["objects"]
         assert entry["content"].startswith("# ")
@@ -170,8 +136,8 @@ def test_every_pod_with_nics_runs_the_script(made: Callable[..., dict[str, Any]]
             assert mounts == {"/dev/shm", "/opt/zerocopy-rdma"}
     # Of MPI, each rank runs it, not the pod.
     assert {path for path, items in documents.items() if not specs(items)} == {
-        f"{group}/rdma-env.yml" for group in ("h100", "lab", "v100", "roce-h100")
-    } | {f"{group}/nccl-test.yml" for group in ("h100", "lab", "v100", "roce-h100")}
+        f"{group.replace('_', '-')}/{name}.yml" for group in GROUPS for name in ("rdma-env", "nccl-test")
+    }
     (job,) = documents["h100/nccl-test.yml"]
     command = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
     at = command.index("/bin/sh")
@@ -196,6 +162,13 @@ def test_variables_of_the_site_take_precedence(made: Callable[..., dict[str, Any
     assert len(names) == len(set(names))
 
 
+def test_without_gpus_there_is_one_process(made: Callable[..., dict[str, Any]]) -> None:
+    for spec in specs(files(made("lab", gpus=0))["lab/vllm.yml"]):
+        (container,) = spec["containers"]
+        assert "limits" not in container["resources"]
+        assert "--tensor-parallel-size=1" in container["command"]
+
+
 def test_without_an_image_there_is_no_nccl_test(made: Callable[..., dict[str, Any]]) -> None:
     assert "h100/nccl-test.yml" not in files(made("h100", images={**IMAGES, "nccl_tests": ""}))
 
@@ -205,3 +178,28 @@ def test_what_is_added_to_a_pod(made: Callable[..., dict[str, Any]]) -> None:
     assert list(adds["v100"]) == ["rdma/rdma_v100"]
     assert set(adds["v100"]["rdma/rdma_v100"]) == {"annotations", "pod", "container"}
     assert all(request["pod"]["resourceClaims"] for request in adds["h100"].values())
+
+
+def test_a_pod_that_gets_the_nics_beside_its_gpus_has_one(made: Callable[..., dict[str, Any]]) -> None:
+    for spec in specs(files(made("a100", gpus=0, gpu_resource="example.org/gpu"))["a100/vllm.yml"]):
+        (container,) = spec["containers"]
+        assert container["resources"]["limits"] == {"rdma.io/hca": "1", "nvidia.com/gpu": "1"}
+        assert "securityContext" not in container
+        assert "--tensor-parallel-size=1" in container["command"]
+
+
+def test_volcano_schedules_what_it_can(made: Callable[..., dict[str, Any]]) -> None:
+    found = made("h100", "lab", "v100")
+    jobs = {path.split("/")[0]: items[0]["spec"] for path, items in files(found).items() if "volcano" in path}
+    schedulers = {group: job["schedulerName"] for group, job in jobs.items()}
+    assert schedulers == {"h100": "default-scheduler", "lab": "volcano", "v100": "volcano"}
+    texts = {entry["path"]: entry["content"] for entry in found["examples"]}
+    assert {group: "volcano#5119" in texts[f"{group}/volcano.yml"] for group in jobs} == {
+        "h100": True,
+        "lab": False,
+        "v100": False,
+    }
+    master, worker = (task["template"]["spec"] for task in jobs["lab"]["tasks"])
+    assert master["resourceClaims"][0]["resourceClaimName"].startswith("rdma-prefill")
+    assert worker["resourceClaims"][0]["resourceClaimName"].startswith("rdma-decode")
+    assert [task["replicas"] for task in jobs["lab"]["tasks"]] == [1, 1]

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Examples for operators that a cluster may have: KServe, KubeRay, MPI Operator, LeaderWorkerSet."""
+"""Examples for operators that a cluster may have: KServe, KubeRay, MPI Operator, LeaderWorkerSet, Volcano."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod 
 )
 
 _NODES = 2
+# In vLLM's image.
+_MULTI_NODE = "/vllm-workspace/examples/online_serving/multi-node-serving.sh"
+_RAY_PORT, _PYTORCH_PORT = 6667, 23456
 
 
 def _metadata(name: str, ask: Ask, settings: Settings) -> Manifest:
@@ -30,7 +33,7 @@ def kserve(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifes
     roles = []
     for number in range(2):
         ask = asks[number % len(asks)]
-        gpus = pod.gpus_of(ask, settings)
+        gpus = pod.ranks_of(ask, settings)
         # In the presets decode is behind the sidecar on port 8000, prefill is not.
         port = 8000 if number else 8001
         command = ["vllm", "serve", "/mnt/models", f"--served-model-name={settings.model}", f"--port={port}"]
@@ -92,7 +95,7 @@ def ray(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
 def mpi(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
     """all_reduce_perf of nccl-tests on all GPUs of two pods. A rank gets nothing of sshd's environment, so each of them
     runs the script itself."""
-    gpus = pod.gpus_of(ask, settings)
+    gpus = pod.ranks_of(ask, settings)
     image = settings.images["nccl_tests"]
     parts = pod.adds(ask, settings)
     variables = {entry["name"]: entry["value"] for entry in parts["container"]["env"]}
@@ -124,7 +127,7 @@ def disaggregated(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[
     roles = []
     for number, role in enumerate(("prefill", "decode")):
         ask = asks[number % len(asks)]
-        container = plain.vllm_container(settings, pod.gpus_of(ask, settings), {})
+        container = plain.vllm_container(settings, pod.ranks_of(ask, settings), {})
         template = pod.template_of(container, pod.adds(ask, settings), {"role": role})
         groups = {"size": 1, "workerTemplate": template}
         roles.append({"name": role, "spec": {"replicas": 1, "leaderWorkerTemplate": groups}})
@@ -138,25 +141,26 @@ def disaggregated(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[
     ]
 
 
-def _leader_script(model: str, gpus: int) -> str:
+def _leader_script(model: str, gpus: int, size: str, more: str = "") -> str:
+    """vLLM on Ray as its image starts it: on one pod the head, which waits for all others."""
     return (
-        "bash /vllm-workspace/examples/online_serving/multi-node-serving.sh leader --ray_cluster_size=$LWS_GROUP_SIZE"
-        f" && exec vllm serve {model} --port={plain.VLLM_PORT} --tensor-parallel-size={gpus}"
-        " --pipeline-parallel-size=$LWS_GROUP_SIZE"
+        f"bash {_MULTI_NODE} leader --ray_cluster_size={size}{more} && exec vllm serve {model}"
+        f" --port={plain.VLLM_PORT} --tensor-parallel-size={gpus} --pipeline-parallel-size={size}"
     )
+
+
+def _worker_script(leader: str, more: str = "") -> str:
+    return f"bash {_MULTI_NODE} worker --ray_address={leader}{more}"
 
 
 def leader_worker(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
     """One model across the GPUs of two pods, by vLLM on Ray."""
     parts = pod.adds(ask, settings)
-    worker_script = (
-        "bash /vllm-workspace/examples/online_serving/multi-node-serving.sh worker --ray_address=$LWS_LEADER_ADDRESS"
-    )
     environment: Mapping[str, str] = {"NCCL_DEBUG": "INFO"}
     templates = {}
     for role, script in (
-        ("leaderTemplate", _leader_script(settings.model, pod.gpus_of(ask, settings))),
-        ("workerTemplate", worker_script),
+        ("leaderTemplate", _leader_script(settings.model, pod.ranks_of(ask, settings), "$LWS_GROUP_SIZE")),
+        ("workerTemplate", _worker_script("$LWS_LEADER_ADDRESS")),
     ):
         ports = {"http": plain.VLLM_PORT} if role == "leaderTemplate" else {}
         container = Container("vllm", settings.images["vllm"], ("/bin/bash", "-c", script), environment, ports)
@@ -167,5 +171,53 @@ def leader_worker(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
             "kind": "LeaderWorkerSet",
             "metadata": _metadata(f"{prefix}-multi-node", ask, settings),
             "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": _NODES, **templates}},
+        }
+    ]
+
+
+def volcano_fails(ask: Ask) -> bool:
+    """Whether Volcano's scheduler cannot place pods that ask so: their claims are never reserved (volcano#5119)."""
+    return bool(ask.request.template)
+
+
+def volcano(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifest]:
+    """One model across the GPUs of two pods, by vLLM on Ray, as a job: it ends with its first pod.
+
+    Volcano's plugin ``pytorch`` tells all pods the address of the first one.
+    """
+    more = f" --ray_port={_RAY_PORT}"
+    tasks = []
+    for number, (role, script) in enumerate(
+        (
+            ("master", _leader_script(settings.model, pod.ranks_of(asks[0], settings), str(_NODES), more)),
+            ("worker", _worker_script("$MASTER_ADDR", more)),
+        )
+    ):
+        ask = asks[number % len(asks)]
+        ports = {"ray": _RAY_PORT, **({} if number else {"http": plain.VLLM_PORT})}
+        container = Container(
+            "vllm", settings.images["vllm"], ("/bin/bash", "-c", script), {"NCCL_DEBUG": "INFO"}, ports
+        )
+        template = pod.template_of(container, pod.adds(ask, settings), {})
+        # A pod that is started again by its kubelet never ends for Volcano.
+        template["spec"]["restartPolicy"] = "Never"
+        events = [("PodFailed", "TerminateJob")] + ([] if number else [("TaskCompleted", "CompleteJob")])
+        policies = [{"event": event, "action": action} for event, action in events]
+        tasks.append({"name": role, "replicas": 1, "policies": policies, "template": template})
+    return [
+        {
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "metadata": _metadata(f"{prefix}-volcano", asks[0], settings),
+            "spec": {
+                "minAvailable": _NODES,
+                "maxRetry": 3,
+                "queue": "default",
+                "schedulerName": "default-scheduler" if any(map(volcano_fails, asks)) else "volcano",
+                "plugins": {"pytorch": ["--master=master", "--worker=worker", f"--port={_PYTORCH_PORT}"], "svc": []},
+                "policies": [{"event": "PodEvicted", "action": "RestartJob"}],
+                "ttlSecondsAfterFinished": 259200,
+                "tasks": tasks,
+            },
         }
     ]

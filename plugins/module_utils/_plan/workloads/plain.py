@@ -93,7 +93,7 @@ def vllm(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifest]
     found: List[Manifest] = []
     for number, role in enumerate(("prefill", "decode")):
         ask = asks[number % len(asks)]
-        container = vllm_container(settings, pod.gpus_of(ask, settings), {})
+        container = vllm_container(settings, pod.ranks_of(ask, settings), {})
         found += _served(f"{prefix}-vllm-{role}", ask, settings, container)
     return found
 
@@ -103,7 +103,7 @@ def vllm_per_rank(prefix: str, ask: Ask, settings: Settings, ranks: int) -> List
     more: Dict[str, str] = {"UCX_IB_ROCE_REACHABILITY_MODE": "all"}
     found: List[Manifest] = []
     for role in ("prefill", "decode"):
-        container = vllm_container(settings, pod.gpus_of(ask, settings, ranks), more)
+        container = vllm_container(settings, pod.ranks_of(ask, settings, ranks), more)
         found += _served(f"{prefix}-vllm-ranks-{role}", ask, settings, container, ranks)
     return found
 
@@ -120,7 +120,7 @@ def sglang(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
             f"--model-path={settings.model}",
             "--host=0.0.0.0",
             f"--port={SGLANG_PORT}",
-            f"--tp={pod.gpus_of(ask, settings)}",
+            f"--tp={pod.ranks_of(ask, settings)}",
             "--disaggregation-mode=prefill",
             "--disaggregation-transfer-backend=nixl",
         ],

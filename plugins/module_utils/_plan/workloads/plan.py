@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import operators, plain, pod, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import merge, operators, plain, pod, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Ask, Manifest, Settings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import shown
 
@@ -20,6 +21,11 @@ _KINDS = {"ResourceClaimTemplate": "template", "ResourceClaim": "claim"}
 # Ranks of the example with a claim for each.
 _RANKS = 4
 _APPLY_FIRST = "Apply rdma-env.yml of this directory first: it has the script that the containers start with."
+_VOLCANO = (
+    "Volcano's own scheduler fails on pods with ResourceClaimTemplates (volcano#5119), so Kubernetes' scheduler places"
+    " them, one by one instead of all or none. Single claims (rdma_claims_claims), one for each of the two pods, need"
+    " no template."
+)
 
 # (kind, name or alias in the plan) -> (name in the cluster, namespaces, ResourceClaimSpec)
 Claims = Mapping[Tuple[str, str], Tuple[str, Sequence[str], Mapping[str, Any]]]
@@ -32,6 +38,20 @@ class Example:
     path: str
     objects: List[Manifest]
     content: str
+
+
+@dataclass(frozen=True)
+class Given:
+    """A manifest of somebody's own, ``text``, in which a container gets RDMA as pods of this group do.
+
+    ``request`` is one of the group's, by default that of its examples.
+    """
+
+    path: str
+    text: str
+    container: str
+    group: str
+    request: str = ""
 
 
 @dataclass
@@ -114,6 +134,13 @@ def _of_group(
     yield "disaggregated-set", title, [routed], operators.disaggregated(name, both, settings)
     title = "vLLM, one model on two pods, by a LeaderWorkerSet."
     yield "leader-worker-set", title, [], operators.leader_worker(name, first, settings)
+    title = "vLLM, one model on two pods, by a Volcano job."
+    notes = ["NCCL's log has to say NET/IB, not NET/Socket."]
+    if any(ask.claim for ask in both):
+        notes.append("Pods with claims need Volcano 1.12 or newer: the Job of older ones has no place for them.")
+    if any(map(operators.volcano_fails, both)):
+        notes.append(_VOLCANO)
+    yield "volcano", title, notes, operators.volcano(name, both, settings)
 
 
 def _about(ask: Ask) -> str:
@@ -128,12 +155,14 @@ def workloads(
     settings: Settings,
     script: str,
     requests: Mapping[str, str],
+    given: Sequence[Given] = (),
 ) -> Workloads:
     """Examples of all groups that have RDMA. ``requests`` names for some groups the request that they use.
 
-    That is what the inventory calls it, or its own name.
+    That is what the inventory calls it, or its own name. ``given`` are manifests that are completed beside them.
     """
     found = Workloads()
+    every: Dict[str, List[Ask]] = {}
     for group, own in asks.items():
         known = [ask_of(request, claims, settings.namespace) for request in own]
         wanted = requests.get(group)
@@ -146,7 +175,29 @@ def workloads(
             continue
         found.adds[group] = {ask.request.name: pod.adds(ask, settings) for ask in known}
         _add_group(found, group, used, settings, script)
+        every[group] = known if wanted in (None, "") else used
+    for one in given:
+        try:
+            found.examples.append(_completed(one, every, {example.path for example in found.examples}, settings))
+        except merge.MergeError as error:
+            found.problems.append(f"rdma_workloads_manifests: {one.path}: {error}")
     return found
+
+
+def _completed(one: Given, every: Mapping[str, Sequence[Ask]], taken: Collection[str], settings: Settings) -> Example:
+    """Raises MergeError."""
+    if one.group not in every:
+        there = ", ".join(every) or "none"
+        raise merge.MergeError(f"its group is {shown(one.group)}, groups whose pods can request RDMA: {there}")
+    asks = every[one.group]
+    names = [ask.request.name for ask in asks]
+    mine = [ask for ask in asks if one.request in (ask.request.name, ask.request.entry)] if one.request else asks
+    if not mine:
+        raise merge.MergeError(f"its request is {shown(one.request)}, it must be one of {', '.join(names)}")
+    path = f"{_label(one.group)}/{posixpath.basename(one.path)}"
+    if path in taken:
+        raise merge.MergeError(f"{path} is an example already: give the file another name")
+    return Example(path, [], merge.merged(one.text, one.container, _chosen(mine)[0], settings))
 
 
 def _add_group(found: Workloads, group: str, asks: Sequence[Ask], settings: Settings, script: str) -> None:

@@ -70,8 +70,13 @@ class Container:
 
 
 def gpus_of(ask: Ask, settings: Settings, ranks: int = 1) -> int:
-    """GPUs of a pod that asks so ``ranks`` times."""
-    return ask.gpus * ranks or settings.gpus
+    """GPUs of a pod that asks so ``ranks`` times. One at least where it gets the NICs beside its GPUs."""
+    return ask.gpus * ranks or max(settings.gpus, 1 if ask.request.gpu_resource else 0)
+
+
+def ranks_of(ask: Ask, settings: Settings, ranks: int = 1) -> int:
+    """Processes of a pod that asks so ``ranks`` times: one for each GPU, and one without."""
+    return max(1, gpus_of(ask, settings, ranks))
 
 
 def namespace_of(ask: Ask, settings: Settings) -> str:
@@ -97,8 +102,8 @@ def adds(ask: Ask, settings: Settings, ranks: int = 1) -> Manifest:
     """
     claims = _claims(ask, ranks)
     limits: Manifest = {name: str(number) for name, number in ask.request.limits.items()}
-    if not ask.gpus and settings.gpus:
-        limits[settings.gpu_resource] = str(settings.gpus)
+    if not ask.gpus and gpus_of(ask, settings):
+        limits[ask.request.gpu_resource or settings.gpu_resource] = str(gpus_of(ask, settings))
     resources: Manifest = {}
     if limits:
         resources["limits"] = limits

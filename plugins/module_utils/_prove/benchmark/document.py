@@ -8,27 +8,29 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from dataclasses import dataclass, field
+from typing import Any, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import kv, summary
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import (
-    VERSION,
+    BenchmarkDocument,
     BenchmarkFault,
     BenchmarkRun,
+    Published,
+    PublishedFigure,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.runs import Found
 
 # Others' hardware: nothing here is compared with it.
-PUBLISHED: Sequence[Mapping[str, Any]] = (
-    {
-        "source": "DRANET, example of KV-cache transfers with NIXL",
-        "hardware": "2 nodes with 8 H100 80GB and 8 ConnectX VFs each, 4 GPUs and 4 NICs per NUMA node",
-        "operation": "WRITE",
-        "bytes": 1 << 30,
-        "aligned": {"gb_s": 39.07, "seconds": 0.02749},
-        "unaligned": {"gb_s": 27.54, "seconds": 0.03899},
-    },
+PUBLISHED: Sequence[Published] = (
+    Published(
+        source="DRANET, example of KV-cache transfers with NIXL",
+        hardware="2 nodes with 8 H100 80GB and 8 ConnectX VFs each, 4 GPUs and 4 NICs per NUMA node",
+        operation="WRITE",
+        bytes=1 << 30,
+        aligned=PublishedFigure(39.07, 0.02749),
+        unaligned=PublishedFigure(27.54, 0.03899),
+    ),
 )
 
 
@@ -42,51 +44,46 @@ class BenchmarkSettings:
     skipped: Sequence[str] = field(default_factory=list)
 
 
-def document(found: Found, settings: BenchmarkSettings, collection: str, created: Optional[str]) -> Dict[str, Any]:
+def document(found: Found, settings: BenchmarkSettings, collection: str, created: Optional[str]) -> BenchmarkDocument:
     runs: List[BenchmarkRun] = [one for one in found if isinstance(one, BenchmarkRun)]
-    faults = [one for one in found if isinstance(one, BenchmarkFault)]
     lines = summary.lines(runs, settings.fraction)
-    return {
-        "version": VERSION,
-        "created": created,
-        "collection": collection,
-        "parameters": {**settings.parameters, "fraction": settings.fraction},
-        "skipped": list(settings.skipped),
-        "errors": [asdict(fault) for fault in faults],
-        "runs": [asdict(run) for run in runs],
-        "summary": [asdict(line) for line in lines],
-        "kv": [asdict(line) for line in kv.table(settings.models, lines)],
-        "published": [dict(one) for one in PUBLISHED],
-    }
+    return BenchmarkDocument(
+        created=created,
+        collection=collection,
+        parameters={**settings.parameters, "fraction": settings.fraction},
+        skipped=list(settings.skipped),
+        errors=[one for one in found if isinstance(one, BenchmarkFault)],
+        runs=runs,
+        summary=lines,
+        kv=kv.table(settings.models, lines),
+        published=list(PUBLISHED),
+    )
 
 
-def _size(number: int) -> str:
+def size(number: int) -> str:
+    """``1 GiB``, ``1.5 MiB``."""
     for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if number >= 1 << power:
             return f"{number / (1 << power):g} {unit}"
     return f"{number} B"
 
 
-def text(found: Mapping[str, Any]) -> List[str]:
+def text(found: BenchmarkDocument) -> List[str]:
     """The summary in lines for people."""
     lines = []
-    for one in found["summary"]:
-        line = (
-            f"{one['group']} {one['template']}: {one['operation']} {_size(one['bytes'])}, {one['mean_gb_s']:.3g} GB/s"
-        )
-        line += f" (spread {one['spread']:.0%} of {one['runs']} runs; {one['memory']}, {one['pinned']})"
-        if one["ratio"] is not None:
-            line += f", {one['ratio']:.2f} times unaligned, latency {one['latency_change']:+.1%}"
-        lines.append(f"{line}: {one['text']}" if one["verdict"] != "impossible" else line)
-    for one in found["kv"]:
-        times = ", ".join(f"{time['group']} {time['template']} {time['seconds'] * 1e3:.3g} ms" for time in one["times"])
-        lines.append(
-            f"KV cache of {one['model']}, {one['tokens']} tokens, {_size(one['bytes'])}: {times or 'no WRITE'}"
-        )
-    lines += [f"{one['group']} {one['template']}, run {one['repetition']}: {one['text']}" for one in found["errors"]]
-    for one in found["published"]:
-        lines.append(
-            f"For comparison, others' hardware ({one['source']}; {one['hardware']}): {one['operation']}"
-            f" {_size(one['bytes'])}, {one['aligned']['gb_s']} GB/s aligned, {one['unaligned']['gb_s']} GB/s unaligned"
-        )
+    for one in found.summary:
+        line = f"{one.group} {one.template}: {one.operation} {size(one.bytes)}, {one.mean_gb_s:.3g} GB/s"
+        line += f" (spread {one.spread:.0%} of {one.runs} runs; {one.memory}, {one.pinned})"
+        if one.ratio is not None:
+            line += f", {one.ratio:.2f} times unaligned, latency {one.latency_change or 0:+.1%}"
+        lines.append(f"{line}: {one.text}" if one.verdict != "impossible" else line)
+    for entry in found.kv:
+        times = ", ".join(f"{time.group} {time.template} {time.seconds * 1e3:.3g} ms" for time in entry.times)
+        lines.append(f"KV cache of {entry.model}, {entry.tokens} tokens, {size(entry.bytes)}: {times or 'no WRITE'}")
+    lines += [f"{one.group} {one.template}, run {one.repetition}: {one.text}" for one in found.errors]
+    lines += [
+        f"For comparison, others' hardware ({one.source}; {one.hardware}): {one.operation} {size(one.bytes)},"
+        f" {one.aligned.gb_s} GB/s aligned, {one.unaligned.gb_s} GB/s unaligned"
+        for one in found.published
+    ]
     return lines

@@ -9,11 +9,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import List, Optional
+from typing import Any, Dict, List, Optional
 
 VERSION = 1
+# Of the times of a run: 0, 5, ..., 100 percent.
+QUANTILES = 21
 # Kinds of templates. Only those of the last one have to reach what ports can carry.
 BASELINE, FLOOR, RDMA = "unaligned", "floor", "rdma"
+KINDS = (RDMA, BASELINE, FLOOR)
+VERDICTS = ("pass", "fail", "impossible")
 
 
 @dataclass
@@ -118,3 +122,38 @@ class KvLine:
     tokens: int
     bytes: int
     times: List[KvTime] = field(default_factory=list)
+
+
+@dataclass
+class PublishedFigure:
+    """What one template reached on others' hardware."""
+
+    gb_s: float
+    seconds: float
+
+
+@dataclass
+class Published:
+    """What others have published of their hardware. Nothing is compared with it."""
+
+    source: str
+    hardware: str
+    operation: str
+    bytes: int
+    aligned: PublishedFigure
+    unaligned: PublishedFigure
+
+
+@dataclass
+class BenchmarkDocument:
+    """All that one run of the benchmark found; ``parameters`` are what was asked for."""
+
+    created: Optional[str]
+    collection: str
+    parameters: Dict[str, Any]
+    skipped: List[str]
+    errors: List[BenchmarkFault]
+    runs: List[BenchmarkRun]
+    summary: List[BenchmarkLine]
+    kv: List[KvLine]
+    published: List[Published]

@@ -74,13 +74,14 @@ class _Planner:
 
     def _pod(self, request: PodRequest, role: str, node: str, source: Mapping[str, Any]) -> Dict[str, Any]:
         floor = request.name == FLOOR
-        gpus = self.tests.gpus if not request.gpus else 0
+        # One at least where a pod gets the NICs beside its GPUs.
+        gpus = max(self.tests.gpus, 1 if request.gpu_resource else 0) if not request.gpus else 0
         own = {"ZEROCOPY_NODE": node, "UCX_TLS": _FLOOR_TLS if floor else _RDMA_TLS}
         if gpus or request.gpus:
             own["UCX_TLS"] += f",{_GPU_TLS}"
         if floor:
             own["ZEROCOPY_RDMA"] = "off"
-        limits = {**request.limits, **({self.tests.gpu_resource: gpus} if gpus else {})}
+        limits = {**request.limits, **({request.gpu_resource or self.tests.gpu_resource: gpus} if gpus else {})}
         return {
             "name": pod_name(f"rdma-benchmark-{role}", request.name, node),
             "node": node,

@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.document import size
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Measurement, VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import (
     bandwidth,
@@ -24,13 +25,16 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import
     fleet,
     page,
     topology,
+    transfers,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import (
     WORDS,
     count,
+    duration,
     evidence,
     figure,
     names,
+    percent,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
@@ -174,6 +178,9 @@ def html(document: VerifyDocument) -> str:
         "counted": count,
         "names": names,
         "pair": pair,
+        "size": size,
+        "percent": percent,
+        "duration": duration,
         "rows": lambda hosts: [rows[host] for host in hosts if host in rows],
     }
     return page.rendered(
@@ -190,4 +197,6 @@ def html(document: VerifyDocument) -> str:
         bandwidth=_bandwidth(document),
         command=lambda mend, hosts: commands.command(mend, hosts, document).line,
         worst=bandwidth.worst(document.bandwidth, _WORST),
+        transfers=transfers.groups(document.benchmark) if document.benchmark else [],
+        transfers_verdict=transfers.verdict(document.benchmark) if document.benchmark else "",
     )

@@ -41,6 +41,17 @@ def figure(value: Optional[float]) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
+def percent(fraction: Optional[float], signed: bool = False) -> str:
+    """``12 %``; ``+12 %`` for a change."""
+    return "-" if fraction is None else f"{fraction * 100:{'+' if signed else ''}.0f} %"
+
+
+def duration(seconds: float) -> str:
+    """A measured time in a unit that suits it."""
+    unit, factor = next((one for one in (("s", 1.0), ("ms", 1e3)) if seconds * one[1] >= 1), ("\u00b5s", 1e6))
+    return f"{figure(seconds * factor)} {unit}"
+
+
 def span(values: Iterable[Optional[float]]) -> str:
     """The one value that all are, or the least and the greatest."""
     known = sorted(value for value in values if value is not None)

@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+
+"""RDMA for containers of a given manifest, whose text otherwise stays as it is."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds, text_edit, yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, table, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Ask, Manifest, Settings
+
+
+class MergeError(ValueError):
+    """Why a manifest stays as it is, in one line."""
+
+
+def _kind(item: Any) -> Kind:
+    group, _slash, _version = text(at(item, "apiVersion")).rpartition("/")
+    return Kind(group, text(at(item, "kind")))
+
+
+def _wanted(documents: Sequence[Any], container: str) -> Iterator[Tuple[Manifest, Any, Manifest, Manifest]]:
+    """Object, holder of the metadata, spec and container, wherever pods have a container of this name."""
+    for item in documents:
+        kind = _kind(item)
+        for template in kinds.templates(kind, table(item)):
+            for one in entries(template.spec.get("containers")):
+                if one.get("name") == container:
+                    holder = kinds.holder(kind, item, template.place)
+                    yield item, holder, template.spec, one  # type: ignore[misc]  # as they are in the document
+
+
+def merged(manifest: str, container: str, ask: Ask, settings: Settings) -> str:
+    """The text of a manifest, in which containers of this name get what ``ask`` requests. Raises MergeError.
+
+    What is there already stays, and a second time changes nothing.
+    """
+    try:
+        before = yaml_values.read(manifest)
+        after = copy.deepcopy(before)
+        found = list(_wanted(after, container))
+        if not found:
+            raise MergeError(f"no pod in it has a container {container}")
+        for item, holder, spec, one in found:
+            where = f"{item['kind']} {text(at(item, 'metadata', 'name'))}"
+            _merge(where, item, (holder, spec, one), ask, settings)
+        return text_edit.changed(manifest, before, after)
+    except yaml_values.TextError as error:
+        raise MergeError(str(error)) from error
+
+
+def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], ask: Ask, settings: Settings) -> None:
+    holder, spec, container = place
+    has_gpus = any(is_gpu(name) for name in table(at(container, "resources", "limits")))
+    namespace, wanted = text(at(item, "metadata", "namespace")), pod.namespace_of(ask, settings)
+    if namespace and namespace != wanted:
+        raise MergeError(f"{where} is in namespace {namespace}, but claims and script are in {wanted}")
+    if ask.gpus and has_gpus:
+        raise MergeError(f"{where} has limits of GPUs, and the claim has {ask.gpus} as well: remove the limits")
+    if not container.get("command"):
+        raise MergeError(
+            f"{where} has no command, so the script cannot be put before it: write the one that the image starts"
+        )
+    parts = copy.deepcopy(pod.adds(ask, settings))
+    added = parts["container"]
+    if has_gpus:
+        limits = table(added["resources"].get("limits"))
+        added["resources"]["limits"] = {name: value for name, value in limits.items() if not is_gpu(name)}
+    if parts["annotations"]:
+        if holder is None:
+            raise MergeError(f"{where} has no place for the annotations of its pods")
+        _keys(where, _below(_below(holder, "metadata"), "annotations"), parts["annotations"])
+    _container(where, container, added)
+    own = parts["pod"]
+    if not any(one.get("mountPath") == "/dev/shm" and one.get("name") != "dshm" for one in _mounts(container)):  # noqa: S108
+        _entries(spec, "volumes", own["volumes"], "name")
+    else:
+        _entries(spec, "volumes", [one for one in own["volumes"] if one["name"] != "dshm"], "name")
+    _entries(spec, "resourceClaims", own.get("resourceClaims", ()), "name")
+    _keys(where, spec, {name: own[name] for name in ("hostNetwork", "dnsPolicy") if name in own})
+
+
+def _container(where: str, container: Manifest, added: Mapping[str, Any]) -> None:
+    if list(container["command"][: len(pod.WITH_RDMA)]) != list(pod.WITH_RDMA):
+        container["command"] = [*pod.WITH_RDMA, *container["command"]]
+    _entries(container, "env", added["env"], "name")
+    _entries(container, "volumeMounts", added["volumeMounts"], "mountPath")
+    resources = added["resources"]
+    if resources.get("limits"):
+        _keys(where, _below(_below(container, "resources"), "limits"), resources["limits"])
+    if resources.get("claims"):
+        _entries(_below(container, "resources"), "claims", resources["claims"], "name")
+    capabilities = at(added, "securityContext", "capabilities", "add")
+    if capabilities:
+        has = _below(_below(container, "securityContext"), "capabilities")
+        has["add"] = [*has.get("add", ()), *(one for one in capabilities if one not in has.get("add", ()))]
+
+
+def _mounts(container: Mapping[str, Any]) -> List[Mapping[str, Any]]:
+    return entries(container.get("volumeMounts"))
+
+
+def _below(value: Manifest, key: str) -> Manifest:
+    """The map below a key, made where there is none."""
+    if value.get(key) is None:
+        value[key] = {}
+    found: Dict[str, Any] = value[key]
+    return found
+
+
+def _keys(where: str, value: Manifest, wanted: Mapping[str, Any]) -> None:
+    for name, one in wanted.items():
+        if value.setdefault(name, one) != one and str(value[name]) != str(one):
+            raise MergeError(f"{where} has {name} {value[name]}, it must be {one}")
+
+
+def _entries(value: Manifest, key: str, wanted: Sequence[Mapping[str, Any]], name: str) -> None:
+    """Entries of a list that is by name; one that is there stays as it is."""
+    there = {one.get(name) for one in entries(value.get(key))}
+    new = [dict(one) for one in wanted if one[name] not in there]
+    if new:
+        value[key] = [*(value.get(key) or ()), *new]
