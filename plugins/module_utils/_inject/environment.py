@@ -32,4 +32,4 @@ def variables(hcas: Sequence[HcaPlace], gpus: Sequence[GpuPlace], given: Mapping
     near = {gpu.address: own[name] for gpu in gpus for name in list(gpu.nearest)[:1] if name in own}
     if near:
         wanted["VLLM_GPU_NIC_PCIE_MAPPING"] = ",".join(f"{gpu}={nic}" for gpu, nic in near.items())
-    return {name: value for name, value in wanted.items() if not given.get(name)}
+    return {name: value for name, value in wanted.items() if name not in given}
