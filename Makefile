@@ -27,7 +27,7 @@ export LC_ALL := C.UTF-8
 # again, and the client of Kubernetes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test report format control-plane lab cluster plugins lab-down bench-facts bench-prepare bench-cluster mutants coverage \
+.PHONY: help demo test report format control-plane lab cluster plugins lab-down bench-facts bench-prepare bench-cluster bench-inject mutants coverage \
   installed clean
 
 help: ## list these targets
@@ -95,6 +95,9 @@ bench-prepare: $(VENV)/dev $(COLLECTION) ## what a second run of prepare costs a
 
 bench-cluster: $(VENV)/dev $(COLLECTION) ## what applyset costs against kubectl and kubernetes.core, on a real API server
 	@python tests/bench/cluster.py
+
+bench-inject: $(VENV)/dev $(COLLECTION) ## what the NRI plugin of inject adds to CreateContainer, and its memory (needs Go)
+	@python tests/bench/inject.py
 
 clean: lab-down ## remove all that was built
 	python3 tests/lab/control_plane down --all

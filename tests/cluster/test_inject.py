@@ -23,7 +23,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import zipap
 
 RUNTIME = tools.Tool("nri-runtime", "nri_runtime", ".")
 POD = {"name": "p", "namespace": "llm", "linux": {"namespaces": [{"type": "pid"}]}}
-ASKING = {**POD, "annotations": {"rdma.zerocopy.io/nics": "nearest"}}
+EVERYONE = {**POD, "annotations": {"rdma.zerocopy.io/nics": "nearest"}}
+ASKING = {**POD, "annotations": {f"rdma.zerocopy.io/nics.{name}": "nearest" for name in ("main", "no-gpu")}}
 GPU = {"name": "main", "env": ["NVIDIA_VISIBLE_DEVICES=0", "UCX_NET_DEVICES=mlx5_9:1"]}
 # Far above what a slow machine needs: until then a test waits for what does not come.
 SECONDS = 600
@@ -140,6 +141,9 @@ def test_devices_for_who_asks_and_nothing_for_others(place: Place) -> None:
     assert "env" not in other["adjust"]
     refused = runtime.create(ASKING, {"name": "no-gpu"})
     assert "no RDMA devices for llm/p, container no-gpu" in refused["error"]
+    # Asked for the whole pod, it is not for a sidecar.
+    assert devices(runtime.create(EVERYONE, {"name": "sidecar"})) == []
+    assert devices(runtime.create(EVERYONE, GPU)) == devices(found)
 
     # The old configuration stays where the new one is wrong.
     place.config.write_text('{"missing": "never"}')
@@ -154,9 +158,9 @@ def test_devices_for_who_asks_and_nothing_for_others(place: Place) -> None:
     daemon.terminate()
     assert daemon.wait(SECONDS) == 0
     status = json.loads(place.status.read_text())
-    assert [status[key] for key in ("injected", "refused", "without", "config_error")] == [1, 2, 1, None]
+    assert [status[key] for key in ("injected", "refused", "without", "config_error")] == [2, 2, 1, None]
     assert status["hcas"]["mlx5_3"] == {"state": "ACTIVE", "gpus": [3]}
-    assert 'containers_total{result="injected"} 1\n' in place.metrics.read_text()
+    assert not place.metrics.exists()
     # Without it, nothing is injected, and nothing waits for it.
     assert devices(runtime.create(ASKING, GPU)) == []
 
@@ -193,6 +197,7 @@ def test_while_it_hangs_the_runtime_goes_on_without_it(place: Place) -> None:
     late = runtime.create(ASKING, GPU)
     assert devices(late) == []
     daemon.send_signal(signal.SIGCONT)
+    assert log(daemon, "answered too late, so the container starts without devices")["meant"] == "injected"
     runtime.await_event("synchronized")
     log(daemon, "registered")
     assert devices(runtime.create(ASKING, GPU))

@@ -38,12 +38,17 @@ def asked(pod: Pod, container: Container, config: Configuration) -> Optional[Wis
     return wish.of_container(pod, container, config.policy, config.namespaces, gpus.named(container))
 
 
+def beside_nothing(want: Wish, container: Container) -> bool:
+    """Whether all containers of a pod ask for what is beside their GPUs, and this one, a sidecar, has none."""
+    return want.nearest and want.everyone and not gpus.named(container)
+
+
 def given(want: Wish, pod: Pod, container: Container, config: Configuration, found: Hardware) -> Given:
     """What it gets for that. Raises NothingFoundError."""
     if want.wrong:
         raise NothingFoundError(want.wrong)
     held = gpus.held(container, found.gpus)
-    hcas = _nearest(held, found) if want.nearest else _named(want, found)
+    hcas = _nearest(held, found) if want.nearest else _named(want, config, found)
     ethernet = [hca.name for hca in hcas if any(port.ethernet for port in hca.ports)]
     if ethernet and not pod.host_network:
         raise NothingFoundError(f"{', '.join(ethernet)}: {_ROCE}")
@@ -55,24 +60,29 @@ def given(want: Wish, pod: Pod, container: Container, config: Configuration, fou
 
 
 def _nearest(held: Held, found: Hardware) -> List[HcaPlace]:
-    if held.unknown:
+    # Which GPU a MIG device is of makes no difference where all have the same NICs.
+    alike = len({tuple(gpu.nearest) for gpu in found.gpus}) == 1
+    if held.unknown and not alike:
         raise NothingFoundError(f"which GPU {', '.join(held.unknown)} is cannot be told")
-    if not held.gpus:
+    if not held.some:
         raise NothingFoundError("the container has no GPU, so no NIC is the nearest; name HCAs instead")
-    names = list(dict.fromkeys(name for gpu in held.gpus for name in gpu.nearest))
+    names = list(dict.fromkeys(name for gpu in held.gpus or found.gpus for name in gpu.nearest))
     hcas = [found.hcas[name] for name in names if name in found.hcas and found.hcas[name].ports]
     if not hcas:
         raise NothingFoundError("no HCA with a port that is up is left for its GPUs")
     return hcas
 
 
-def _named(want: Wish, found: Hardware) -> List[HcaPlace]:
+def _named(want: Wish, config: Configuration, found: Hardware) -> List[HcaPlace]:
     """HCAs by their names, or by their devices. A port that is down is never given."""
     by_path = {node.path: hca for hca in found.hcas.values() for node in (hca.verbs, *hca.management) if node}
     lost = [name for name in want.hcas if name not in found.hcas]
     lost += [path for path in want.paths if not found.node(path)]
     if lost:
         raise NothingFoundError(f"{', '.join(lost)}: no such HCA on this node, or not for workloads")
+    managing = [node.path for hca in found.hcas.values() for node in hca.management if node.path in want.paths]
+    if managing and not config.umad:
+        raise NothingFoundError(f"{', '.join(managing)} can manage the fabric, which umad has to allow (it is off)")
     wanted = [found.hcas[name] for name in want.hcas] + [by_path[path] for path in want.paths if path in by_path]
     hcas = list({hca.name: hca for hca in wanted}.values())
     down = [hca.name for hca in hcas if not hca.ports]

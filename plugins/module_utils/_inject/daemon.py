@@ -8,12 +8,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import select
 import socket
 import time
-from typing import Callable, List, Optional
+from dataclasses import asdict, dataclass
+from typing import Callable, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import adjust, status
@@ -31,11 +34,29 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.session impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.status import Status
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.ttrpc import WireError
 
-# Seconds until the next try to connect, at first and at most.
+# Seconds until the next try to connect: what is created until then gets nothing. Longer only after a refusal.
 _SOON, _LATE = 0.2, 5.0
+# Seconds that those who start after the daemon, such as a kubelet, wait until it is registered.
+_READY = 10.0
+# Seconds between two signs of life, which systemd waits 15 for.
+_BEAT = 5.0
+# Seconds until what has happened is in the status file.
+_TELL = 0.2
+# Seconds between two looks at what no file of Watched shows.
+_RENEW = 30.0
 # Of NRI's own time limit, 2 s by default, for a runtime that does not read.
 _SEND_SECONDS = 2.0
 _CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class _Became:
+    """What becomes of a container (a kind of status), and how the log says it."""
+
+    kind: str
+    level: str
+    message: str
+    fields: Mapping[str, object]
 
 
 class Daemon:
@@ -56,32 +77,47 @@ class Daemon:
         self._watched = self._watch()
         self._socket: Optional[socket.socket] = None
         self._session: Optional[Session] = None
-        self._wait, self._next = _SOON, 0.0
+        # When to do what next, on the monotonic clock: connect (never while connected), look at all, write the status.
+        self._next, self._renew, self._due = 0.0, math.inf, math.inf
+        self._wait = _SOON
         self._told = self._unwritable = ""
+        self._became: Optional[_Became] = None
 
     def run(self, ready: Callable[[], None]) -> None:
-        """Serve until a signal ends it; ``ready`` is called once, when it can be."""
+        """Serve until a signal ends it; ``ready`` is called once, when it is registered or there is nobody to ask."""
         self._refresh()
         self._tell()
-        ready()
+        patience = time.monotonic() + _READY
         while True:
-            sources: List[socket.socket] = [self._wake]
-            if self._socket:
-                sources.append(self._socket)
-            left = None if self._socket else max(0.0, self._next - time.monotonic())
-            readable = select.select(sources, [], [], left)[0]
+            notify("WATCHDOG=1")
+            sources = [self._wake, *([self._socket] if self._socket else [])]
+            until = min(time.monotonic() + _BEAT, self._renew, self._due, self._next, patience)
+            readable = select.select(sources, [], [], max(0.0, until - time.monotonic()))[0]
             if self._wake in readable:
                 self._wake.recv(_CHUNK)
                 what = self._asked()
                 if what == "stop":
+                    self._tell()
+                    status.remove(self._config.metrics)
                     return
                 if what == "reload":
                     self._reload()
             if self._socket and self._session and self._socket in readable:
                 self._hear(self._socket, self._session)
-            elif not self._socket and time.monotonic() >= self._next:
+            elif time.monotonic() >= self._next:
                 self._connect()
-            self._tell()
+            if readable:
+                self._due = min(self._due, time.monotonic() + _TELL)
+            if time.monotonic() >= self._renew:
+                self._refresh()
+                self._due = 0.0
+            given_up = not self._socket or time.monotonic() >= patience
+            if patience < math.inf and (self._status.registered or given_up):
+                self._tell()
+                ready()
+                patience = math.inf
+            if time.monotonic() >= self._due:
+                self._tell()
 
     def _watch(self) -> Watched:
         config = self._config
@@ -89,8 +125,9 @@ class Daemon:
         return Watched(self._root, options, config.exclude)
 
     def _refresh(self) -> None:
+        self._renew = time.monotonic() + _RENEW
         try:
-            self._status.hardware = self._watched.now()
+            self._status.hardware = self._watched.renew()
         except Exception as error:  # pylint: disable=broad-except
             self._log("error", "the hardware cannot be read", error=repr(error))
 
@@ -104,6 +141,8 @@ class Daemon:
             self._log("error", "the new configuration is wrong, so the old one stays", error=str(error))
             return
         self._status.config_error = None
+        if before.metrics != self._config.metrics:
+            status.remove(before.metrics)
         self._watched = self._watch()
         self._refresh()
         self._log("info", "the configuration was read again")
@@ -113,8 +152,7 @@ class Daemon:
             self._config.index,
         )
         if again:
-            self._leave("the configuration asks for another connection")
-            self._next = 0.0
+            self._leave("the configuration asks for another connection", 0.0)
 
     def _connect(self) -> None:
         session = Session(self._config.name, self._config.index, self._adjust, self._failed)
@@ -125,39 +163,53 @@ class Daemon:
             connection.sendall(session.begin())
         except OSError as error:
             connection.close()
-            self._later()
+            self._next = time.monotonic() + _SOON
             self._log("debug", "no runtime at the socket", socket=self._config.socket, error=str(error))
             return
-        self._socket, self._session = connection, session
+        self._socket, self._session, self._next = connection, session, math.inf
 
-    def _later(self) -> None:
-        self._next = time.monotonic() + self._wait
-        self._wait = min(_LATE, self._wait * 2)
+    def _leave(self, why: str, wait: Optional[float] = None) -> None:
+        """End the connection; the next one begins without anything of it, after ``wait`` seconds.
 
-    def _leave(self, why: str) -> None:
-        """End the connection; the next one begins without anything of it."""
+        Without ``wait`` this one failed, and the next may as well.
+        """
         if self._socket:
             self._socket.close()
             self._log("info", "disconnected", reason=why)
         self._socket = self._session = None
         self._status.registered, self._status.runtime = False, None
-        self._later()
+        self._next = time.monotonic() + (self._wait if wait is None else wait)
+        self._wait = min(_LATE, self._wait * 2) if wait is None else _SOON
 
     def _hear(self, connection: socket.socket, session: Session) -> None:
         try:
             data = connection.recv(_CHUNK)
             for answer in session.feed(data):
-                connection.sendall(answer)
+                self._send(connection, answer)
         except (RegistrationError, WireError, OSError) as error:
             self._log("error", "the runtime ends the connection, or does not take it", error=str(error))
             self._leave(str(error))
             return
         if not data or session.over:
-            self._leave("the runtime has ended it")
+            self._leave("the runtime has ended it", _SOON if session.registered else None)
         elif session.registered and not self._status.registered:
             self._status.registered, self._status.runtime = True, session.runtime
-            self._wait = _SOON
-            self._log("info", "registered", runtime=str(session.runtime))
+            self._log("info", "registered", runtime=asdict(session.runtime) if session.runtime else None)
+
+    def _send(self, connection: socket.socket, answer: bytes) -> None:
+        """Send an answer, and only then say what became of the container: a runtime that has given up heeds none."""
+        became, self._became = self._became, None
+        try:
+            connection.sendall(answer)
+        except OSError:
+            if became:
+                self._status.counts[status.LATE] += 1
+                fields = {**became.fields, "meant": became.kind}
+                self._log("error", "answered too late, so the container starts without devices", **fields)
+            raise
+        if became:
+            self._status.counts[became.kind] += 1
+            self._log(became.level, became.message, **became.fields)
 
     def _failed(self, error: Exception) -> None:
         self._log("error", "a container is created without a look at it", error=repr(error))
@@ -167,6 +219,9 @@ class Daemon:
         if wish is None:
             return Adjustment()
         place = f"{pod.namespace}/{pod.name}, container {container.name}"
+        if adjust.beside_nothing(wish, container):
+            self._log("info", "nothing to inject", container=place, asked=wish.said, reason="it has no GPU")
+            return Adjustment()
         try:
             self._status.hardware = self._watched.now()
             given = adjust.given(wish, pod, container, self._config, self._status.hardware)
@@ -175,23 +230,23 @@ class Daemon:
         except Exception as error:  # pylint: disable=broad-except
             # Without devices it would use TCP and not say so.
             return self._missing(place, f"{wish.said}: {error!r}")
-        self._status.counts[status.INJECTED] += 1
-        self._log("info", "injected", container=place, asked=wish.said, hcas=list(given.hcas))
+        fields = {"container": place, "asked": wish.said, "hcas": list(given.hcas)}
+        self._became = _Became(status.INJECTED, "info", "injected", fields)
         return given.adjustment
 
     def _missing(self, place: str, why: str) -> Adjustment:
         text = f"no RDMA devices for {place}: {why}"
         self._status.last_refusal = text
+        fields = {"container": place, "reason": why}
         if self._config.missing == "start":
-            self._status.counts[status.WITHOUT] += 1
-            self._log("warning", "started without devices", container=place, reason=why)
+            self._became = _Became(status.WITHOUT, "warning", "started without devices", fields)
             return Adjustment()
-        self._status.counts[status.REFUSED] += 1
-        self._log("warning", "refused", container=place, reason=why)
+        self._became = _Became(status.REFUSED, "warning", "refused", fields)
         raise InjectionRefusedError(text)
 
     def _tell(self) -> None:
-        """After the answers, which somebody waits for, and only what is new."""
+        """Write what is new; not with each answer, because somebody waits for the next one."""
+        self._due = math.inf
         document = json.dumps(self._status.document())
         if document == self._told:
             return
@@ -210,9 +265,10 @@ class Daemon:
 
 
 def notify(state: str) -> None:
-    """Tell systemd, if it waits for that (sd_notify(3))."""
+    """Tell systemd, if it wants to know (sd_notify(3)) and has time."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if address:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
+            connection.setblocking(False)
             connection.connect("\0" + address[1:] if address.startswith("@") else address)
             connection.sendall(state.encode())

@@ -23,8 +23,10 @@ _VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 # Where the device plugin mounts one file for each GPU with the strategy volume-mounts.
 _MOUNTS = "/var/run/nvidia-container-devices/"
 _NOBODY = ("", "void", "none")
-_CDI = re.compile(r"(?:nvidia\.com/(?:gpu|mig)|(?:[a-z0-9.-]+\.)?gpu\.nvidia\.com/[a-z]+)=(.+)")
-# The NVIDIA DRA driver names devices by their minor number.
+# Kinds of nvidia-ctk, of the device plugin (k8s.device-plugin.nvidia.com/gpu) and of the DRA driver. With
+# management.nvidia.com/gpu the GPU operator looks after GPUs, and does not use them.
+_CDI = re.compile(r"(?:(?!management\.)(?:[a-z0-9.-]+\.)?nvidia\.com/(?:gpu|mig)|k8s\.gpu\.nvidia\.com/[a-z]+)=(.+)")
+# The DRA driver names devices by their minor number.
 _DRA = re.compile(r"(?:.*-)?gpu-(\d{1,5})(?:-mig-.*)?")
 _NODE = re.compile(r"/dev/nvidia(\d{1,5})")
 _INDEX = re.compile(r"(\d{1,5})(?::\d{1,5})?")
@@ -65,21 +67,25 @@ def held(container: Container, gpus: Sequence[GpuPlace]) -> Held:
 
 
 def _device_names(container: Container) -> Iterable[str]:
-    for path in container.devices:
-        node = _NODE.fullmatch(path)
-        if node:
-            yield f"minor {node.group(1)}"
-    for name in container.cdi:
-        device = _CDI.fullmatch(name)
-        if device:
-            minor = _DRA.fullmatch(device.group(1))
-            yield f"minor {minor.group(1)}" if minor else device.group(1)
+    nodes = [node for node in map(_NODE.fullmatch, container.devices) if node]
+    yield from (f"minor {node.group(1)}" for node in nodes)
+    # The runtime has already made device nodes of CDI names, unless a hook of NVIDIA's runtime does so later.
+    yield from filter(None, map(_of_cdi, () if nodes else container.cdi))
+
+
+def _of_cdi(name: str) -> str:
+    """A GPU in the words of :func:`_places`, empty for a device that is none."""
+    device = _CDI.fullmatch(name)
+    minor = device and _DRA.fullmatch(device.group(1))
+    return f"minor {minor.group(1)}" if minor else device.group(1) if device else ""
 
 
 def _visible(container: Container) -> List[str]:
     mounted = [path[len(_MOUNTS) :] for path in container.mounts if path.startswith(_MOUNTS)]
     names = mounted or container.environment.get(_VARIABLE, "").split(",")
-    return [name.strip() for name in names if name.strip() not in _NOBODY]
+    stripped = [name.strip() for name in names]
+    # NVIDIA's runtime takes names of CDI as well.
+    return [_of_cdi(name) or name for name in stripped if name not in _NOBODY]
 
 
 def _places(name: str, gpus: Sequence[GpuPlace]) -> List[GpuPlace]:

@@ -18,6 +18,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Node
 
 _CLASS = "sys/class/infiniband"
+# Of modules that may be loaded after the daemon has started: ib_uverbs, ib_umad, rdma_ucm and the driver of GPUs.
+_APPEARING = (
+    *("sys/class/infiniband_verbs", "sys/class/infiniband_mad", "sys/class/misc"),
+    *("sys/bus/pci/drivers/nvidia", "proc/driver/nvidia/gpus"),
+)
 _SUBSETS = ("hcas", "gpus", "affinity", "system")
 _ACTIVE = "ACTIVE"
 
@@ -128,36 +133,54 @@ def read(root: str, options: GatherOptions, exclude: Sequence[str]) -> Hardware:
 
 
 class Watched:
-    """The hardware as it is now: a look at the state of each port tells whether to read everything again."""
+    """The hardware as it is now: a look at what changes often tells whether to read everything again."""
 
     def __init__(self, root: str, options: GatherOptions, exclude: Sequence[str]) -> None:
         self._root, self._exclude = root, exclude
         self._options = GatherOptions(
             options.gpu_vendors, options.gpu_classes, options.drivers, options.allow_software, _SUBSETS
         )
-        self._states: Optional[Dict[str, str]] = None
+        self._seen_before: Optional[Dict[str, Any]] = None
         self._read = Hardware()
 
     def now(self) -> Hardware:
-        """The hardware; costs one small file for each port where nothing has changed."""
-        states = self._seen()
-        if states != self._states:
-            # Before it is read: what changes meanwhile shows the next time.
-            self._states = states
-            self._read = read(self._root, self._options, self._exclude)
+        """The hardware; costs a few small files for each port where nothing has changed."""
+        return self._read if self._seen() == self._seen_before else self.renew()
+
+    def renew(self) -> Hardware:
+        """The hardware, read whatever has changed: no small file shows that a NIC has become that of the host."""
+        seen = self._seen(with_gids=False)
+        self._read = read(self._root, self._options, self._exclude)
+        # The states before all else was read: what changes meanwhile shows the next time.
+        self._seen_before = {**seen, **self._gids()}
         return self._read
 
-    def _seen(self) -> Dict[str, str]:
-        found = {}
+    def _seen(self, with_gids: bool = True) -> Dict[str, Any]:
+        """States of ports, and names of devices that appear with a driver."""
+        found: Dict[str, Any] = {name: _listed(os.path.join(self._root, name)) for name in _APPEARING}
         base = os.path.join(self._root, _CLASS)
         for name in _listed(base):
             for number in _listed(f"{base}/{name}/ports"):
-                try:
-                    with open(f"{base}/{name}/ports/{number}/state", encoding="utf-8", errors="replace") as file:
-                        found[f"{name}/{number}"] = file.read(100)
-                except OSError:
-                    found[f"{name}/{number}"] = ""
-        return found
+                found[f"{name}/{number}"] = _content(f"{base}/{name}/ports/{number}/state")
+        return {**found, **self._gids()} if with_gids else found
+
+    def _gids(self) -> Dict[str, str]:
+        """The GIDs that containers are told the index of: they move when the netdev gets other addresses."""
+        places = [
+            f"{hca.name}/ports/{port.number}/gids/{port.gid_index}"
+            for hca in self._read.hcas.values()
+            for port in hca.ports
+            if port.gid_index is not None
+        ]
+        return {place: _content(os.path.join(self._root, _CLASS, place)) for place in places}
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(100)
+    except OSError:
+        return ""
 
 
 def _listed(directory: str) -> List[str]:

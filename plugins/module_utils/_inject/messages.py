@@ -96,22 +96,33 @@ def _device(node: Node) -> bytes:
 
 def created(message: bytes) -> Tuple[Pod, Container]:
     """The pod and container of a ``CreateContainerRequest``. Raises ProtobufError."""
-    return _pod(protobuf.submessage(message, 1)), _container(protobuf.submessage(message, 2))
+    whole = protobuf.grouped(message)
+    return _pod(protobuf.grouped(_last(whole, 1))), _container(protobuf.grouped(_last(whole, 2)))
 
 
-def _pod(message: bytes) -> Pod:
-    namespaces = protobuf.submessages(protobuf.submessage(message, 8), 5)
+_Fields = Dict[int, List[bytes]]
+
+
+def _last(fields: _Fields, number: int) -> bytes:
+    return fields.get(number, [b""])[-1]
+
+
+def _text(fields: _Fields, number: int) -> str:
+    return _last(fields, number).decode("utf-8", "replace")
+
+
+def _pod(fields: _Fields) -> Pod:
+    namespaces = protobuf.submessages(_last(fields, 8), 5)
     own = any(protobuf.text(namespace, 1) == "network" for namespace in namespaces)
-    return Pod(protobuf.text(message, 2), protobuf.text(message, 4), protobuf.mapping(message, 6), not own)
+    return Pod(_text(fields, 2), _text(fields, 4), protobuf.mapping(fields.get(6, ())), not own)
 
 
-def _container(message: bytes) -> Container:
-    linux = protobuf.submessage(message, 11)
-    environment = dict(entry.partition("=")[::2] for entry in protobuf.texts(message, 8))
+def _container(fields: _Fields) -> Container:
+    variables = (value.decode("utf-8", "replace") for value in fields.get(8, ()))
     return Container(
-        protobuf.text(message, 3),
-        environment,
-        [protobuf.text(device, 1) for device in protobuf.submessages(linux, 2)],
-        [protobuf.text(device, 1) for device in protobuf.submessages(message, 20)],
-        [protobuf.text(mount, 1) for mount in protobuf.submessages(message, 9)],
+        _text(fields, 3),
+        dict(entry.partition("=")[::2] for entry in variables),
+        [protobuf.text(device, 1) for device in protobuf.submessages(_last(fields, 11), 2)],
+        [protobuf.text(device, 1) for device in fields.get(20, ())],
+        [protobuf.text(mount, 1) for mount in fields.get(9, ())],
     )

@@ -12,7 +12,7 @@ It registers, and is then called; NRI's order is that of containerd/nri 0.12, pk
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, List, Optional
+from typing import Callable, Iterator, List, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import messages, ttrpc
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Adjustment, Container, Pod
@@ -68,9 +68,9 @@ class Session:
         request = Call(_SERVICE + "Runtime", "RegisterPlugin", wish)
         return Message(ttrpc.TO_RUNTIME, _STREAM, ttrpc.REQUEST, request.encoded()).encoded()
 
-    def feed(self, data: bytes) -> List[bytes]:
-        """The answers to what has come. Raises RegistrationError and WireError."""
-        return [answer for message in self._reader.feed(data) for answer in self._answers(message)]
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The answers to what has come, each to be sent before the next. Raises RegistrationError and WireError."""
+        return (answer for message in self._reader.feed(data) for answer in self._answers(message))
 
     def _answers(self, message: Message) -> List[bytes]:
         if message.connection == ttrpc.TO_RUNTIME:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -21,7 +22,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.session impo
 
 VERSION = 1
 # Kinds of what becomes of a container that asked.
-INJECTED, REFUSED, WITHOUT = "injected", "refused", "without"
+INJECTED, REFUSED, WITHOUT, LATE = "injected", "refused", "without", "late"
+KINDS = (INJECTED, REFUSED, WITHOUT, LATE)
 _PREFIX = "zerocopy_rdma_inject"
 
 
@@ -41,7 +43,7 @@ class Status:
     loaded: str = ""
     config_error: Optional[str] = None
     hardware: Hardware = field(default_factory=Hardware)
-    counts: Dict[str, int] = field(default_factory=lambda: {INJECTED: 0, REFUSED: 0, WITHOUT: 0})
+    counts: Dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     last_refusal: Optional[str] = None
 
     def document(self) -> Dict[str, Any]:
@@ -88,6 +90,12 @@ def write(path: str, text: str) -> None:
     with open(temporary, "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(temporary, path)
+
+
+def remove(path: str) -> None:
+    """Remove a file, if there is one: node_exporter would show its values for ever."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def log(wanted: str, level: str, message: str, **fields: Any) -> None:

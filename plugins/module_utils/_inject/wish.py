@@ -28,7 +28,8 @@ _YAML_PATH = re.compile(r"(?:-\s+|\s*)path:\s*[\"']?([^\"'\s]+)[\"']?\s*")
 class Wish:
     """What a container asks for: the HCAs near to its GPUs, HCAs by name, or devices by path.
 
-    ``said`` is who says so, for messages. ``wrong`` is what cannot be understood.
+    ``said`` is who says so, for messages. ``wrong`` is what cannot be understood. ``everyone`` says that it is for all
+    containers of the pod.
     """
 
     said: str
@@ -36,6 +37,7 @@ class Wish:
     hcas: Sequence[str] = ()
     paths: Sequence[str] = ()
     wrong: str = ""
+    everyone: bool = False
 
 
 def of_container(
@@ -62,7 +64,7 @@ def _annotated(key: str, value: str) -> Optional[Wish]:
     if value.strip() == _NONE:
         return None
     if value.strip() == _NEAREST:
-        return Wish(key, nearest=True)
+        return Wish(key, nearest=True, everyone=key == ANNOTATION)
     names = [name.strip() for name in value.split(",")]
     if all(_HCA.fullmatch(name) for name in names):
         return Wish(key, hcas=names)
@@ -82,7 +84,7 @@ def _paths(value: str) -> List[str]:
     """The paths in a list of devices, in JSON or in YAML with one key per line, as it is usually written."""
     try:
         entries: Any = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         lines = (_YAML_PATH.fullmatch(line) for line in value.splitlines())
         return [line.group(1) for line in lines if line]
     found = [entry.get("path") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []

@@ -11,7 +11,7 @@ The encoding is that of https://protobuf.dev/programming-guides/encoding/.
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, Mapping, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Mapping, Tuple, Union
 
 Field = Union[int, bytes]
 
@@ -75,9 +75,13 @@ def text(message: bytes, number: int) -> str:
     return ""
 
 
-def texts(message: bytes, number: int) -> Iterator[str]:
-    """All texts with this number. Raises ProtobufError."""
-    return (value.decode("utf-8", "replace") for value in submessages(message, number))
+def grouped(message: bytes) -> Dict[int, List[bytes]]:
+    """All text and messages by number, for a message that is read as a whole. Raises ProtobufError."""
+    found: Dict[int, List[bytes]] = {}
+    for number, value in fields(message):
+        if isinstance(value, bytes):
+            found.setdefault(number, []).append(value)
+    return found
 
 
 def integer(message: bytes, number: int) -> int:
@@ -89,9 +93,9 @@ def integer(message: bytes, number: int) -> int:
     return found
 
 
-def mapping(message: bytes, number: int) -> Dict[str, str]:
-    """A ``map<string, string>``. Raises ProtobufError."""
-    return {text(entry, 1): text(entry, 2) for entry in submessages(message, number)}
+def mapping(entries: Iterable[bytes]) -> Dict[str, str]:
+    """The entries of a ``map<string, string>``. Raises ProtobufError."""
+    return {text(entry, 1): text(entry, 2) for entry in entries}
 
 
 def varint(value: int) -> bytes:

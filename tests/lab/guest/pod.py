@@ -25,7 +25,7 @@ from typing import Any, Dict, List
 
 IMAGE = "localhost/lab:latest"
 LOGS = Path("/var/log/lab-pods")
-SECONDS = 90
+SECONDS = 180
 # The values of CRI's enumeration NamespaceMode.
 OF_NODE = 2
 
@@ -66,33 +66,47 @@ def succeeded(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout.strip()
 
 
-def output_of(sandbox: str, name: str, script: str, scratch: Path) -> str:
-    """Run a script as the first process of a container of the pod and return what it printed.
-
-    As the first process: that is the one whose limits come from the container's specification.
-    """
-    config = {
-        "metadata": {"name": "main", "attempt": 0},
+def container_config(name: str, script: str, environment: Dict[str, str]) -> Dict[str, Any]:
+    """Return CRI's ContainerConfig; the script is the first process, whose limits come from the specification."""
+    return {
+        "metadata": {"name": name, "attempt": 0},
         "image": {"image": IMAGE},
         "command": ["/bin/sh", "-c", script],
-        "log_path": "main.log",
+        "envs": [{"key": key, "value": value} for key, value in environment.items()],
+        "log_path": f"{name}.log",
     }
+
+
+def created(sandbox: str, config: Dict[str, Any], scratch: Path) -> subprocess.CompletedProcess[str]:
+    """Ask for a container in the pod whose configuration is in the scratch directory."""
     (scratch / "container.json").write_text(json.dumps(config))
-    container = must("create", sandbox, str(scratch / "container.json"), str(scratch / "pod.json"))
-    must("start", container)
+    return crictl("create", sandbox, str(scratch / "container.json"), str(scratch / "pod.json"))
+
+
+def ended(name: str, container: str, identity: str) -> str:
+    """Start a container of the pod of this name, wait until it has ended, and return what it printed."""
+    must("start", identity)
     end = time.monotonic() + SECONDS
     while True:
-        status = json.loads(must("inspect", container))["status"]
+        status = json.loads(must("inspect", identity))["status"]
         if status["state"] == "CONTAINER_EXITED":
             break
         if time.monotonic() > end:
             sys.exit(f"container {container} of pod {name} does not end: {status}")
         time.sleep(0.3)
     # CRI's log format: time, stream, a tag for partial lines, the text.
-    lines = [line.split(" ", 3)[3] for line in (LOGS / name / "main.log").read_text().splitlines()]
+    lines = [line.split(" ", 3)[3] for line in (LOGS / name / f"{container}.log").read_text().splitlines()]
     if status["exitCode"]:
         sys.exit(f"container {container} of pod {name}: exit code {status['exitCode']}\n" + "\n".join(lines))
     return "\n".join(lines)
+
+
+def output_of(sandbox: str, name: str, script: str, scratch: Path) -> str:
+    """Run a script as the first process of a container of the pod and return what it printed."""
+    done = created(sandbox, container_config("main", script, {}), scratch)
+    if done.returncode:
+        sys.exit(f"crictl create: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return ended(name, "main", done.stdout.strip())
 
 
 def bytes_or_unlimited(text: str) -> int:

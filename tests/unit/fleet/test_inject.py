@@ -65,8 +65,10 @@ def test_its_environment_is_that_of_its_nics_where_it_has_none(hardware: Callabl
     assert "NCCL_IB_GID_INDEX" not in infiniband
     roce = given(hardware("case-h100-roce"), "0").adjustment.environment
     assert roce["NCCL_IB_GID_INDEX"] == roce["UCX_IB_GID_INDEX"] != ""
-    own = given(hardware("case-h100-roce"), "0", NCCL_IB_HCA="mlx5_7", NCCL_IB_GID_INDEX="5").adjustment.environment
-    assert not {"NCCL_IB_HCA", "NCCL_IB_GID_INDEX"} & set(own)
+    # A value stays. As in rdma-env.sh, a variable that is empty has none.
+    own = given(hardware("case-h100-roce"), "0", NCCL_IB_HCA="", NCCL_IB_GID_INDEX="5").adjustment.environment
+    assert own["NCCL_IB_HCA"] == "=mlx5_0:1"
+    assert "NCCL_IB_GID_INDEX" not in own
     assert given(hardware("h100-01"), "0", config=replace(CONFIG, environment=False)).adjustment.environment == {}
 
 
@@ -96,7 +98,12 @@ def test_nics_by_name_and_by_device(hardware: Callable[..., Hardware]) -> None:
 
 @pytest.mark.parametrize(
     ("visible", "said"),
-    [("", "has no GPU"), ("MIG-0d3c5a1e-1111-2222-3333-444455556666", "cannot be told"), ("99", "cannot be told")],
+    [
+        ("", "has no GPU"),
+        ("GPU-ffffffff", "cannot be told"),
+        ("MIG-0d3c5a1e-1111-2222-3333-444455556666", "cannot be told"),
+        ("99", "cannot be told"),
+    ],
 )
 def test_without_a_gpu_that_is_known_nothing_is_guessed(
     hardware: Callable[..., Hardware], visible: str, said: str
@@ -113,17 +120,44 @@ def test_excluded_nics_are_never_given(hardware: Callable[..., Hardware]) -> Non
         given(node, pod=named("mlx5_0"))
 
 
+def test_a_mig_device_needs_no_gpu_where_all_have_the_same_nic(hardware: Callable[..., Hardware]) -> None:
+    mig = "MIG-0d3c5a1e-1111-2222-3333-444455556666"
+    node = hardware("a100-01")
+    assert len({tuple(gpu.nearest) for gpu in node.gpus}) == 1
+    assert given(node, mig).hcas == given(node, "0").hcas
+
+
+def test_a_sidecar_needs_no_nic() -> None:
+    sidecar, main = Container("c", {}), Container("c", {"NVIDIA_VISIBLE_DEVICES": "0"})
+    for asking, lacks in (({OURS: "nearest"}, True), ({f"{OURS}.c": "nearest"}, False), ({OURS: "mlx5_0"}, False)):
+        wish = adjust.asked(replace(POD, annotations=asking), sidecar, CONFIG)
+        assert wish
+        assert adjust.beside_nothing(wish, sidecar) == lacks
+        assert not adjust.beside_nothing(wish, main)
+
+
+def test_devices_that_manage_the_fabric_are_the_admins_to_give(hardware: Callable[..., Hardware]) -> None:
+    pod = replace(POD, annotations={"devices.nri.io/pod": "- path: /dev/infiniband/umad2"})
+    with pytest.raises(NothingFoundError, match="/dev/infiniband/umad2 can manage the fabric"):
+        given(hardware("h100-01"), pod=pod)
+    assert paths(given(hardware("h100-01"), pod=pod, config=replace(CONFIG, umad=True))) == ["umad2"]
+
+
 def test_nothing_is_there(hardware: Callable[..., Hardware]) -> None:
     with pytest.raises(NothingFoundError, match="cannot be told"):
         given(hardware("case-nothing"), "0")
 
 
-def test_a_nic_that_goes_down_is_seen_and_another_taken(tmp_path: Path) -> None:
+def node_of(directory: Path, name: str = "h100-01") -> Watched:
     import expand
 
     fleet = Path(__file__).resolve().parents[2] / "fleet/nodes"
-    expand.write(expand.load(fleet / "h100-01.yml"), tmp_path)
-    watched = Watched(str(tmp_path), GatherOptions(), ())
+    expand.write(expand.load(fleet / f"{name}.yml"), directory)
+    return Watched(str(directory), GatherOptions(), ())
+
+
+def test_a_nic_that_goes_down_is_seen_and_another_taken(tmp_path: Path) -> None:
+    watched = node_of(tmp_path)
     assert given(watched.now(), "0").hcas == ["mlx5_0"]
     assert watched.now() is watched.now()
     (tmp_path / "sys/class/infiniband/mlx5_0/ports/1/state").write_text("1: DOWN\n")
@@ -134,6 +168,48 @@ def test_a_nic_that_goes_down_is_seen_and_another_taken(tmp_path: Path) -> None:
         state.write_text("1: DOWN\n")
     with pytest.raises(NothingFoundError, match="no HCA with a port that is up"):
         given(watched.now(), "all")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "sys/class/infiniband_verbs/uverbs77/dev",
+        "sys/class/infiniband_mad/umad77/dev",
+        "sys/class/misc/rdma_cm_77/dev",
+        "sys/bus/pci/drivers/nvidia/0000:01:00.0",
+        "proc/driver/nvidia/gpus/0000:01:00.0/information",
+    ],
+)
+def test_what_appears_with_a_module_is_seen(tmp_path: Path, path: str) -> None:
+    watched = node_of(tmp_path)
+    before = watched.now()
+    assert watched.now() is before
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text("")
+    after = watched.now()
+    assert after is not before
+    assert watched.now() is after
+
+
+def test_a_gid_that_moves_is_seen(tmp_path: Path) -> None:
+    watched = node_of(tmp_path, "case-h100-roce")
+    (before,) = {port.gid_index for hca in watched.now().hcas.values() for port in hca.ports}
+    port = next((tmp_path / "sys/class/infiniband").glob("*/ports/1"))
+    for folder in ("gids", "gid_attrs/types", "gid_attrs/ndevs"):
+        if (port / folder / str(before)).exists():
+            (port / folder / "77").write_text((port / folder / str(before)).read_text())
+    (port / f"gids/{before}").write_text("0000:0000:0000:0000:0000:0000:0000:0000\n")
+    indexes = {hca.name: port.gid_index for hca in watched.now().hcas.values() for port in hca.ports}
+    assert indexes.pop(port.parts[-3]) == 77
+    assert set(indexes.values()) == {before}
+
+
+def test_all_is_read_again_when_it_is_time(tmp_path: Path) -> None:
+    watched = node_of(tmp_path)
+    before = watched.now()
+    (tmp_path / "sys/class/infiniband/mlx5_0/device/numa_node").write_text("7\n")
+    assert watched.now() is before
+    assert watched.renew() is not before
 
 
 def test_a_container_that_does_not_ask_costs_no_look_at_the_node() -> None:

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan impor
 
 INJECT = PluginFleet("inject", "zerocopy.rdma/inject", {})
 recorded, right = INJECT.recorded, INJECT.right
+ANNOTATIONS = {"rdma.zerocopy.io/nics": "nearest", "required-plugins.noderesource.dev": '["zerocopy-rdma"]'}
 SHARED = "zerocopy.rdma/shared-device"
 
 
@@ -36,7 +37,7 @@ def test_a_recorded_group(facts_of: Facts) -> None:
     near = {name for one in facts_of("v100-01")["affinity"] for name in one["nearest"]}
     assert near
     assert {host: set(hcas) for host, hcas in ask["hosts"].items()} == dict.fromkeys(hosts, near)
-    assert ask["annotations"] == {"rdma.zerocopy.io/nics": "nearest"}
+    assert ask["annotations"] == ANNOTATIONS
     assert ask["limits"] == {"rdma.io/hca": 1}
     # The plugin raises the limit of locked memory, so pods need no capability.
     assert ask["capabilities"] == ()
@@ -195,8 +196,11 @@ def test_test_pods_have_a_gpu_and_ask(facts_of: Facts) -> None:
     hosts = recorded(facts_of, "case-h100-roce", group="roce")
     whole = strategy_plan({}, list(hosts), hosts)
     (wave,) = pod_plan(whole, sample=1, bandwidth=False, loopback=False, namespace="default")
-    pod, bare = (one["pod"] for one in wave)
+    pod, bare, without_gpu = (one["pod"] for one in wave)
     assert pod["limits"] == {"rdma.io/hca": 1, "nvidia.com/gpu": 1}
-    assert pod["annotations"] == {"rdma.zerocopy.io/nics": "nearest"}
+    assert pod["annotations"] == ANNOTATIONS
     assert pod["host_network"] is True
     assert (bare["limits"], bare["annotations"], bare["host_network"]) == ({}, {}, False)
+    # It asks as well, and has no GPU for which anything is the nearest.
+    assert (without_gpu["limits"], without_gpu["annotations"]) == ({}, ANNOTATIONS)
+    assert len({pod["name"], bare["name"], without_gpu["name"]}) == 3

@@ -12,8 +12,10 @@ pods can request beside it only counts them.
 
 from __future__ import annotations
 
+import json
 from typing import Any, Dict, List, Mapping, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration, wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
@@ -31,7 +33,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 NAME = "inject"
 # What the plugin reads of a pod, and what it then does.
-ANNOTATION, NEAREST = "rdma.zerocopy.io/nics", "nearest"
+ANNOTATION, NEAREST = wish.ANNOTATION, "nearest"
+# Of NRI's validator, which containerd has from 2.2 on: without the plugin, the pod does not start (others ignore it).
+_REQUIRED = "required-plugins.noderesource.dev"
 
 
 def _resources(values: Mapping[str, Any]) -> Dict[str, int]:
@@ -44,7 +48,7 @@ def _ask(group: str, found: InjectPlan) -> PodRequest:
         NEAREST,
         found.hcas[group],
         limits=dict.fromkeys(_resources(values), 1),
-        annotations={ANNOTATION: NEAREST},
+        annotations={ANNOTATION: NEAREST, _REQUIRED: json.dumps([configuration.Configuration().name])},
         # The plugin raises the limit of locked memory of the container instead, unless it is told to leave it.
         capabilities=("IPC_LOCK",) if values[plan.MEMLOCK] == "0" else (),
         host_network=group in found.ethernet,

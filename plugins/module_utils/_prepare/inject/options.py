@@ -12,6 +12,7 @@ import base64
 import binascii
 import hashlib
 import json
+import os
 import sys
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
@@ -52,8 +53,9 @@ _CONFIGURED = (
     *("policy", "namespaces", "missing", "exclude", "umad", "environment", "metrics", "log_level", "socket"),
     *("drivers", "gpu_vendors", "gpu_classes", "allow_software"),
 )
-# Of a node whose own Python nobody has asked.
+# Of a node whose own Python nobody has asked, or where it is among files that the unit does not see.
 _PYTHON = "/usr/bin/python3"
+_HIDDEN = ("/home/", "/root/", "/run/user/")
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,10 @@ def _program(options: Mapping[str, Any]) -> Optional[bytes]:
     return content
 
 
+def _hidden(interpreter: str) -> bool:
+    return not interpreter or any(path.startswith(_HIDDEN) for path in (interpreter, os.path.realpath(interpreter)))
+
+
 def request(options: Mapping[str, Any]) -> Optional[InjectRequest]:
     """What these options of the module ask for, ``None`` for nothing (``state: absent``).
 
@@ -135,6 +141,10 @@ def request(options: Mapping[str, Any]) -> Optional[InjectRequest]:
         configuration.read(json.dumps(config), {}, {})
     except ConfigurationError as error:
         raise HostError(str(error)) from error
-    own = sys.executable if options["root"] == "/" else _PYTHON
-    interpreter = _path("interpreter", options["interpreter"] or own or _PYTHON)
+    own = sys.executable if options["root"] == "/" and not _hidden(sys.executable) else _PYTHON
+    interpreter = _path("interpreter", options["interpreter"] or own)
+    if _hidden(interpreter):
+        raise HostError(
+            f"interpreter is {interpreter!r}, it must not be below {', '.join(_HIDDEN)}, which the unit hides"
+        )
     return InjectRequest(options["digest"], _program(options), config, interpreter, options["await_seconds"])

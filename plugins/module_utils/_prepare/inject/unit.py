@@ -25,6 +25,8 @@ _TEXT = """\
 [Unit]
 Description=RDMA devices for containers, beside their GPUs (NRI plugin of zerocopy.rdma)
 After=containerd.service crio.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service
+# When a node boots, pods start when the plugin is registered.
+Before=kubelet.service
 StartLimitIntervalSec=0
 
 [Service]
@@ -32,6 +34,8 @@ Type=notify
 NotifyAccess=main
 ExecStart={interpreter} -I {program} --config {config}
 ExecReload=/bin/kill -HUP $MAINPID
+WatchdogSec=15
+WatchdogSignal=SIGKILL
 Restart=always
 RestartSec=1
 TimeoutStartSec=60

@@ -19,6 +19,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural impo
 
 # The alias of pods that ask for nothing, and must see no device.
 NOTHING = "nothing"
+# And of pods that ask for what is beside their GPUs, without one, and must see none either.
+WITHOUT_GPU = "without-gpu"
 # It tells the script in the pod to measure each port to itself.
 _LOOPBACK = "ZEROCOPY_LOOPBACK"
 _LONGEST = 40
@@ -185,12 +187,17 @@ class _PodPlan:
         ]
 
     def bare(self, group: str, asks: Sequence[PodRequest]) -> List[Pod]:
-        """Pods that ask for nothing, on the nodes of those that ask."""
+        """Pods that ask for nothing, on the nodes of those that ask, and such that ask beside a GPU and have none."""
         namespace = next((request.namespace for request in asks if request.namespace), self.tests.namespace)
         hosts = list(dict.fromkeys(host for request in asks for host in request.hosts))
+        kinds: Dict[str, Mapping[str, str]] = {NOTHING: {}}
+        for request in asks:
+            if request.gpu_resource:
+                kinds[WITHOUT_GPU] = request.annotations
         return [
-            Pod(_name(f"{NOTHING}-{group}", node), namespace, node, group, NOTHING, NOTHING)
+            Pod(_name(f"{kind}-{group}", node), namespace, node, group, kind, kind, annotations=annotations)
             for node in self.nodes(hosts)
+            for kind, annotations in kinds.items()
         ]
 
 

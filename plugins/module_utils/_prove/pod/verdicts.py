@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import Allocated, PodNode, Spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.netdevs import NetdevJudge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import NOTHING, Pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import IN_USE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 
@@ -209,12 +209,13 @@ def checks(
 
 
 def of_nothing(pod: Pod, result: Mapping[str, Any], report: PodReport, node: PodNode) -> List[Check]:
-    """The same of a pod that asks for nothing, and must see no device: what a pod sees it could use."""
+    """The same of a pod that must see no device, since it asks for nothing or has no GPU: what it sees it could use."""
     judge = _Judge(pod, PodRequest(pod.alias, {}), {}, result, report, node)
     ran = judge.runs()
+    who = "a pod that requests no RDMA device" if pod.alias == NOTHING else "a pod that has no GPU to be near to"
     if not report.complete:
         return [ran]
     if report.nodes:
-        text = f"a pod that requests no RDMA device has {', '.join(report.nodes)} in /dev/infiniband"
+        text = f"{who} has {', '.join(report.nodes)} in /dev/infiniband"
         return [ran, judge.check("without", "fail", text, _OF_ALL, nodes=report.nodes)]
-    return [ran, judge.check("without", "pass", "a pod that requests no RDMA device has none")]
+    return [ran, judge.check("without", "pass", f"{who} has none")]

@@ -356,6 +356,7 @@ def test_below_another_root_nothing_is_run(node: Node) -> None:
         ({"socket": "nri.sock"}, "socket is 'nri.sock'"),
         ({"metrics": "/var/../x.prom"}, "metrics is '/var/../x.prom'"),
         ({"interpreter": "/usr/bin/python3 -c"}, "interpreter is '/usr/bin/python3 -c'"),
+        ({"interpreter": "/home/admin/venv/bin/python3"}, "it must not be below /home/"),
     ],
 )
 def test_what_is_refused(node: Node, own: Dict[str, Any], said: str) -> None:

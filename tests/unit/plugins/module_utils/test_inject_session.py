@@ -139,7 +139,7 @@ def test_what_it_does_not_know_is_answered(session, seen, call):
 def test_a_runtime_that_does_not_take_it(session):
     message = ttrpc.Message(ttrpc.TO_RUNTIME, 1, ttrpc.RESPONSE, ttrpc.failure(2, "invalid plugin index"))
     with pytest.raises(RegistrationError, match="invalid plugin index"):
-        session.feed(message.encoded())
+        list(session.feed(message.encoded()))
 
 
 def test_bytes_may_come_in_any_portions_and_frames(session, seen):
@@ -148,15 +148,15 @@ def test_bytes_may_come_in_any_portions_and_frames(session, seen):
     # NRI's multiplexer may cut a message into frames.
     frames = b"".join(struct.pack(">II", 1, len(part)) + part for part in (content[:7], content[7:30], content[30:]))
     for byte in frames[:-1]:
-        assert session.feed(bytes([byte])) == []
-    assert len(session.feed(frames[-1:])) == 1
+        assert list(session.feed(bytes([byte]))) == []
+    assert len(list(session.feed(frames[-1:]))) == 1
     assert len(seen) == 1
 
 
 @pytest.mark.parametrize("frame", [struct.pack(">II", 1, 1 << 30), struct.pack(">II", 1, 10) + b"\xff" * 10])
 def test_lengths_beyond_the_protocols_end_the_connection(session, frame):
     with pytest.raises(ttrpc.WireError):
-        session.feed(frame)
+        list(session.feed(frame))
 
 
 @pytest.mark.parametrize("seed", range(20))

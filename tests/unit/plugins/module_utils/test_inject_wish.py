@@ -34,6 +34,9 @@ def test_who_asks():
     assert asked({OURS: "nearest\n"}).nearest
     assert asked({OURS: "nearest", f"{OURS}.main": "none"}) is None
     assert asked({f"{OURS}.other": "nearest"}) is None
+    # For a container of its own it is no matter of sidecars.
+    assert asked({OURS: "nearest"}).everyone
+    assert not asked({f"{OURS}.main": "nearest"}).everyone
     assert asked({OURS: "mlx5_0, mlx5_1"}).hcas == ["mlx5_0", "mlx5_1"]
     assert asked({}, policy="gpu_containers").nearest
     assert asked({}, policy="gpu_containers", has_gpus=False) is None
@@ -71,7 +74,7 @@ def test_devices_by_the_annotations_of_nri(prefix, value):
 
 def test_devices_of_others_are_not_ours_to_refuse():
     assert asked({"devices.noderesource.dev/pod": "- path: /dev/nvme0"}) is None
-    for value in ("7", "{}", "[1]", '[{"path": 3}]', "- path", "\0"):
+    for value in ("7", "{}", "[1]", "[" * 100000, '[{"path": 3}]', "- path", "\0"):
         assert asked({"devices.noderesource.dev/pod": value}) is None
     assert asked({"devices.noderesource.dev/pod": "- path: /dev/infiniband/../sda"}).wrong
 
@@ -97,6 +100,13 @@ def test_devices_of_others_are_not_ours_to_refuse():
         (Container("c", {"NVIDIA_VISIBLE_DEVICES": "void"}), []),
         (Container("c", {"NVIDIA_VISIBLE_DEVICES": "none"}), []),
         (Container("c", cdi=["vendor.com/nic=0"]), []),
+        (Container("c", cdi=["k8s.device-plugin.nvidia.com/gpu=GPU-bbbb2222-0000-0000-0000-000000000000"]), [2]),
+        (Container("c", {"NVIDIA_VISIBLE_DEVICES": "k8s.device-plugin.nvidia.com/gpu=GPU-aaaa"}), [0]),
+        # A MIG device by its own name, of which the runtime has made the device nodes.
+        (Container("c", devices=["/dev/nvidia0"], cdi=["nvidia.com/gpu=MIG-0d3c5a1e-1111"]), [2]),
+        (Container("c", cdi=["management.nvidia.com/gpu=all"]), []),
+        (Container("c", cdi=["k8s.compute-domain.nvidia.com/claim=1"]), []),
+        (Container("c", cdi=["nvidia.com/imex-channel=0"]), []),
     ],
 )
 def test_which_gpus_a_container_has(container, places):
