@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from control_plane import lifecycle, pins
+from control_plane import lifecycle
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
@@ -55,8 +55,7 @@ def with_definitions() -> Iterator[Callable[..., str]]:
 
     It is one of its own: they take minutes to be deleted, and others have stand-ins of the same names.
     """
-    version = os.environ.get("ZEROCOPY_KUBERNETES") or pins.VERSION
-    with lifecycle.running(f"pytest-{os.getpid()}-definitions", version=version) as control_plane:
+    with lifecycle.running(f"pytest-{os.getpid()}-definitions") as control_plane:
         run = _kubectl(control_plane)
         names = [f"--filename={path}" for path in real_definitions.files()]
         # Too large for what kubectl reads first to check them.
