@@ -86,9 +86,12 @@ class Kubelets:
         old = self._had.get(node, set())
         if PLUGIN in there | old:
             number = "63" if PLUGIN in there else "0"
-            status = {"capacity": {self._resource: "63"}, "allocatable": {self._resource: number}}
-            body: Any = {"status": status}
-            self._of_nodes.status.patch(name=node, body=body, content_type="application/merge-patch+json")
+            # A real one has the capacity for five minutes more.
+            for capacity in ["63", number] if PLUGIN not in there else [number]:
+                body: Any = {
+                    "status": {"capacity": {self._resource: capacity}, "allocatable": {self._resource: number}}
+                }
+                self._of_nodes.status.patch(name=node, body=body, content_type="application/merge-patch+json")
         for one in self._slices(node) if DRIVER in there ^ old else ():
             if DRIVER in there:
                 self._of_slices.create(body=one)

@@ -183,7 +183,7 @@ def _drain(client: Client, step: MoveStep) -> List[str]:
 
 
 def _leave(client: Client, step: MoveStep, labels: Labels) -> bool:
-    """Take labels away, wait for the pods that they kept there to go, and remove what a plugin leaves behind."""
+    """Take labels away, and wait for the pods that they kept there to go."""
 
     def without(use: NodeUse) -> Optional[Object]:
         return None if _labelled(use, labels) else {"metadata": {"labels": dict(labels)}}
@@ -198,10 +198,6 @@ def _leave(client: Client, step: MoveStep, labels: Labels) -> bool:
         )
 
     _await(client, step, missing)
-    stale = _look(client, step).use.resources
-    if stale:
-        wanted = {step.node: list(stale)}
-        changed = extended_resources.remove(client, wanted, step.timeout, False)["changed"] or changed
     return changed
 
 
@@ -284,7 +280,10 @@ def _silent(client: Client, step: MoveStep) -> List[str]:
 
 
 def done(client: Client, step: MoveStep) -> Dict[str, Any]:
-    """Uncordon the node, unless it was cordoned before, and forget the move."""
+    """Uncordon the node, unless it was cordoned before, and forget the move; then remove what a plugin has left.
+
+    Last of all, because the kubelet takes minutes to let go of it.
+    """
 
     def end(use: NodeUse) -> Optional[Object]:
         if use.mark is None:
@@ -292,7 +291,11 @@ def done(client: Client, step: MoveStep) -> Dict[str, Any]:
         spec = {} if use.mark.unschedulable else {"unschedulable": None}
         return {"metadata": {"annotations": {node_use.ANNOTATION: None}}, "spec": spec}
 
-    return {"changed": _write(client, step, end), "evicted": []}
+    changed = _write(client, step, end)
+    stale = [name for name, number in _look(client, step).use.resources.items() if number == 0] if changed else []
+    if stale:
+        extended_resources.remove(client, {step.node: stale}, step.timeout, False, keep_used=True)
+    return {"changed": changed, "evicted": []}
 
 
 def back(client: Client, step: MoveStep) -> Dict[str, Any]:
