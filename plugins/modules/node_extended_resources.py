@@ -43,9 +43,11 @@ options:
     default: false
   wait_timeout:
     description:
-      - Seconds to wait for device plugins whose pods are ending. Check mode does not wait.
+      - Seconds to wait for device plugins whose pods are ending, and for the kubelet, which writes a resource again
+        until its plugin has been gone for five minutes. What it still has after that time is removed with a warning.
+        Check mode does not wait.
     type: int
-    default: 60
+    default: 400
 notes:
   - The user needs the verb C(list) for C(nodes) and C(pods), C(get) and C(watch) for C(nodes), and C(patch) for
     C(nodes/status).
@@ -131,7 +133,7 @@ def main() -> None:
             "nodes": {"type": "dict"},
             "counters": {"type": "dict"},
             "keep_used": {"type": "bool", "default": False},
-            "wait_timeout": {"type": "int", "default": 60},
+            "wait_timeout": {"type": "int", "default": 400},
         },
         _call,
     )

@@ -33,10 +33,11 @@ options:
   step:
     description:
       - V(off) cordons the node, evicts the pods that use RDMA, takes O(labels) away, waits for the pods of the old
-        plugin or driver to end, and removes the extended resources that it leaves behind or that only count pods.
-        Pods without RDMA stay.
+        plugin or driver to end, and removes the resources that only count pods. Pods without RDMA stay.
       - V(on) sets O(labels) and O(counters), and waits for what O(shows) says.
-      - V(done) uncordons the node, unless it was cordoned before V(off).
+      - V(done) uncordons the node, unless it was cordoned before V(off). Then it removes the extended resources that a
+        device plugin left behind, which takes until five minutes after the plugin has ended; see
+        M(zerocopy.rdma.node_extended_resources).
       - V(back) puts labels and cordon back as they were before V(off).
     type: str
     required: true

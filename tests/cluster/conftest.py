@@ -18,7 +18,7 @@ from kubernetes import config, dynamic
 _CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(_CHECKOUT / "build" / "collections"), str(_CHECKOUT / "tests" / "lab")]
 
-from control_plane import lifecycle, pins, programs
+from control_plane import lifecycle, programs
 
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import make_fleet
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import make_cluster_set
@@ -36,13 +36,12 @@ def start_control_plane() -> Iterator[Callable[[str], lifecycle.ControlPlane]]:
 
     It has the Kubernetes of ``ZEROCOPY_KUBERNETES``, or else the committed one.
     """
-    version = os.environ.get("ZEROCOPY_KUBERNETES") or pins.VERSION
     running: Dict[str, lifecycle.ControlPlane] = {}
     with ExitStack() as until_the_end:
 
         def start(api: str) -> lifecycle.ControlPlane:
             if api not in running:
-                plane = lifecycle.running(f"pytest-{os.getpid()}-{api}", version=version, api=api, audit=True)
+                plane = lifecycle.running(f"pytest-{os.getpid()}-{api}", api=api, audit=True)
                 running[api] = until_the_end.enter_context(plane)
             return running[api]
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Set
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, pod_spec
 
@@ -25,10 +25,9 @@ def labels(cluster_set: ClusterSet) -> Dict[str, str]:
     return {item["metadata"]["name"]: item["metadata"]["labels"].get(LABEL, "") for item in items}
 
 
-def offer(cluster_set: ClusterSet, node: str, resource: str, number: str, allocatable: Optional[str] = None) -> None:
-    """What a kubelet would write; another number is ``allocatable`` where the plugin has gone."""
-    left = {resource: number if allocatable is None else allocatable}
-    patch = json.dumps({"status": {"capacity": {resource: number}, "allocatable": left}})
+def offer(cluster_set: ClusterSet, node: str, resource: str, number: str) -> None:
+    """What a kubelet would write."""
+    patch = json.dumps({"status": {"capacity": {resource: number}, "allocatable": {resource: number}}})
     cluster_set.kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p", patch)
 
 

@@ -119,13 +119,19 @@ class Kubelets(PlayedKubelets):
             return {"phase": "Failed"}
         return {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
+    def _offer(self, node: str, resource: str, capacity: str, allocatable: str) -> None:
+        body: Any = {"status": {"capacity": {resource: capacity}, "allocatable": {resource: allocatable}}}
+        self._of_nodes.status.patch(name=node, body=body, content_type=PATCH)
+
     def _advertise(self, node: str, there: Set[str]) -> None:
         old = self._had.get(node, set())
         for label, resource in self._plugins.items():
-            if label in there | old:
-                status = {"capacity": {resource: "63"}, "allocatable": {resource: "63" if label in there else "0"}}
-                body: Any = {"status": status}
-                self._of_nodes.status.patch(name=node, body=body, content_type=PATCH)
+            if label in there:
+                self._offer(node, resource, "63", "63")
+            elif label in old:
+                # A real kubelet keeps the capacity for five minutes, and sets it to 0 then.
+                self._offer(node, resource, "63", "0")
+                self._offer(node, resource, "0", "0")
         for one in self._slices(node) if DRIVER in there ^ old else ():
             if DRIVER in there:
                 self._of_slices.create(body=one)

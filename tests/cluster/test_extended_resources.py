@@ -98,14 +98,29 @@ def test_what_is_used_can_be_left(nodes: Nodes) -> None:
 
 
 def test_waits_for_a_plugin_on_its_way_out(nodes: Nodes) -> None:
+    """And for the kubelet, which writes the capacity again until it has set it to 0."""
     nodes.have("left-1", HOSTDEV, 2, 2)
-    leaving = threading.Timer(1.0, nodes.have, ("left-1", HOSTDEV, 2, 0))
+
+    def leave() -> None:
+        nodes.have("left-1", HOSTDEV, 2, 0)
+        nodes.have("left-1", HOSTDEV, 0, 0)
+
+    leaving = threading.Timer(1.0, leave)
     leaving.start()
 
-    done = nodes.remove(HOSTDEV, wait_timeout=60)
+    done = nodes.remove(HOSTDEV, wait_timeout=60, _ansible_diff=True)
 
     leaving.join()
     assert done["nodes"] == {"left-1": [HOSTDEV]}
+    assert f"left-1 capacity {HOSTDEV}: 0" in done["diff"][0]["before"]
+    assert HOSTDEV not in nodes.status()["left-1"]["capacity"]
+
+
+def test_what_the_kubelet_will_write_again_is_told(nodes: Nodes) -> None:
+    nodes.have("left-1", HOSTDEV, 2, 0)
+
+    said = f"{HOSTDEV} on left-1 is written again by the kubelet until its device plugin has been gone for five minutes"
+    assert said in str(nodes.remove(HOSTDEV)["warnings"])
 
 
 def test_what_a_pod_holds_stays(nodes: Nodes, namespace: str) -> None:

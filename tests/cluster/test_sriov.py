@@ -58,12 +58,12 @@ def test_a_group_gets_vfs_and_then_whole_nics(cluster_set: ClusterSet, playbook:
     assert ("", "host_device", "pass") in verdicts(report, "cluster.objects")
 
     # To whole NICs only without pods that have VFs, and nothing of these stays in the status of nodes.
-    offer(cluster_set, "lab-01", RESOURCE, "8", allocatable="0")
+    offer(cluster_set, "lab-01", RESOURCE, "0")
     cluster_set.kubectl("create", "-f", "-", stdin=pod(namespace, "sriov-lab"))
     before = there(cluster_set)
     assert f"asked for by Pod {namespace}/training" in playbook.refused(groups=nics, **own)
     assert there(cluster_set) == before
-    assert capacity(cluster_set, "lab-01") == {RESOURCE: "8"}
+    assert capacity(cluster_set, "lab-01") == {RESOURCE: "0"}
     cluster_set.kubectl("delete", "pod", "training", "-n", namespace, "--force")
     changed = actions(playbook(groups=nics, **own)[APPLIED])
     assert changed[f"NetworkAttachmentDefinition {namespace}/sriov-lab"] == "pruned"

@@ -42,6 +42,15 @@ class Leftover(NamedTuple):
         """Whether a device plugin still has devices to give; what is no quantity counts as such."""
         return self.allocatable != "" and quantity(self.allocatable) != 0
 
+    @property
+    def kept(self) -> bool:
+        """Whether the kubelet would write it again.
+
+        It does so for five minutes after the plugin has ended, with nothing allocatable. Then it sets the capacity to
+        0, once (``endpointStopGracePeriod`` and ``GetCapacity`` in ``pkg/kubelet/cm/devicemanager``, Kubernetes 1.36).
+        """
+        return self.allocatable != "" and not self.advertised and quantity(self.capacity or "0") != 0
+
 
 def found(nodes: Sequence[Object], wanted: Wanted) -> List[Leftover]:
     """The resources that are to go where they are in the status of these nodes."""
@@ -86,10 +95,10 @@ def requested(pod: Mapping[str, Any]) -> Iterator[str]:
 def remove(client: Client, wanted: Wanted, timeout: float, check: bool, keep_used: bool = False) -> Dict[str, Any]:
     """Remove resources from capacity and allocatable; ``changed``, ``nodes``, ``warnings`` and ``diff``.
 
-    Waits up to ``timeout`` seconds for device plugins that are on their way out. Nodes that are not in the cluster, and
-    resources that are not on a node, are as they should be. Raises ClusterError, before anything is changed where a
-    plugin still has devices to give or a pod holds one; in check mode that is a warning. With ``keep_used`` it is one
-    always, and those resources stay.
+    Waits up to ``timeout`` seconds for device plugins that are on their way out, and for kubelets to let go. Nodes that
+    are not in the cluster, and resources that are not on a node, are as they should be. Raises ClusterError, before
+    anything is changed where a plugin still has devices to give or a pod holds one; in check mode that is a warning.
+    With ``keep_used`` it is one always, and those resources stay.
     """
     leftovers = _gone(client, wanted, 0 if check else timeout)
     problems, used = _used(client, leftovers)
@@ -97,6 +106,13 @@ def remove(client: Client, wanted: Wanted, timeout: float, check: bool, keep_use
         raise ClusterError("; ".join(problems))
     if not check:
         leftovers = [entry for entry in leftovers if entry not in used]
+    kept = [entry for entry in leftovers if entry.kept]
+    for resource in dict.fromkeys(entry.resource for entry in kept):
+        nodes = fold(entry.node for entry in kept if entry.resource == resource)
+        problems.append(
+            f"{resource} on {nodes} is written again by the kubelet until its device plugin has been gone for five"
+            " minutes: run this again then"
+        )
     by_node: Dict[str, List[Leftover]] = {}
     for entry in leftovers:
         by_node.setdefault(entry.node, []).append(entry)
@@ -120,13 +136,13 @@ def _used(client: Client, leftovers: Sequence[Leftover]) -> Tuple[List[str], Set
 
 
 def _gone(client: Client, wanted: Wanted, timeout: float) -> List[Leftover]:
-    """What is left when no plugin advertises it any more, or when the time is over."""
+    """What is left when no plugin advertises it any more and no kubelet keeps it, or when the time is over."""
     deadline = time.monotonic() + timeout
     while True:
         nodes = client.get(_NODES)
         leftovers = found(nodes["items"], wanted)
         left = deadline - time.monotonic()
-        if left <= 0 or not any(entry.advertised for entry in leftovers):
+        if left <= 0 or not any(entry.advertised or entry.kept for entry in leftovers):
             return leftovers
         version = metadata(nodes).get("resourceVersion", "")
         for event in client.watch(_NODES, {"resourceVersion": version}, left):

@@ -15,7 +15,7 @@ os.environ.setdefault("ZEROCOPY_LAB", "zerocopy-cluster")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vmlab import lifecycle as guests
-from vmlab import prerequisites
+from vmlab import prerequisites, topology
 from vmlab.progress import LabError
 
 from cluster import benchmark_image, lifecycle, plugins
@@ -24,7 +24,9 @@ from cluster import benchmark_image, lifecycle, plugins
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="cluster", description="The lab's guests as nodes of a Kubernetes cluster.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("up", help="start guests and a control plane")
+    up = commands.add_parser("up", help="start guests and a control plane")
+    roles = [nic.role for nic in topology.NICS]
+    up.add_argument("--nic", action="append", default=[], choices=roles, help="one more NIC of the guests")
     commands.add_parser("plugins", help="build images of device plugins, and give the guests what those need")
     commands.add_parser("benchmark", help="build the image of the benchmark and print the path of its archive")
     commands.add_parser("join", help="make the guests nodes and wait until they are ready")
@@ -37,9 +39,11 @@ def main() -> int:
     options = _arguments()
     try:
         prerequisites.check()
-        steps = {"up": lifecycle.up, "plugins": plugins.bring, "join": lifecycle.join, "down": lifecycle.down}
+        steps = {"plugins": plugins.bring, "join": lifecycle.join, "down": lifecycle.down}
         if options.command == "benchmark":
             print(benchmark_image.archive())
+        elif options.command == "up":
+            lifecycle.up(options.nic)
         else:
             steps[options.command]()
     except LabError as error:

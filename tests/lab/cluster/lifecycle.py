@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Optional
@@ -33,8 +34,8 @@ KUBECONFIG = RUN / "kubeconfig"
 DRANET_ARCHIVE = RUN / "dranet.tar"
 _HERE = Path(__file__).resolve().parent
 _READY_SECONDS = 300
-# No other: whenever a link of a node changes, DRANET looks for the HCA of each netdev, and for that reads the GIDs of
-# all HCAs, of which Soft-RoCE has 1024 each.
+# No other unless asked: whenever a link of a node changes, DRANET looks for the HCA of each netdev, and for that reads
+# the GIDs of all HCAs, of which Soft-RoCE has 1024 each.
 _RAILS = ("rail5", "rail6")
 # As the NVIDIA driver brings it.
 _GPU_CLASS = {
@@ -50,11 +51,11 @@ _GPU_CLASS = {
 }
 
 
-def up() -> None:
-    """Start the guests and a control plane that they can reach. They are no nodes of it yet."""
+def up(more: Sequence[str] = ()) -> None:
+    """Start the guests, with ``more`` NICs by role, and a control plane that they can reach; no nodes of it yet."""
     node_programs.build_all()
     archive = images.dranet()
-    guests.up(CLUSTER_NODES, [nic for nic in NICS if nic.role in _RAILS])
+    guests.up(CLUSTER_NODES, [nic for nic in NICS if nic.role in (*_RAILS, *more)])
     if not KUBECONFIG.exists():
         _start_control_plane()
         _start_relay()

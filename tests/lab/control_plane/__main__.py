@@ -25,7 +25,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="control_plane", description="A real Kubernetes control plane on loopback.")
     commands = parser.add_subparsers(dest="command", required=True)
     kubernetes = argparse.ArgumentParser(add_help=False)
-    kubernetes.add_argument("--version", default=pins.VERSION, help="of Kubernetes (%(default)s)")
+    kubernetes.add_argument("--version", default=pins.WANTED, help="of Kubernetes (%(default)s)")
     instance = argparse.ArgumentParser(add_help=False)
     instance.add_argument("--api", choices=APIS, default="v1", help="version of resource.k8s.io (%(default)s)")
     instance.add_argument("--audit", action="store_true", help="log requests to audit.log beside the kubeconfig")

@@ -47,7 +47,7 @@ class ControlPlane:
 def up(
     name: str,
     *,
-    version: str = pins.VERSION,
+    version: str = pins.WANTED,
     api: str = "v1",
     audit: bool = False,
     tied: bool = False,
@@ -106,7 +106,7 @@ def names() -> list[str]:
 
 
 @contextmanager
-def running(name: str, *, version: str = pins.VERSION, api: str = "v1", audit: bool = False) -> Iterator[ControlPlane]:
+def running(name: str, *, version: str = pins.WANTED, api: str = "v1", audit: bool = False) -> Iterator[ControlPlane]:
     """A control plane that does not outlive the caller, however that ends."""
     plane = up(name, version=version, api=api, audit=audit, tied=True)
     try:

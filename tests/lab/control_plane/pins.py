@@ -33,6 +33,8 @@ def _pinned_version() -> str:
 
 # Of Kubernetes, as the committed module has it.
 VERSION = _pinned_version()
+# The one that control planes and nodes get unless a caller says otherwise.
+WANTED = os.environ.get("ZEROCOPY_KUBERNETES") or VERSION
 
 # Exactly this one: with Go 1.27 kube-openapi takes another JSON library, and `kubectl apply` fails on what is served.
 _GO = "go1.26.8"

@@ -18,7 +18,7 @@ from .paths import CACHE
 _STRIP = "-s -w"
 
 
-def build(version: str = pins.VERSION) -> dict[str, Path]:
+def build(version: str = pins.WANTED) -> dict[str, Path]:
     """Map the name of each program of a control plane to where it is, built if it is not cached."""
     return {
         **_module("etcd", pins.ETCD, {"etcd": "go.etcd.io/etcd/server/v3"}, _STRIP),
@@ -26,7 +26,7 @@ def build(version: str = pins.VERSION) -> dict[str, Path]:
     }
 
 
-def build_node(version: str = pins.VERSION) -> dict[str, Path]:
+def build_node(version: str = pins.WANTED) -> dict[str, Path]:
     """Map the name of each program of a node to where it is, built if it is not cached."""
     return _kubernetes(f"node-{version}", version, pins.NODE_PROGRAMS)
 

@@ -45,6 +45,8 @@ HCAS = {
     "rxe_down": "vf1",
     "rxe_mgmt": "management",
 }
+# On VFs that something else makes, by the role of their PF and their number; only those that "prepare" is asked for.
+VF_HCAS = {"rxe4_vf0": ("rail4", 0), "rxe4_vf1": ("rail4", 1)}
 INSTALLED = Path("/usr/local/lib/zerocopy-lab/soft_roce.py")
 # Those that "prepare" was asked for.
 WANTED = INSTALLED.with_name("hcas.json")
@@ -54,6 +56,8 @@ UNMANAGED = Path("/etc/NetworkManager/conf.d/lab-unmanaged.conf")
 APPEARED = Path("/run/zerocopy-lab-netdev-appeared")
 # What each device had when it was last seen, so that it gets it again: a pod was given that number.
 NUMBERS = Path("/run/zerocopy-lab-uverbs.json")
+# MAC addresses of those VFs: in a pod nothing else tells them apart.
+VF_MACS = Path("/run/zerocopy-lab-vfs.json")
 NAMESPACES = Path("/run/netns")
 RULE_TEXT = f"""\
 ACTION=="add|remove", SUBSYSTEM=="net", KERNEL!="lo|veth*", RUN+="/usr/bin/touch {APPEARED}"
@@ -200,19 +204,40 @@ def software_hcas(rail: Dict[str, str], vfs: List[str]) -> Dict[str, str]:
     there = {**rail, "bond0": "bond0", "management": netdevs()[mac(0)]}
     there.update((f"vf{number}", name) for number, name in enumerate(vfs))
     wanted = {name: there.get(role, "") for name, role in hcas().items()}
+    wanted.update(vf_hcas(rail))
     return {name: netdev for name, netdev in wanted.items() if netdev and Path("/sys/class/net", netdev).exists()}
+
+
+def vf_macs() -> Dict[str, str]:
+    """Map each Soft-RoCE device of a VF to the MAC address that the VF had when it was last seen."""
+    found: Dict[str, str] = json.loads(VF_MACS.read_text()) if VF_MACS.exists() else {}
+    return found
+
+
+def vf_hcas(rail: Dict[str, str]) -> Dict[str, str]:
+    """Map each Soft-RoCE device that a VF is to have to its netdev, of the VFs that are there."""
+    found, macs = {}, vf_macs()
+    for name in asked():
+        role, number = VF_HCAS.get(name, ("", 0))
+        for entry in Path("/sys/class/net", rail.get(role) or "-", "device", f"virtfn{number}", "net").glob("*"):
+            found[name] = entry.name
+            macs[name] = (entry / "address").read_text().strip()
+    VF_MACS.write_text(json.dumps(macs))
+    return found
 
 
 def in_pods() -> Dict[str, List[str]]:
     """Map each Soft-RoCE device whose netdev is in another network namespace to that namespace and the netdev."""
     roles = {mac(nic): f"rail{nic - 1}" for nic in range(1, NICS + 1)}
-    devices = {role: name for name, role in hcas().items()}
+    by_role = {role: name for name, role in hcas().items()}
+    devices = {address: by_role[role] for address, role in roles.items() if role in by_role}
+    devices.update((address, name) for name, address in vf_macs().items())
     found = {}
     for namespace in sorted(path.name for path in NAMESPACES.glob("*")):
         # A pod may end at any moment, and its namespace with it.
         done = subprocess.run(["ip", "-n", namespace, "-j", "link"], capture_output=True, text=True, check=False)
         for link in json.loads(done.stdout or "[]"):
-            name = devices.get(roles.get(link.get("address", ""), ""))
+            name = devices.get(link.get("address", ""))
             if name:
                 found[name] = [namespace, link["ifname"]]
     return found
@@ -227,9 +252,15 @@ def numbers() -> Dict[str, int]:
     return found
 
 
+def asked() -> List[str]:
+    """The Soft-RoCE devices that this node is to have."""
+    names: List[str] = json.loads(WANTED.read_text()) if WANTED.exists() else list(HCAS)
+    return names
+
+
 def hcas() -> Dict[str, str]:
-    """Map the Soft-RoCE devices that this node is to have to the roles of their netdevs."""
-    wanted = json.loads(WANTED.read_text()) if WANTED.exists() else list(HCAS)
+    """Map those that are on no VF of others to the roles of their netdevs."""
+    wanted = asked()
     return {name: role for name, role in HCAS.items() if name in wanted}
 
 
@@ -270,7 +301,7 @@ def restore() -> None:
 
 
 def ready() -> None:
-    """Wait until every port that should be active is."""
+    """Wait until every port that should be active is. VFs that something else makes may have no link."""
 
     def active() -> bool:
         states = {link["ifname"]: link["state"] for link in rdma_links()}

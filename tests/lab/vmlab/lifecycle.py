@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
+import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +21,11 @@ from .topology import NICS, NODES, Nic, Node
 
 # Half a minute with KVM; ten with TCG on a machine that does something else too.
 _BOOT_SECONDS = 900
-# QEMU itself may die under a guest that boots. That says nothing about what is tried afterwards.
+# QEMU itself may die under a guest that boots, and the kernel of an emulated guest may hang before it has printed
+# anything. That says nothing about what is tried afterwards.
 _STARTS = 3
+# systemd has printed something by then, also on a busy machine.
+_SILENT_SECONDS = 300
 # Where guest/soft_roce.py leaves its copy.
 _SOFT_ROCE = "/usr/local/lib/zerocopy-lab/soft_roce.py"
 
@@ -65,7 +71,7 @@ def up(nodes: Sequence[Node] = NODES, nics: Sequence[Nic] = NICS) -> None:
 
 
 class _QemuEndedError(LabError):
-    """The QEMU of a guest that boots is no more."""
+    """The QEMU of a guest that boots is no more, or has been ended because the guest hung."""
 
 
 def _start(nodes: Sequence[Node], images: Mapping[Node, Path], nics: Sequence[Nic]) -> None:
@@ -79,9 +85,13 @@ def _start(nodes: Sequence[Node], images: Mapping[Node, Path], nics: Sequence[Ni
 
 
 def _await_boot(node: Node) -> None:
-    console, messages = serial_log(node.name), qemu_log(node.name)
+    console, messages, begin = serial_log(node.name), qemu_log(node.name), time.monotonic()
 
     def booted() -> bool:
+        if not console.stat().st_size and time.monotonic() - begin > _SILENT_SECONDS and running(node):
+            os.kill(int(pid_file(node.name).read_text()), signal.SIGKILL)
+            await_condition(f"{node.name}: end of QEMU", lambda: not running(node), seconds=60)
+            raise _QemuEndedError(f"{node.name}: the kernel printed nothing for {_SILENT_SECONDS} s")
         if not running(node):
             said = f"{messages}: {tail(messages) or '(empty)'}\nthe end of {console}:\n{tail(console) or '(empty)'}"
             raise _QemuEndedError(f"{node.name}: QEMU ended\n{said}")

@@ -46,6 +46,8 @@ def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, A
         result = call(module, connect(module))
     except ClusterError as error:
         module.fail_json(msg=str(error), invocation=invocation)
+    for warning in result.pop("warnings", []):
+        module.warn(warning)
     module.exit_json(**result, invocation=invocation)
 
 

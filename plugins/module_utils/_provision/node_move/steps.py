@@ -37,7 +37,7 @@ def _count(node: MovingNode, wanted: Mapping[str, int]) -> bool:
 
 
 def _leave(node: MovingNode, labels: Labels) -> bool:
-    """Take labels away, wait for the pods that they kept there to go, and remove what a plugin leaves behind."""
+    """Take labels away, and wait for the pods that they kept there to go."""
     step = node.step
     changed = node.label(labels)
     own = [name for name, value in labels.items() if value is None and name in step.ours]
@@ -49,12 +49,7 @@ def _leave(node: MovingNode, labels: Labels) -> bool:
         )
 
     node.wait(missing)
-    changed = _count(node, {}) or changed
-    stale = node.look().use.resources
-    if stale:
-        wanted = {step.node: list(stale)}
-        changed = extended_resources.remove(node.client, wanted, step.timeout, False)["changed"] or changed
-    return changed
+    return _count(node, {}) or changed
 
 
 def off(client: Client, step: MoveStep) -> Dict[str, Any]:
@@ -120,7 +115,11 @@ def _ready(pod: Object) -> bool:
 
 
 def done(client: Client, step: MoveStep) -> Dict[str, Any]:
-    """Uncordon the node, unless it was cordoned before, and forget the move."""
+    """Uncordon the node, unless it was cordoned before, and forget the move; then remove what a plugin has left.
+
+    Last of all, because the kubelet takes minutes to let go of it.
+    """
+    node = MovingNode(client, step)
 
     def end(use: NodeUse) -> Optional[Object]:
         if use.mark is None:
@@ -128,7 +127,11 @@ def done(client: Client, step: MoveStep) -> Dict[str, Any]:
         spec = {} if use.mark.unschedulable else {"unschedulable": None}
         return {"metadata": {"annotations": {node_use.ANNOTATION: None}}, "spec": spec}
 
-    return {"changed": MovingNode(client, step).write(end), "evicted": []}
+    changed = node.write(end)
+    stale = [name for name, number in node.look().use.resources.items() if number == 0] if changed else []
+    if stale:
+        extended_resources.remove(client, {step.node: stale}, step.timeout, False, keep_used=True)
+    return {"changed": changed, "evicted": []}
 
 
 def back(client: Client, step: MoveStep) -> Dict[str, Any]:
