@@ -27,7 +27,8 @@ export LC_ALL := C.UTF-8
 # again, and the client of Kubernetes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test report format control-plane lab cluster plugins lab-down bench-facts bench-prepare bench-cluster bench-inject mutants coverage \
+.PHONY: help demo test report format control-plane operators lab cluster plugins lab-down bench-facts bench-prepare \
+  bench-cluster bench-inject mutants coverage \
   installed clean
 
 help: ## list these targets
@@ -61,6 +62,11 @@ control-plane: $(VENV)/dev $(COLLECTION) ## claims and sets of objects on a real
 	@$(STEP) 'control plane $(NEWEST_KUBERNETES)' python3 tests/lab/control_plane build --version $(NEWEST_KUBERNETES)
 	@ZEROCOPY_KUBERNETES=$(NEWEST_KUBERNETES) $(STEP) 'cluster tests $(NEWEST_KUBERNETES)' \
 	  pytest -q $(WORKERS) $(NEWEST_TESTS) -k 'not older'
+
+# Building the operator takes some ten minutes the first time, which is why CI does not run it.
+operators: $(VENV)/dev $(COLLECTION) ## what the real SR-IOV operator makes of our objects, on that API server (Go)
+	@$(STEP) 'control plane' python3 tests/lab/control_plane build
+	@$(STEP) 'operators' pytest -q tests/operators
 
 lab: $(VENV)/dev $(COLLECTION) ## the playbooks on QEMU guests with real kernels (root; see tests/lab)
 	@rm -f $(RECORD); ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm || \
