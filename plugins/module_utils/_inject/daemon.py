@@ -111,7 +111,9 @@ class Daemon:
                 self._connect()
             if readable:
                 self._due = min(self._due, time.monotonic() + _TELL)
-            if time.monotonic() >= self._renew:
+            # What changes while nobody asks has been read when somebody does.
+            idle = not readable and self._renew < math.inf
+            if time.monotonic() >= self._renew or (idle and self._watched.changed()):
                 self._renew = math.inf
                 threading.Thread(target=self._refresh, daemon=True).start()
             given_up = not self._socket or time.monotonic() >= patience

@@ -145,8 +145,12 @@ class Watched:
 
     def now(self) -> Hardware:
         """The hardware; costs a few small files for each port where nothing has changed."""
+        return self.renew() if self.changed() else self._known[1]
+
+    def changed(self) -> bool:
+        """Whether what was read last is not what is there now."""
         before, found = self._known
-        return found if {**self._seen(), **self._gids(found)} == before else self.renew()
+        return {**self._seen(), **self._gids(found)} != before
 
     def renew(self) -> Hardware:
         """The hardware, read whatever has changed: no small file shows that a NIC has become that of the host."""

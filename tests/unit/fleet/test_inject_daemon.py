@@ -186,6 +186,24 @@ def test_a_look_at_all_keeps_nobody_waiting(machine: Machine, monkeypatch: pytes
     done.set()
 
 
+def test_what_changes_is_read_before_anybody_asks(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, root_of: Callable[[str], Path]
+) -> None:
+    monkeypatch.setattr(daemon, "_BEAT", 0.01)
+    state = root_of("h100-01") / "sys/class/infiniband/mlx5_5/ports/1/state"
+    before = state.read_text()
+    machine.thread.start()
+    assert machine.ready.wait(SECONDS)
+    end = time.monotonic() + SECONDS
+    try:
+        state.write_text("1: DOWN\n")
+        while machine.said()["hcas"]["mlx5_5"]["state"] != "DOWN":
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    finally:
+        state.write_text(before)
+
+
 def test_nobody_waits_for_a_runtime_without_nri(machine: Machine) -> None:
     machine.thread.start()
     assert machine.ready.wait(SECONDS)
