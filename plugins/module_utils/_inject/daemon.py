@@ -14,6 +14,7 @@ import math
 import os
 import select
 import socket
+import threading
 import time
 from dataclasses import asdict, dataclass
 from typing import Callable, Mapping, Optional
@@ -38,10 +39,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.ttrpc import
 _SOON, _LATE = 0.2, 5.0
 # Seconds that those who start after the daemon, such as a kubelet, wait until it is registered.
 _READY = 10.0
-# Seconds between two signs of life, which systemd waits 15 for.
+# Seconds between two signs of life, which systemd waits 60 for.
 _BEAT = 5.0
 # Seconds until what has happened is in the status file.
 _TELL = 0.2
+# How much longer than a look the time to the next one is at least.
+_SHARE = 20
 # Seconds between two looks at what no file of Watched shows.
 _RENEW = 30.0
 # Of NRI's own time limit, 2 s by default, for a runtime that does not read.
@@ -108,9 +111,11 @@ class Daemon:
                 self._connect()
             if readable:
                 self._due = min(self._due, time.monotonic() + _TELL)
-            if time.monotonic() >= self._renew:
-                self._refresh()
-                self._due = 0.0
+            # What changes while nobody asks has been read when somebody does.
+            idle = not readable and self._renew < math.inf
+            if time.monotonic() >= self._renew or (idle and self._watched.changed()):
+                self._renew = math.inf
+                threading.Thread(target=self._refresh, daemon=True).start()
             given_up = not self._socket or time.monotonic() >= patience
             if patience < math.inf and (self._status.registered or given_up):
                 self._tell()
@@ -125,11 +130,14 @@ class Daemon:
         return Watched(self._root, options, config.exclude)
 
     def _refresh(self) -> None:
-        self._renew = time.monotonic() + _RENEW
+        """Look at all there is; beside the answers, since it takes seconds on a busy node with long GID tables."""
+        began = time.monotonic()
         try:
             self._status.hardware = self._watched.renew()
         except Exception as error:  # pylint: disable=broad-except
             self._log("error", "the hardware cannot be read", error=repr(error))
+        self._due = began
+        self._renew = time.monotonic() + max(_RENEW, _SHARE * (time.monotonic() - began))
 
     def _reload(self) -> None:
         before = self._config

@@ -140,35 +140,40 @@ class Watched:
         self._options = GatherOptions(
             options.gpu_vendors, options.gpu_classes, options.drivers, options.allow_software, _SUBSETS
         )
-        self._seen_before: Optional[Dict[str, Any]] = None
-        self._read = Hardware()
+        # What was seen before it was read, and what was read: one object, since two threads may look.
+        self._known: Tuple[Optional[Dict[str, Any]], Hardware] = (None, Hardware())
 
     def now(self) -> Hardware:
         """The hardware; costs a few small files for each port where nothing has changed."""
-        return self._read if self._seen() == self._seen_before else self.renew()
+        return self.renew() if self.changed() else self._known[1]
+
+    def changed(self) -> bool:
+        """Whether what was read last is not what is there now."""
+        before, found = self._known
+        return {**self._seen(), **self._gids(found)} != before
 
     def renew(self) -> Hardware:
         """The hardware, read whatever has changed: no small file shows that a NIC has become that of the host."""
-        seen = self._seen(with_gids=False)
-        self._read = read(self._root, self._options, self._exclude)
-        # The states before all else was read: what changes meanwhile shows the next time.
-        self._seen_before = {**seen, **self._gids()}
-        return self._read
+        # Before all else is read: what changes meanwhile shows the next time.
+        seen = self._seen()
+        found = read(self._root, self._options, self._exclude)
+        self._known = ({**seen, **self._gids(found)}, found)
+        return found
 
-    def _seen(self, with_gids: bool = True) -> Dict[str, Any]:
+    def _seen(self) -> Dict[str, Any]:
         """States of ports, and names of devices that appear with a driver."""
         found: Dict[str, Any] = {name: _listed(os.path.join(self._root, name)) for name in _APPEARING}
         base = os.path.join(self._root, _CLASS)
         for name in _listed(base):
             for number in _listed(f"{base}/{name}/ports"):
                 found[f"{name}/{number}"] = _content(f"{base}/{name}/ports/{number}/state")
-        return {**found, **self._gids()} if with_gids else found
+        return found
 
-    def _gids(self) -> Dict[str, str]:
+    def _gids(self, found: Hardware) -> Dict[str, str]:
         """The GIDs that containers are told the index of: they move when the netdev gets other addresses."""
         places = [
             f"{hca.name}/ports/{port.number}/gids/{port.gid_index}"
-            for hca in self._read.hcas.values()
+            for hca in found.hcas.values()
             for port in hca.ports
             if port.gid_index is not None
         ]

@@ -16,7 +16,13 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration, daemon, messages, ttrpc
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import (
+    configuration,
+    daemon,
+    hardware,
+    messages,
+    ttrpc,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import protobuf
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.protobuf import bytes_field, text_field
 
@@ -159,6 +165,43 @@ def test_who_starts_after_it_finds_it_registered(machine: Machine) -> None:
     connection.ask("Synchronize", b"")
     assert machine.ready.wait(SECONDS)
     assert connection.devices() == ["uverbs0", "uverbs3", "rdma_cm"]
+
+
+def test_a_look_at_all_keeps_nobody_waiting(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    renew, looking, done = hardware.Watched.renew, threading.Event(), threading.Event()
+
+    def slow(watched: hardware.Watched) -> hardware.Hardware:
+        if threading.current_thread() is not machine.thread:
+            looking.set()
+            assert done.wait(SECONDS)
+        return renew(watched)
+
+    monkeypatch.setattr(hardware.Watched, "renew", slow)
+    monkeypatch.setattr(daemon, "_RENEW", 0.0)
+    machine.listen()
+    machine.thread.start()
+    connection = machine.accept().register()
+    assert looking.wait(SECONDS)
+    assert connection.devices() == ["uverbs0", "uverbs3", "rdma_cm"]
+    done.set()
+
+
+def test_what_changes_is_read_before_anybody_asks(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, root_of: Callable[[str], Path]
+) -> None:
+    monkeypatch.setattr(daemon, "_BEAT", 0.01)
+    state = root_of("h100-01") / "sys/class/infiniband/mlx5_5/ports/1/state"
+    before = state.read_text()
+    machine.thread.start()
+    assert machine.ready.wait(SECONDS)
+    end = time.monotonic() + SECONDS
+    try:
+        state.write_text("1: DOWN\n")
+        while machine.said()["hcas"]["mlx5_5"]["state"] != "DOWN":
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    finally:
+        state.write_text(before)
 
 
 def test_nobody_waits_for_a_runtime_without_nri(machine: Machine) -> None:

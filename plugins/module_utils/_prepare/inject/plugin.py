@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import peers, unit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import nri_socket
 
-_STARTING_SECONDS = 60.0
+_STARTING_SECONDS = 300.0
 _RELOAD_SECONDS = 10.0
 _INTERVAL = 0.2
 
