@@ -60,7 +60,8 @@ class Connection:
 
     def __init__(self, ours: socket.socket) -> None:
         ours.settimeout(SECONDS)
-        self.socket, self._reader, self._waiting = ours, ttrpc.Reader(), []
+        self.socket, self._reader = ours, ttrpc.Reader()
+        self._waiting: List[ttrpc.Message] = []
 
     def message(self) -> Optional[ttrpc.Message]:
         """The next one, ``None`` at the end."""
