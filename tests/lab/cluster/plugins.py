@@ -35,8 +35,11 @@ SHARED_DEVICE = Tool(
     "github.com/Mellanox/k8s-rdma-shared-dev-plugin/cmd/k8s-rdma-shared-dp",
 )
 SRIOV = Tool("sriovdp", "plugins/sriov", f"{_SRIOV}/cmd/sriovdp")
-MULTUS = Tool("multus", "plugins/multus", f"{_MULTUS}/cmd/multus")
-THIN_ENTRYPOINT = Tool("thin_entrypoint", "plugins/multus", f"{_MULTUS}/cmd/thin_entrypoint")
+# Upstream's image has Go 1.23. Newer ones (since 1.24.8, 1.25.2) refuse the brackets that Multus 4.2.2 puts around an
+# IPv4 address in its kubeconfig, and no pod starts.
+_OLDER_GO = "go1.24.6"
+MULTUS = Tool("multus", "plugins/multus", f"{_MULTUS}/cmd/multus", _OLDER_GO)
+THIN_ENTRYPOINT = Tool("thin_entrypoint", "plugins/multus", f"{_MULTUS}/cmd/thin_entrypoint", _OLDER_GO)
 WHEREABOUTS = Tool("whereabouts", "plugins/whereabouts", f"{_WHEREABOUTS}/cmd")
 IP_CONTROL_LOOP = Tool("ip-control-loop", "plugins/whereabouts", f"{_WHEREABOUTS}/cmd/controlloop")
 HOST_DEVICE = Tool("host-device", "plugins/cni", "github.com/containernetworking/plugins/plugins/main/host-device")

@@ -17,17 +17,18 @@ from .topology import Node
 _HERE = Path(__file__).resolve().parents[1]
 # Static and without paths of this machine, so the same sources give the same program wherever it is built.
 _FLAGS = ("-trimpath", "-ldflags", "-s -w")
-_ENVIRONMENT = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "auto", "GOFLAGS": "-buildvcs=false"}
+_ENVIRONMENT = {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"}
 _GUEST_DIR = "/usr/local/bin"
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A program, the directory of the Go module that pins it, and the package to build there."""
+    """A program, the directory of the Go module that pins it, the package to build there, and the version of Go."""
 
     name: str
     module: str
     package: str
+    toolchain: str = "auto"
 
 
 TOOLS = (
@@ -49,7 +50,8 @@ def build(tool: Tool) -> Path:
 
     def compile_it(scratch: Path) -> None:
         log = LOGS / f"{tool.name}.log"
-        environment = [f"{name}={value}" for name, value in _ENVIRONMENT.items()]
+        settings = {**_ENVIRONMENT, "GOTOOLCHAIN": tool.toolchain}
+        environment = [f"{name}={value}" for name, value in settings.items()]
         argv = ["env", "-C", str(_HERE / tool.module), *environment, "go", "build", *_FLAGS]
         with step(f"{tool.name}: go build"):
             run([*argv, "-o", str(scratch / tool.name), tool.package], log=log)

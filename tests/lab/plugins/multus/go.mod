@@ -1,6 +1,6 @@
 module zerocopy/lab/multus
 
-go 1.26.0
+go 1.24.0
 
 tool (
 	gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/multus
