@@ -106,7 +106,8 @@ def remove(client: Client, wanted: Wanted, timeout: float, check: bool, keep_use
         raise ClusterError("; ".join(problems))
     if not check:
         leftovers = [entry for entry in leftovers if entry not in used]
-    kept = [entry for entry in leftovers if entry.kept]
+    # Check mode has not waited for them.
+    kept = [] if check else [entry for entry in leftovers if entry.kept]
     for resource in dict.fromkeys(entry.resource for entry in kept):
         nodes = fold(entry.node for entry in kept if entry.resource == resource)
         problems.append(

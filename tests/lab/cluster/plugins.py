@@ -35,8 +35,8 @@ SHARED_DEVICE = Tool(
     "github.com/Mellanox/k8s-rdma-shared-dev-plugin/cmd/k8s-rdma-shared-dp",
 )
 SRIOV = Tool("sriovdp", "plugins/sriov", f"{_SRIOV}/cmd/sriovdp")
-# Upstream's image has Go 1.23. Built with Go 1.26, Multus 4.2.2 refuses the brackets that it puts around an IPv4 address
-# in its kubeconfig, and no pod starts.
+# Upstream's image has Go 1.23. Built with Go 1.26, Multus 4.2.2 refuses the brackets that it puts around an IPv4
+# address in its kubeconfig, and no pod starts.
 _OLDER_GO = "go1.24.6"
 MULTUS = Tool("multus", "plugins/multus", f"{_MULTUS}/cmd/multus", _OLDER_GO)
 THIN_ENTRYPOINT = Tool("thin_entrypoint", "plugins/multus", f"{_MULTUS}/cmd/thin_entrypoint", _OLDER_GO)

@@ -93,7 +93,10 @@ def test_a_plain_pod_has_annotations_of_its_strategy(complete: Any) -> None:
     text, problems = complete(pod, "a100", "m")
     assert problems == []
     found = yaml.safe_load(text)
-    assert found["metadata"]["annotations"] == {"rdma.zerocopy.io/nics": "nearest"}
+    assert found["metadata"]["annotations"] == {
+        "rdma.zerocopy.io/nics": "nearest",
+        "required-plugins.noderesource.dev": '["zerocopy-rdma"]',
+    }
     assert found["spec"]["containers"][0]["resources"]["limits"] == {"rdma.io/hca": "1", "nvidia.com/gpu": "1"}
 
 
