@@ -91,6 +91,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import co
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_extended_resource
 
 
@@ -105,7 +106,7 @@ def _checked(option: str, verb: str, node: str, resources: Iterable[Any]) -> Lis
 def _counters(params: Dict[str, Any]) -> counters.Counters:
     wanted: Dict[str, Dict[str, int]] = {}
     for node, numbers in params["counters"].items():
-        right = isinstance(numbers, dict) and all(type(number) is int and number > 0 for number in numbers.values())
+        right = isinstance(numbers, dict) and all(is_integer(number) and number > 0 for number in numbers.values())
         if not right:
             raise ClusterError(f"counters: {node} has {numbers!r}, it must be numbers from 1 by extended resource")
         wanted[str(node)] = dict(zip(_checked("counters", "written", node, numbers), numbers.values()))

@@ -12,7 +12,6 @@ import argparse
 import os
 import signal
 import socket
-import sys
 from typing import List, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration, daemon, status
@@ -71,4 +70,4 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -102,4 +102,5 @@ def log(wanted: str, level: str, message: str, **fields: Any) -> None:
     """One line of JSON on standard error, which systemd stores, unless ``wanted`` asks for more important ones only."""
     if LEVELS.index(level) >= LEVELS.index(wanted):
         line = {"time": stamp(), "level": level, "message": message, **fields}
-        print(json.dumps(line, ensure_ascii=False), file=sys.stderr, flush=True)
+        sys.stderr.write(json.dumps(line, ensure_ascii=False) + "\n")
+        sys.stderr.flush()

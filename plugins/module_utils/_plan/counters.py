@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Mapping
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
+
 ANNOTATION = "zerocopy.rdma/counters"
 
 
@@ -26,6 +28,6 @@ def recorded(annotations: Mapping[str, Any]) -> Dict[str, int]:
         found = json.loads(written)
     except (TypeError, ValueError):
         found = None
-    if not isinstance(found, dict) or not all(type(number) is int for number in found.values()):
+    if not isinstance(found, dict) or not all(is_integer(number) for number in found.values()):
         raise CountersError(f"annotation {ANNOTATION} is {written!r}, which is not ours: remove it")
     return found

@@ -107,7 +107,7 @@ class Machine:
         self.ready = threading.Event()
         self.server = socket.socket(socket.AF_UNIX)
         self.server.settimeout(SECONDS)
-        served = daemon.Daemon(self._load, str(root), str(self.status), self._wake, lambda: self._asked.pop())
+        served = daemon.Daemon(self._load, str(root), str(self.status), self._wake, self._asked.pop)
         self.thread = threading.Thread(target=served.run, args=(self.ready.set,), daemon=True)
 
     def _load(self) -> configuration.Configuration:
@@ -283,7 +283,7 @@ def mutated(chance: random.Random, whole: bytes) -> bytes:
         elif what == 1:
             del raw[place : place + chance.randint(1, 9)]
         elif what == 2:
-            raw[place:place] = bytes(chance.randrange(256) for _ in range(chance.randint(1, 9)))
+            raw[place:place] = chance.randbytes(chance.randint(1, 9))
         else:
             raw[place:place] = raw[: chance.randrange(len(raw) + 1)]
     return bytes(raw)

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef, Seen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, strings, table, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 # On a Node from the moment that it is cordoned for a move until it is uncordoned.
@@ -58,7 +59,7 @@ def mark(annotations: Mapping[str, Any]) -> Optional[Mark]:
         raise MarkError(f"annotation {ANNOTATION} is {written!r}, which is no JSON") from error
     labels, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
     right = isinstance(labels, dict) and all(value is None or isinstance(value, str) for value in labels.values())
-    right = right and isinstance(counted, dict) and all(type(number) is int for number in counted.values())
+    right = right and isinstance(counted, dict) and all(is_integer(number) for number in counted.values())
     if not right or not isinstance(found.get("to"), str) or not isinstance(found.get("unschedulable"), bool):
         raise MarkError(f"annotation {ANNOTATION} is {written!r}, which no move has written")
     return Mark(found["to"], found["unschedulable"], found["labels"], found["counters"])

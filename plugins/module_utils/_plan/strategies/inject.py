@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import confi
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inject import plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inject import plan as inject_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inject.plan import InjectPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
@@ -39,7 +39,7 @@ _REQUIRED = "required-plugins.noderesource.dev"
 
 
 def _resources(values: Mapping[str, Any]) -> Dict[str, int]:
-    return {str(values[plan.RESOURCE]): int(values[plan.COUNT])} if values[plan.RESOURCE] else {}
+    return {str(values[inject_plan.RESOURCE]): int(values[inject_plan.COUNT])} if values[inject_plan.RESOURCE] else {}
 
 
 def _ask(group: str, found: InjectPlan) -> PodRequest:
@@ -50,16 +50,16 @@ def _ask(group: str, found: InjectPlan) -> PodRequest:
         limits=dict.fromkeys(_resources(values), 1),
         annotations={ANNOTATION: NEAREST, _REQUIRED: json.dumps([configuration.Configuration().name])},
         # The plugin raises the limit of locked memory of the container instead, unless it is told to leave it.
-        capabilities=("IPC_LOCK",) if values[plan.MEMLOCK] == "0" else (),
+        capabilities=("IPC_LOCK",) if values[inject_plan.MEMLOCK] == "0" else (),
         host_network=group in found.ethernet,
-        gpu_resource=str(values[plan.GPU_RESOURCE]),
+        gpu_resource=str(values[inject_plan.GPU_RESOURCE]),
     )
 
 
 class Inject(Strategy):
     name = NAME
     roles = ("rdma_inject",)
-    label = plan.LABEL
+    label = inject_plan.LABEL
     # In mode exclusive a pod with a network of its own could open the device nodes and find no device.
     netns_modes = ("shared",)
     slices = False
@@ -68,7 +68,7 @@ class Inject(Strategy):
 
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
         own = self.own(hosts)
-        found = plan.plan(own, known)
+        found = inject_plan.plan(own, known)
         names = {host.name for host in own}
         result = StrategyPlan(
             labels={**{host.name: {self.label: None} for host in hosts if host.name not in names}, **found.labels},
@@ -93,6 +93,6 @@ class Inject(Strategy):
 
     def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
         # Not what others would have: many a site's own device plugin has this name.
-        default = str(known[plan.RESOURCE].get("default"))
-        found = [str(host.variables.get(plan.RESOURCE, default)) for host in self.own(hosts)]
+        default = str(known[inject_plan.RESOURCE].get("default"))
+        found = [str(host.variables.get(inject_plan.RESOURCE, default)) for host in self.own(hosts)]
         return [name for name in dict.fromkeys(found) if name]

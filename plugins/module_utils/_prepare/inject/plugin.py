@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import peers, unit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import nri_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 
 _STARTING_SECONDS = 300.0
 _RELOAD_SECONDS = 10.0
@@ -59,7 +60,7 @@ def _status(text: Optional[str]) -> Dict[str, Any]:
         found = json.loads(text or "null")
     except ValueError:
         return {}
-    right = isinstance(found, dict) and found.get("version") == 1 and type(found.get("pid")) is int
+    right = isinstance(found, dict) and found.get("version") == 1 and is_integer(found.get("pid"))
     return found if right and isinstance(found.get("registered"), bool) else {}
 
 

@@ -82,7 +82,7 @@ def test_what_it_sends_first(session):
 
 def test_it_is_registered_when_all_has_been_synchronized(session):
     configure = text_field(1, "") + text_field(2, "containerd") + text_field(3, "v2.4.2")
-    ((answer, error),) = answers(session, request("Configure", configure)).values()
+    answer, error = answers(session, request("Configure", configure))[1]
     # The bit of CREATE_CONTAINER.
     assert (list(protobuf.fields(answer)), error) == ([(2, 8)], "")
     assert (session.runtime.name, session.runtime.version) == ("containerd", "v2.4.2")
@@ -96,7 +96,7 @@ def test_it_is_registered_when_all_has_been_synchronized(session):
 
 
 def test_a_container_is_read_and_adjusted_as_nri_says(session, seen):
-    ((answer, error),) = answers(session, request("CreateContainer", CREATE, stream=7)).values()
+    answer, error = answers(session, request("CreateContainer", CREATE, stream=7))[7]
     pod = Pod("vllm-0", "llm", {"a": "b", "empty": ""}, False)
     environment = {"A": "b=c", "NVIDIA_VISIBLE_DEVICES": "0"}
     assert seen == [(pod, Container("main", environment, ["/dev/nvidia0"], ["nvidia.com/gpu=1"], ["/data"]))]
@@ -132,7 +132,7 @@ def test_a_refusal_is_an_error_and_a_fault_is_none(session, seen):
     "call", [request("StateChange", b""), request("CreateContainer", CREATE, service="some.Other"), request("", b"")]
 )
 def test_what_it_does_not_know_is_answered(session, seen, call):
-    ((answer, error),) = answers(session, call).values()
+    answer, error = answers(session, call)[1]
     assert (answer, bool(error), seen) == (b"", True, [])
 
 
@@ -176,7 +176,7 @@ def test_mutated_messages_are_answered_or_end_the_connection(seed):
             elif what == 1:
                 del raw[place : place + chance.randint(1, 9)]
             else:
-                raw[place:place] = bytes(chance.randrange(256) for _ in range(chance.randint(1, 9)))
+                raw[place:place] = bytes(chance.randrange(256) for _byte in range(chance.randint(1, 9)))
             if not raw:
                 raw = bytearray(b"\0")
         session = Session("n", "10", lambda _pod, _container: Adjustment(), lambda _error: None)
