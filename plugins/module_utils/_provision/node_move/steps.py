@@ -37,16 +37,17 @@ def _count(node: MovingNode, wanted: Mapping[str, int]) -> bool:
 
 
 def _leave(node: MovingNode, labels: Labels) -> bool:
-    """Take labels away, and wait for the pods that they kept there to go."""
+    """Take labels away, and wait until the pods that they kept there, and what these offered, have gone."""
     step = node.step
     changed = node.label(labels)
     own = [name for name, value in labels.items() if value is None and name in step.ours]
 
     def missing(seen: Seen) -> str:
         there = [f"{metadata(pod)['namespace']}/{metadata(pod)['name']}" for pod in seen.pods if _of(pod, own)]
-        return "; ".join(
-            [f"{name} has not ended" for name in there] + [f"{name} is still there" for name in seen.use.plugins]
-        )
+        told = [f"{name} has not ended" for name in there] + [f"{name} is still there" for name in seen.use.plugins]
+        offered = [name for name, number in seen.use.resources.items() if number]
+        # What is there still offers it.
+        return "; ".join(told or [f"{name} is still offered by a device plugin" for name in offered])
 
     node.wait(missing)
     return _count(node, {}) or changed
