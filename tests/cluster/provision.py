@@ -174,8 +174,10 @@ def make_set_of_inventory(
     yield found
     # No kubelet ends them.
     found.kubectl("delete", "pods", "-n", namespace, "--all", "--force")
-    for part in ("host-device", "shared-device", "claims", "driver"):
-        gone = found(name=f"zerocopy-rdma-{part}", namespace="kube-system", state="absent")
+    # Whatever a test that failed had come to.
+    sets = found.kubectl("get", "secrets", "-n", "kube-system", "-l", "applyset.kubernetes.io/id", "-o", "name")
+    for parent in sets.split():
+        gone = found(name=parent.partition("/")[2], namespace="kube-system", state="absent")
         assert {one["action"] for one in gone["objects"]} <= {"pruned"}
     found.kubectl("delete", "nodes", *HOSTS)
     found.kubectl("delete", "deviceclass", GPU_CLASS["metadata"]["name"])

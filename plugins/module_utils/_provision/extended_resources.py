@@ -95,10 +95,10 @@ def requested(pod: Mapping[str, Any]) -> Iterator[str]:
 def remove(client: Client, wanted: Wanted, timeout: float, check: bool, keep_used: bool = False) -> Dict[str, Any]:
     """Remove resources from capacity and allocatable; ``changed``, ``nodes``, ``warnings`` and ``diff``.
 
-    Waits up to ``timeout`` seconds for device plugins that are on their way out, and for kubelets to let go. Nodes that
-    are not in the cluster, and resources that are not on a node, are as they should be. Raises ClusterError, before
-    anything is changed where a plugin still has devices to give or a pod holds one; in check mode that is a warning.
-    With ``keep_used`` it is one always, and those resources stay.
+    Waits up to ``timeout`` seconds for device plugins that are on their way out, and for kubelets to let go, but not
+    for a plugin that comes back meanwhile. Nodes that are not in the cluster, and resources that are not on a node, are
+    as they should be. Raises ClusterError, before anything is changed where a plugin still has devices to give or a pod
+    holds one; in check mode that is a warning. With ``keep_used`` it is one always, and those resources stay.
     """
     leftovers = _gone(client, wanted, 0 if check else timeout)
     problems, used = _used(client, leftovers)
@@ -117,10 +117,18 @@ def remove(client: Client, wanted: Wanted, timeout: float, check: bool, keep_use
     by_node: Dict[str, List[Leftover]] = {}
     for entry in leftovers:
         by_node.setdefault(entry.node, []).append(entry)
+    back: List[Leftover] = []
     if not check:
-        client.all(lambda name: _write(client, by_node[name]), list(by_node))
-    removed = {name: [entry.resource for entry in entries] for name, entries in by_node.items()}
-    return {"changed": bool(removed), "nodes": removed, "warnings": problems, "diff": _diff(leftovers)}
+        for entries in client.all(lambda name: _write(client, by_node[name]), list(by_node)):
+            back += entries
+    told = [f"{entry.resource} of {entry.node} is advertised again: its device plugin has come back" for entry in back]
+    if told and not keep_used:
+        raise ClusterError("; ".join(told))
+    leftovers = [entry for entry in leftovers if entry not in back]
+    removed: Dict[str, List[str]] = {}
+    for entry in leftovers:
+        removed.setdefault(entry.node, []).append(entry.resource)
+    return {"changed": bool(removed), "nodes": removed, "warnings": problems + told, "diff": _diff(leftovers)}
 
 
 def _used(client: Client, leftovers: Sequence[Leftover]) -> Tuple[List[str], Set[Leftover]]:
@@ -137,13 +145,17 @@ def _used(client: Client, leftovers: Sequence[Leftover]) -> Tuple[List[str], Set
 
 
 def _gone(client: Client, wanted: Wanted, timeout: float) -> List[Leftover]:
-    """What is left when no plugin advertises it any more and no kubelet keeps it, or when the time is over."""
+    """What is left when no plugin is on its way out any more and no kubelet keeps it, or when the time is over."""
     deadline = time.monotonic() + timeout
+    idle: Set[Tuple[str, str]] = set()
     while True:
         nodes = client.get(_NODES)
         leftovers = found(nodes["items"], wanted)
+        idle.update((entry.node, entry.resource) for entry in leftovers if not entry.advertised)
+        # One of which a plugin is there that was not there before is no longer left over.
+        leaving = [entry for entry in leftovers if entry.advertised and (entry.node, entry.resource) not in idle]
         left = deadline - time.monotonic()
-        if left <= 0 or not any(entry.advertised or entry.kept for entry in leftovers):
+        if left <= 0 or not (leaving or any(entry.kept for entry in leftovers)):
             return leftovers
         version = metadata(nodes).get("resourceVersion", "")
         for event in client.watch(_NODES, {"resourceVersion": version}, left):
@@ -151,28 +163,28 @@ def _gone(client: Client, wanted: Wanted, timeout: float) -> List[Leftover]:
                 break
 
 
-def _write(client: Client, entries: Sequence[Leftover]) -> None:
-    """Remove these resources of one node, unless a plugin has come back."""
+def _write(client: Client, entries: Sequence[Leftover]) -> List[Leftover]:
+    """Remove these resources of one node, except those whose plugin has come back, which are returned."""
     name = entries[0].node
     path = f"{_NODES}/{name}"
     while True:
         node = client.find(path)
         now = found([node] if node else [], {name: [entry.resource for entry in entries]})
-        back = [entry.resource for entry in now if entry.advertised]
-        if back:
-            raise ClusterError(f"{', '.join(back)} of {name} is advertised again: its device plugin has come back")
-        if not node or not now:
-            return
+        again = {entry.resource for entry in now if entry.advertised}
+        back = [entry for entry in entries if entry.resource in again]
+        gone = [entry for entry in now if not entry.advertised]
+        if not node or not gone:
+            return back
         status = {
-            key: {entry.resource: None for entry in now if getattr(entry, key)}
+            key: {entry.resource: None for entry in gone if getattr(entry, key)}
             for key in _LISTS
-            if any(getattr(entry, key) for entry in now)
+            if any(getattr(entry, key) for entry in gone)
         }
         # With the version, what the kubelet writes at the same moment is not lost on us.
         meta = {"uid": metadata(node)["uid"], "resourceVersion": metadata(node)["resourceVersion"]}
         try:
             client.merge(f"{path}/status", {"metadata": meta, "status": status}, {})
-            return
+            return back
         except ApiError as error:
             if error.status != _CONFLICT:
                 raise

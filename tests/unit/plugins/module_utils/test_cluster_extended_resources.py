@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict
+from typing import Any, Dict, Iterator, List
 
 import pytest
 
@@ -52,6 +52,49 @@ def test_a_plugin_that_comes_back_keeps_its_resource(cluster: Server, client: Cl
     with pytest.raises(ClusterError, match=f"{HOSTDEV} of n1 is advertised again"):
         remove(client)
     assert not [method for method, *_rest in cluster.seen if method == "PATCH"]
+
+
+def test_a_plugin_that_comes_back_is_left_with_a_warning(cluster: Server, client: Client) -> None:
+    cluster.replies = [(200, {}, node("2", "2"))]
+
+    done = remove(client, keep_used=True)
+    assert (done["changed"], done["nodes"], done["diff"]) == (False, {}, [])
+    assert done["warnings"][-1] == f"{HOSTDEV} of n1 is advertised again: its device plugin has come back"
+    assert not [method for method, *_rest in cluster.seen if method == "PATCH"]
+
+
+class Watched:
+    """The API server's nodes as they are at each look at them; with the last one, a watch would last for ever."""
+
+    def __init__(self, *allocatable: str) -> None:
+        self._looks = [node(str(number), text) for number, text in enumerate(allocatable)]
+
+    def get(self, path: str, _query: Any = None) -> Dict[str, Any]:
+        if path == "/api/v1/pods":
+            return {"items": []}
+        return {"metadata": {"resourceVersion": "1"}, "items": [self._looks.pop(0)]}
+
+    @staticmethod
+    def all(_call: Any, items: List[Any]) -> List[Any]:
+        assert not items, "nothing is to be written"
+        return items
+
+    def watch(self, _path: str, _query: Any, _left: float) -> Iterator[Dict[str, Any]]:
+        assert self._looks, "nobody will come"
+        yield {"object": self._looks[0]}
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [pytest.param(["2", "0", "2"], id="on its way out, and back"), pytest.param(["0", "2"], id="on its way back")],
+)
+def test_a_plugin_that_comes_back_is_not_awaited(seen: List[str]) -> None:
+    client: Any = Watched(*seen)
+    done = extended_resources.remove(client, {"n1": [HOSTDEV]}, timeout=600, check=False, keep_used=True)
+    assert (done["nodes"], done["warnings"]) == (
+        {},
+        [f"{HOSTDEV} is still advertised on n1: remove its device plugin first"],
+    )
 
 
 def test_a_quantity_that_nobody_understands_counts_as_advertised(cluster: Server, client: Client) -> None:
