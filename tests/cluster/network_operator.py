@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import yaml
-from control_plane import pins
+from vmlab.golang import go
 
 Object = Dict[str, Any]
 _MODULE = "github.com/Mellanox/network-operator@v1.4.0"
@@ -36,7 +36,7 @@ def definitions(scratch: Path, node_policies: bool) -> List[Object]:
 
 def _of_module(scratch: Path) -> Path:
     """The directory of the module; the checksum database says that it is the one that everybody has."""
-    answer = json.loads(pins.go(scratch, "mod", "download", "-json", _MODULE))
+    answer = json.loads(go(scratch, "mod", "download", "-json", _MODULE))
     return Path(answer["Dir"]) / "deployment" / "network-operator" / "crds"
 
 

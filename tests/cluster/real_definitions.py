@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from control_plane import pins
+from vmlab.golang import go
 
 # Versions are those that plugins/module_utils/_plan/migrate/kinds.py names. Newer ones of Volcano are not served.
 _MODULES = {
@@ -43,7 +43,7 @@ _MODULES = {
 
 def files() -> list[Path]:
     """Their files, in Go's module cache."""
-    lines = pins.go(Path("/"), "mod", "download", "-json", *_MODULES)
+    lines = go(Path("/"), "mod", "download", "-json", *_MODULES)
     decoder, found = json.JSONDecoder(), {}
     while lines.strip():
         module, end = decoder.raw_decode(lines.lstrip())

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Iterator
 
 import pytest
 import yaml
-from control_plane import pins
+from vmlab.golang import go
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.modules import cluster_info
@@ -53,7 +53,7 @@ def daemon_set(namespace: str) -> Object:
 def make_operator(cluster_set: ClusterSet, tmp_path: Path) -> Iterator[str]:
     """Namespace of an operator, whose kinds the API server knows until the end of the test."""
     # The checksum database says that the module is the one that everybody has.
-    answer = json.loads(pins.go(tmp_path, "mod", "download", "-json", _MODULE))
+    answer = json.loads(go(tmp_path, "mod", "download", "-json", _MODULE))
     directory = Path(answer["Dir"]) / "config" / "crd" / "bases"
     objects = [yaml.safe_load((directory / f"{_GROUP}_{name}.yaml").read_text(encoding="utf-8")) for name in KINDS]
     assert set(actions(cluster_set(name="operator", objects=objects)).values()) == {"created"}

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from control_plane import lifecycle, pins, processes
+from control_plane import lifecycle, processes
 from vmlab import tools
+from vmlab.golang import go
 from vmlab.progress import await_condition, tail
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
@@ -51,7 +52,7 @@ _IMAGES = {
 def source() -> Path:
     """The directory of the module, with the release's chart and manifests."""
     here = Path(tools.__file__).resolve().parents[1] / _PINS
-    return Path(pins.go(here, "list", "-m", "-f", "{{.Dir}}", _MODULE).strip())
+    return Path(go(here, "list", "-m", "-f", "{{.Dir}}", _MODULE).strip())
 
 
 def _chart() -> Path:

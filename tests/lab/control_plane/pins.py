@@ -9,11 +9,11 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from pathlib import Path
 
 from vmlab import cache
-from vmlab.progress import LabError, run, step
+from vmlab.golang import RELEASE, go
+from vmlab.progress import LabError, step
 
 from .paths import CACHE, HERE, LOGS
 
@@ -36,33 +36,17 @@ VERSION = _pinned_version()
 # The one that control planes and nodes get unless a caller says otherwise.
 WANTED = os.environ.get("ZEROCOPY_KUBERNETES") or VERSION
 
-# Exactly this one: with Go 1.27 kube-openapi takes another JSON library, and `kubectl apply` fails on what is served.
-_GO = "go1.26.8"
-_ENVIRONMENT = {"CGO_ENABLED": "0", "GOTOOLCHAIN": _GO, "GOFLAGS": "-buildvcs=false"}
-# Where go.dev says to put it.
-_GO_DIRECTORY = "/usr/local/go/bin"
-
 
 def package(program: str) -> str:
     """Go package of one of ``PROGRAMS`` or ``NODE_PROGRAMS``."""
     return f"k8s.io/kubernetes/cmd/{program}"
 
 
-def go(module: Path, *arguments: str, log: str = "", **environment: str) -> str:
-    """Run ``go`` in the directory of a module and return its output; with ``log`` it goes to the log of that name."""
-    executable = shutil.which("go", path=os.pathsep.join([os.environ.get("PATH", ""), _GO_DIRECTORY]))
-    if executable is None:
-        raise LabError("command go is missing: Debian package golang-go, 1.21 or newer")
-    settings = [f"{name}={value}" for name, value in {**_ENVIRONMENT, **environment}.items()]
-    argv = ["env", "-C", str(module), *settings, executable, *arguments]
-    return run(argv, log=LOGS / f"{log}.log" if log else None)
-
-
 def kubernetes(version: str) -> Path:
     """Directory of the module for a version: the committed one, or one made in the cache."""
     if version == VERSION:
         return KUBERNETES
-    key = hashlib.sha256(repr((PROGRAMS, NODE_PROGRAMS, _GO)).encode()).hexdigest()[:12]
+    key = hashlib.sha256(repr((PROGRAMS, NODE_PROGRAMS, RELEASE)).encode()).hexdigest()[:12]
     return cache.entry(f"pins-{version}-{key}", lambda scratch: write_kubernetes(scratch, version), CACHE)
 
 
@@ -79,7 +63,8 @@ def write_kubernetes(directory: Path, version: str) -> None:
         (directory / "go.sum").unlink(missing_ok=True)
         downloaded = json.loads(go(directory, "mod", "download", "-json", f"k8s.io/kubernetes@v{version}"))
         (directory / "go.mod").write_text(_go_mod(version, Path(downloaded["GoMod"]).read_text()))
-        go(directory, "mod", "tidy", log="go-mod-tidy", GOFLAGS="-mod=mod")
+        # `go mod tidy` would download as well what only the tests of all these modules need.
+        go(directory, "list", "-deps", "tool", log=LOGS / "go-list.log", GOFLAGS="-mod=mod")
 
 
 def _go_mod(version: str, upstream: str) -> str:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import cache, network
+from .golang import ENVIRONMENT, RELEASE, go
 from .paths import LOGS, SSH_CONFIG
 from .progress import LabError, run, step
 from .topology import Node
 
 _HERE = Path(__file__).resolve().parents[1]
-# Static and without paths of this machine, so the same sources give the same program wherever it is built.
+# Without paths of this machine, so the same sources give the same program wherever it is built.
 _FLAGS = ("-trimpath", "-ldflags", "-s -w")
-_ENVIRONMENT = {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"}
 _GUEST_DIR = "/usr/local/bin"
 
 
@@ -28,7 +28,7 @@ class Tool:
     name: str
     module: str
     package: str
-    toolchain: str = "auto"
+    toolchain: str = RELEASE
 
 
 TOOLS = (
@@ -39,7 +39,7 @@ TOOLS = (
 
 def key(tool: Tool) -> str:
     """Name under which the built program is cached."""
-    digest = hashlib.sha256(repr((tool, _FLAGS, sorted(_ENVIRONMENT.items()))).encode())
+    digest = hashlib.sha256(repr((tool, _FLAGS, sorted(ENVIRONMENT.items()))).encode())
     for path in sorted((_HERE / tool.module).glob("*")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return f"tool-{tool.name}-{digest.hexdigest()[:12]}"
@@ -49,12 +49,9 @@ def build(tool: Tool) -> Path:
     """Return the program, built if it is not cached."""
 
     def compile_it(scratch: Path) -> None:
-        log = LOGS / f"{tool.name}.log"
-        settings = {**_ENVIRONMENT, "GOTOOLCHAIN": tool.toolchain}
-        environment = [f"{name}={value}" for name, value in settings.items()]
-        argv = ["env", "-C", str(_HERE / tool.module), *environment, "go", "build", *_FLAGS]
+        arguments = [*_FLAGS, "-o", str(scratch / tool.name), tool.package]
         with step(f"{tool.name}: go build"):
-            run([*argv, "-o", str(scratch / tool.name), tool.package], log=log)
+            go(_HERE / tool.module, "build", *arguments, log=LOGS / f"{tool.name}.log", release=tool.toolchain)
 
     return cache.entry(key(tool), compile_it) / tool.name
 
@@ -62,7 +59,7 @@ def build(tool: Tool) -> Path:
 def source(tool: Tool, module: str, path: str) -> bytes:
     """Return a file of the Go module that a tool is built from, as its publisher packs it into an image."""
     build(tool)
-    directory = run(["env", "-C", str(_HERE / tool.module), "go", "list", "-m", "-f", "{{.Dir}}", module]).strip()
+    directory = go(_HERE / tool.module, "list", "-m", "-f", "{{.Dir}}", module, release=tool.toolchain).strip()
     return Path(directory, path).read_bytes()
 
 
