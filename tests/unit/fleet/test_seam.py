@@ -73,6 +73,24 @@ def test_playbooks_apply_and_remove_it() -> None:
     assert f"zerocopy.rdma.{ROLE}" not in strategy_roles("claims")
 
 
+@pytest.mark.parametrize(
+    ("playbook", "way", "parts"),
+    [
+        ("provision", "", ["drivers", "claims"]),
+        ("teardown", " | reverse", ["claims", "drivers"]),
+    ],
+)
+def test_playbooks_include_the_roles_in_their_order(playbook: str, way: str, parts: list[str]) -> None:
+    plays = yaml.safe_load((CHECKOUT / "playbooks" / f"{playbook}.yml").read_text("utf-8"))
+    (tasks,) = [play["tasks"] for play in plays if "module_defaults" in play]
+    included = [task for task in tasks if "ansible.builtin.include_role" in task]
+    assert [task["loop"] for task in included] == [
+        f"{{{{ '{part}' | zerocopy.rdma.strategy_roles{way} }}}}" for part in parts
+    ]
+    # A tag that is left out (--skip-tags claims) must not take the others along.
+    assert [task["tags"][1] for task in included] == [{"drivers": "driver"}.get(part, part) for part in parts]
+
+
 def test_preflight_takes_its_name_and_its_variables() -> None:
     assert prepare_problems({}, list(fleet()), fleet()) == []
     (problem,) = prepare_problems({}, ["h100-01"], fleet(rdma_toy_set="zerocopy-rdma-claims"))
