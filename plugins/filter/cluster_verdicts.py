@@ -11,15 +11,11 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Checks for each node whether DRANET runs and publishes what the facts say, and for each set of objects whether it is
-    still as applied.
+    still as applied, by what the entry points C(compare) of the roles of strategies registered.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
 positional: hostvars
 options:
-  labels:
-    description: Labels of the nodes, from the plan of P(zerocopy.rdma.driver#filter).
-    type: dict
-    required: true
   nodes:
     description: What M(zerocopy.rdma.resource_slice_info) returned for each node.
     type: dict
@@ -29,17 +25,12 @@ options:
     type: list
     elements: dict
     required: true
-  sets:
-    description: Objects that M(zerocopy.rdma.applyset) returned in check mode, by the name of their set.
-    type: dict
-    required: true
 """
 
 EXAMPLES = r"""
 - name: Judge the cluster
   ansible.builtin.set_fact:
-    found: "{{ ansible_play_hosts_all | zerocopy.rdma.cluster_verdicts(hostvars, __driver.labels, __info.nodes,
-      __pods.resources, {'zerocopy-rdma-claims': __claims.objects}) }}"
+    found: "{{ ansible_play_hosts_all | zerocopy.rdma.cluster_verdicts(hostvars, __info.nodes, __pods.resources) }}"
   run_once: true
 """
 
@@ -52,20 +43,41 @@ _value:
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from jinja2 import pass_context
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import verdicts
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+
+# What a role that compares leaves: its set, and the fields of an operator's policy.
+_LEFT = ("result", "policy")
 
 
+def _objects(variables: Mapping[str, Any], role: str) -> List[Mapping[str, Any]]:
+    left = [_inventory.raw(variables, f"{role}_{name}") or {} for name in _LEFT]
+    return [item for result in left for item in result.get("objects", ())]
+
+
+@pass_context
 def cluster_verdicts(
+    context: Mapping[str, Any],
     hosts: List[str],
     hostvars: Mapping[str, Mapping[str, Any]],
-    labels: Mapping[str, Any],
     nodes: Mapping[str, Any],
     pods: Sequence[Mapping[str, Any]],
-    sets: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> Dict[str, List[Dict[str, Any]]]:
-    groups = {host: variables.group_of(hostvars[host]) for host in hosts}
-    return {"checks": [asdict(check) for check in verdicts.checks(groups, labels, nodes, pods, sets)]}
+    every = _strategy_inventory.hosts(context, hosts, hostvars)
+    own = hostvars[str(context["inventory_hostname"])]
+    sets = {role.partition("_")[2]: _objects(own, role) for role in registry.set_roles()}
+    found = verdicts.checks(
+        {host.name: host.group for host in every},
+        registry.driven(every, _inventory.options(context)),
+        nodes,
+        pods,
+        # Strategies that no group has, have no set.
+        {name: objects for name, objects in sets.items() if objects},
+    )
+    return {"checks": [asdict(check) for check in found]}
 
 
 class FilterModule:

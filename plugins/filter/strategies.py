@@ -76,6 +76,11 @@ _value:
       type: list
       elements: dict
       sample: [{name: zerocopy-rdma-driver, namespace: kube-system}]
+    driver_pods:
+      description: C(namespace) of the pods of each DRA driver, and a C(selector) of their labels.
+      type: list
+      elements: dict
+      sample: [{namespace: kube-system, selector: app.kubernetes.io/name=dranet}]
     kinds:
       description: Kinds of operators' resources that strategies use if a group says so.
       type: list
@@ -126,6 +131,7 @@ def strategies(
         "drivers": [strategy.driver for strategy in registry.STRATEGIES.values() if strategy.driver],
         "slices": any(strategy.slices for strategy in registry.used(found)),
         "driver_sets": registry.driver_sets(found, known),
+        "driver_pods": registry.driver_pods(found, known),
         "problems": [
             *registry.lacking(found, state, known),
             *registry.changes(found, cluster.labels),

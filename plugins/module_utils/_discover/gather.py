@@ -28,7 +28,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import sys
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import warnings as discover_warnings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read, topology
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, GpuAffinity, Hca, System
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, Hca, System
 
 SUBSETS = ("hcas", "counters", "gpus", "affinity", "system")
 

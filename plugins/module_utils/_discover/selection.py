@@ -13,14 +13,8 @@ from typing import Container, List, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev as discover_netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
-    Excluded,
-    Hca,
-    Netdev,
-    Port,
-    Reason,
-    Usable,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Reason, Usable
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Netdev, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import reason
 
 # PCI drivers of the NICs that GPU clusters use for RDMA. Drivers of server LAN ports that happen to offer RDMA

@@ -14,16 +14,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import cou
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.system import PROVIDERS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
-    Excluded,
-    Gpu,
-    Hca,
-    PciFunction,
-    Port,
-    System,
-    Usable,
-    Warn,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Usable, Warn
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, Hca, PciFunction, Port, System
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import warning
 
 _FULL_IB_WIDTH = 4

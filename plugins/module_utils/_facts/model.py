@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The nouns of the discover room. The facts a user sees are ``dataclasses.asdict`` of these.
+"""The nouns of the discover room: devices, and the node with them. Facts are ``dataclasses.asdict`` of these.
 
 Units: rates and bandwidths in Gb/s (10^9 bit/s), MTU in bytes, PCI addresses as ``DDDD:BB:DD.F``
 in lower case, identifiers (vendor, device, class) as lower-case hexadecimal without ``0x``.
@@ -16,11 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple, Union
 
-# The code of a reason (_facts.reasons) that passes when the pod ends.
-IN_POD = "in_pod"
-
-# Of a reason or a warning.
-FieldValue = Union[str, int, float, List[str]]
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import (
+    Excluded,
+    GpuAffinity,
+    Reason,
+    Usable,
+    Warn,
+)
 
 
 @dataclass
@@ -198,60 +200,6 @@ class Gpu:
     pci: PciFunction
     model: Optional[str] = None
     uuid: Optional[str] = None
-
-
-@dataclass
-class Usable:
-    """A port that may carry RDMA traffic for workloads."""
-
-    hca: str
-    port: int
-
-
-@dataclass
-class Reason:
-    """Why a port is excluded: ``code`` and its ``fields`` for programs, ``text`` for people (``_facts.reasons``)."""
-
-    code: str
-    text: str
-    fields: Dict[str, FieldValue] = field(default_factory=dict)
-
-
-@dataclass
-class Excluded:
-    """A port that must not carry RDMA traffic for workloads, with every reason that applies."""
-
-    hca: str
-    port: int
-    reasons: List[Reason] = field(default_factory=list)
-
-    @property
-    def only_in_pod(self) -> bool:
-        """Whether nothing but a pod keeps the port away at the moment."""
-        return {reason.code for reason in self.reasons} == {IN_POD}
-
-
-@dataclass
-class Warn:
-    """Something a person should look at; ``subject`` is the device, port, GPU or file it is about.
-
-    ``code`` and its ``fields`` are for programs, ``text`` is for people (``_facts.warnings``).
-    """
-
-    code: str
-    subject: str
-    text: str
-    fields: Dict[str, FieldValue] = field(default_factory=dict)
-
-
-@dataclass
-class GpuAffinity:
-    """Path class of one GPU to every HCA that has a place in PCIe, and the HCAs it should use."""
-
-    gpu: int
-    address: str
-    paths: Dict[str, str] = field(default_factory=dict)
-    nearest: List[str] = field(default_factory=list)
 
 
 Limit = Union[int, str, None]

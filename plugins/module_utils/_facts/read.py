@@ -20,6 +20,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Callable, Dict, List, Tuple, Type, TypeVar, Union, get_type_hints
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 
@@ -134,7 +135,7 @@ _ADDRESS = _like(_PCI, "a PCI address such as 0000:1a:00.0")
 _RIGHT: Dict[Tuple[type, str], Parse] = {
     (model.PciFunction, "address"): _ADDRESS,
     (model.Port, "number"): _count,
-    (model.GpuAffinity, "address"): _ADDRESS,
+    (GpuAffinity, "address"): _ADDRESS,
     (model.NetdevRoute, "to"): _interface,
     (model.NetdevRule, "source"): _interface,
     (Facts, "signature"): _like(_SIGNATURE, "hexadecimal digits"),
@@ -225,7 +226,7 @@ def _field(kind: type, name: str, hint: Any) -> Tuple[Parse, str]:
     key = (kind, name)
     if key in _RIGHT:
         parse = _RIGHT[key]
-    elif key == (model.GpuAffinity, "paths"):
+    elif key == (GpuAffinity, "paths"):
         parse = _map_of(_path_class)
     elif key in _RIGHT_EACH:
         parse = _list_of(_RIGHT_EACH[key])

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import FieldValue, Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import findings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import FieldValue, Reason
 
 BOND = "bond"
 BOND_SLAVE = "bond_slave"
@@ -19,7 +19,7 @@ BRIDGE_PORT = "bridge_port"
 DEFAULT_ROUTE = "default_route"
 DEFAULT_ROUTE_UNKNOWN = "default_route_unknown"
 DRIVER_NOT_ALLOWED = "driver_not_allowed"
-IN_POD = model.IN_POD
+IN_POD = findings.IN_POD
 NVSWITCH_MANAGEMENT = "nvswitch_management"
 PCI_UNKNOWN = "pci_unknown"
 PORT_DOWN = "port_down"

@@ -12,7 +12,8 @@ import hashlib
 import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, GpuAffinity, Hca, PciFunction
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, Hca, PciFunction
 
 # Nearest first, as the legend of `nvidia-smi topo -m` has them.
 PATH_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import FieldValue, Warn
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import FieldValue, Warn
 
 ACS_REDIRECTS = "acs_redirects"
 GPU_INDEX = "gpu_index"

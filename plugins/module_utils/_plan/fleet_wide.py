@@ -17,58 +17,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
-# Name and namespace of the parent of each set of objects.
-_SETS = (
-    ("rdma_driver_set", "rdma_driver_parent_namespace"),
-    ("rdma_claims_set", "rdma_claims_parent_namespace"),
-    ("rdma_shared_device_set", "rdma_shared_device_parent_namespace"),
-    ("rdma_host_device_set", "rdma_host_device_parent_namespace"),
-)
-_NAMESPACES = (
-    "rdma_driver_namespace",
-    "rdma_host_device_namespace",
-    "rdma_shared_device_namespace",
-    "rdma_verify_namespace",
-    *(namespace for _name, namespace in _SETS),
-)
-_PULL_SECRETS = "_pull_secrets"
-_GPU_DEPLOY = "rdma_driver_gpu_deploy"
+_NAMESPACE, _SET, _PARENT, _PULL_SECRETS = "_namespace", "_set", "_parent_namespace", "_pull_secrets"
+# Of no strategy; those of a strategy are in its own room.
 NAMES = (
-    *(name for both in _SETS for name in both),
-    _GPU_DEPLOY,
-    "rdma_claims_cluster",
-    "rdma_claims_manifests",
-    "rdma_claims_wait_timeout",
     "rdma_cluster",
     "rdma_context",
-    "rdma_driver_cluster",
-    "rdma_driver_manifests",
-    "rdma_driver_namespace",
-    "rdma_host_device_cluster",
-    "rdma_host_device_cni_bin",
-    "rdma_host_device_cni_config",
-    "rdma_host_device_manifests",
-    "rdma_host_device_max_unavailable",
-    "rdma_host_device_multus_archive",
-    "rdma_host_device_multus_deploy",
-    "rdma_host_device_multus_digest",
-    "rdma_host_device_multus_image",
-    "rdma_host_device_multus_version",
-    "rdma_host_device_namespace",
-    "rdma_host_device_pull_secrets",
-    "rdma_host_device_whereabouts_archive",
-    "rdma_host_device_whereabouts_deploy",
-    "rdma_host_device_whereabouts_digest",
-    "rdma_host_device_whereabouts_image",
-    "rdma_host_device_whereabouts_version",
-    "rdma_inject_cluster",
-    "rdma_inject_manifests",
     "rdma_kubeconfig",
     "rdma_manifests",
     "rdma_serial",
-    "rdma_shared_device_cluster",
-    "rdma_shared_device_manifests",
-    "rdma_shared_device_namespace",
     "rdma_verify_cluster",
     "rdma_verify_directory",
     "rdma_verify_image",
@@ -80,36 +36,31 @@ NAMES = (
     "rdma_verify_whole_fleet",
     "rdma_verify_workloads",
 )
-# Of the NVIDIA DRA driver, where the collection deploys it.
-_OF_THE_GPU_DRIVER = (
-    "rdma_driver_gpu_chart",
-    "rdma_driver_gpu_root",
-    "rdma_driver_gpu_values",
-    "rdma_driver_gpu_version",
-    "rdma_driver_kubelet_root",
-)
 
 Hosts = Sequence[Tuple[str, Mapping[str, Any]]]
 
 
-def problems(hosts: Hosts, defaults: Mapping[str, Any]) -> Iterator[Tuple[str, Problem]]:
+def problems(hosts: Hosts, defaults: Mapping[str, Any], own: Sequence[str]) -> Iterator[Tuple[str, Problem]]:
     """What differs between hosts that must not, names that cannot be, and sets of objects that would be one.
 
-    ``hosts`` have their variables in their types; ``defaults`` are for those that a host does not set.
+    ``hosts`` have their variables in their types; ``defaults`` are for those that a host does not set. ``own`` are
+    names of variables of strategies. Their endings say what they are: ``_namespace`` a namespace, ``_set`` the name of
+    a set of objects, with ``_parent_namespace`` for the namespace of its parent.
     """
-    deployed = any(values.get(_GPU_DEPLOY) for _host, values in hosts)
+    names = (*own, *NAMES)
+    sets = [(name, name[: -len(_SET)] + _PARENT) for name in names if name.endswith(_SET)]
     given = {name for _host, values in hosts for name in values}
-    for name in (*NAMES, *(_OF_THE_GPU_DRIVER if deployed else ())):
+    for name in names:
         if name in given:
             yield from _different(name, hosts, defaults.get(name))
-    for name in sorted(given.intersection(_NAMESPACES)):
+    for name in sorted(given.intersection(name for name in names if name.endswith(_NAMESPACE))):
         yield from _no_namespace(name, hosts)
-    for name in sorted(given.intersection(name for name, _namespace in _SETS)):
+    for name in sorted(given.intersection(name for name, _parent in sets)):
         yield from _no_secret(name, hosts)
     for name in sorted(name for name in given if name.endswith(_PULL_SECRETS)):
         yield from _no_secret(name, hosts)
-    if given.intersection(name for both in _SETS for name in both):
-        yield from _one_set(hosts, defaults)
+    if given.intersection(name for both in sets for name in both):
+        yield from _one_set(hosts, defaults, sets)
 
 
 def _different(name: str, hosts: Hosts, default: Any) -> Iterator[Tuple[str, Problem]]:
@@ -139,11 +90,13 @@ def _no_secret(name: str, hosts: Hosts) -> Iterator[Tuple[str, Problem]]:
                 yield host, wrong(at, one, right)
 
 
-def _one_set(hosts: Hosts, defaults: Mapping[str, Any]) -> Iterator[Tuple[str, Problem]]:
+def _one_set(
+    hosts: Hosts, defaults: Mapping[str, Any], sets: Sequence[Tuple[str, str]]
+) -> Iterator[Tuple[str, Problem]]:
     for host, values in hosts:
         own = {**defaults, **values}
         first: Dict[Tuple[Any, ...], str] = {}
-        for both in _SETS:
+        for both in sets:
             place = tuple(own.get(name) for name in both)
             other = first.setdefault(place, both[0])
             # A plan that is only of one role knows nothing of the defaults of others.

@@ -285,7 +285,9 @@ def problems(hosts: Sequence[PrepareHost], known: Optional[plan_variables.Option
         [(entry.host.name, entry.host.group, entry.values) for entry in every if entry.host.chosen]
     )
     defaults = {name: option.get("default") for name, option in options.items()}
-    found += fleet_wide.problems([(entry.host.name, _sound(entry)) for entry in every if entry.host.chosen], defaults)
+    sound_values = [(entry.host.name, _sound(entry)) for entry in every if entry.host.chosen]
+    one_value = registry.one_value([values for _host, values in sound_values])
+    found += fleet_wide.problems(sound_values, defaults, one_value)
     # What the facts add is of use only once the variables are right by themselves.
     told = {name for name, _problem in found}
     sound = [entry for entry in every if entry.host.name not in told and not entry.blind]

@@ -29,29 +29,22 @@ Options = Mapping[str, Mapping[str, Any]]
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 PREFIX = "rdma_"
 STRATEGY = "rdma_strategy"
+_LEFT = re.compile(rf"^(?: +register: ({PREFIX}[a-z_]+)|({PREFIX}[a-z_]+):.*)\n", re.MULTILINE)
+
+
+def left_by(roles: Path = ROLES) -> List[str]:
+    """What the tasks and ``vars`` of roles leave for other roles and for playbooks."""
+    texts = [path.read_text("utf-8") for part in ("tasks", "vars") for path in sorted(roles.glob(f"*/{part}/*.yml"))]
+    return list(dict.fromkeys(filter(None, (name for text in texts for both in _LEFT.findall(text) for name in both))))
+
+
 # Set by one play of a run for a later one, and not by users. Some hold the whole fleet.
 RESULTS: Options = {
-    "rdma_claims_plan": {"type": "raw"},
-    "rdma_claims_published": {"type": "raw"},
-    "rdma_claims_result": {"type": "raw"},
+    **{name: {"type": "raw"} for name in left_by()},
     "rdma_cluster_answer": {"type": "raw"},
-    "rdma_drift_result": {"type": "raw"},
-    "rdma_driver_plan": {"type": "raw"},
-    "rdma_driver_result": {"type": "raw"},
-    "rdma_host_device_policy": {"type": "raw"},
-    "rdma_host_device_result": {"type": "raw"},
-    "rdma_inject_result": {"type": "raw"},
-    "rdma_kernel_result": {"type": "raw"},
-    "rdma_links_result": {"type": "raw"},
-    "rdma_migrate_applied": {"type": "raw"},
     "rdma_migrate_plan": {"type": "raw"},
-    "rdma_migrate_result": {"type": "raw"},
     "rdma_preflight_facts": {"type": "bool"},
-    "rdma_runtime_result": {"type": "raw"},
     "rdma_set": {"type": "str"},
-    "rdma_shared_device_policy": {"type": "raw"},
-    "rdma_shared_device_result": {"type": "raw"},
-    "rdma_verify_document": {"type": "raw"},
     "rdma_verify_moved": {"type": "raw"},
     "rdma_waves": {"type": "raw"},
 }

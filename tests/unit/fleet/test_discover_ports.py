@@ -18,9 +18,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.nldev import Nldev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.routes import Routing
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Reason, Usable
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     CharDevice,
-    Excluded,
     Gid,
     Hca,
     Netdev,
@@ -28,9 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     NetdevRule,
     PciFunction,
     Port,
-    Reason,
     Sriov,
-    Usable,
 )
 
 ZERO_GID = ":".join(["0000"] * 8)

@@ -14,22 +14,24 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather, interfaces, nldev, system
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import warnings as discover_warnings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import (
+    Excluded,
+    GpuAffinity,
+    Reason,
+    Usable,
+    Warn,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     CharDevice,
-    Excluded,
     Gpu,
-    GpuAffinity,
     Hca,
     Memlock,
     Netdev,
     PcieLink,
     PciFunction,
     Port,
-    Reason,
     Sriov,
     System,
-    Usable,
-    Warn,
 )
 
 

@@ -60,14 +60,9 @@ def test_what_would_be_reverted_is_what_the_role_reverts(concern: str, module: s
 
 def test_teardown_looks_at_all_nodes_before_its_first_change() -> None:
     plays = yaml.safe_load((variables.ROLES.parent / "playbooks" / "teardown.yml").read_text("utf-8"))
-    roles = [
-        (
-            task["ansible.builtin.import_role"]["name"].rpartition(".")[2],
-            task["ansible.builtin.import_role"]["tasks_from"],
-        )
-        for play in plays
-        for task in play["tasks"]
-    ]
+    every = [task for play in plays for task in play["tasks"]]
+    found = [task.get("ansible.builtin.import_role") or task["ansible.builtin.include_role"] for task in every]
+    roles = [(role["name"].rpartition(".")[2], role["tasks_from"]) for role in found]
     assert roles[0] == ("rdma_drift", "revert")
     assert {tasks_from for _role, tasks_from in roles[1:]} == {"absent", "node_absent"}
     # On its own and not in waves, so that a bad node of the last wave stops the first one.

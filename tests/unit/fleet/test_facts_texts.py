@@ -10,14 +10,8 @@ from typing import Any, Dict, List
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read, reasons, warnings
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
-    Excluded,
-    Facts,
-    Hca,
-    PciFunction,
-    Reason,
-    Usable,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Reason, Usable
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction
 
 
 @pytest.mark.parametrize(

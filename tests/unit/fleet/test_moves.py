@@ -12,7 +12,7 @@ from typing import Any, Callable
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import IN_POD, Excluded, Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import IN_POD, Excluded, Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import foreign, node_use

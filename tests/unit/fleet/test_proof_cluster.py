@@ -13,11 +13,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 
 GROUPS = {"n1": "h100", "n2": "h100", "lab": "login"}
-LABELS = {
-    "n1": {"zerocopy.rdma/group": "h100"},
-    "n2": {"zerocopy.rdma/group": "h100"},
-    "lab": {"zerocopy.rdma/group": None},
-}
+DRIVEN = ("n1", "n2")
 RIGHT = {"exists": True, "drivers": ["dra.net"], "missing": [], "extra": [], "differing": []}
 CLASS = {"kind": "DeviceClass", "namespace": "", "name": "nic", "action": "unchanged"}
 
@@ -35,7 +31,7 @@ def checks(**changed: Any) -> list[Check]:
     nodes = {name: dict(RIGHT) for name in GROUPS}
     nodes.update(changed.pop("nodes", {}))
     given = {"pods": [pod("n1"), pod("n2")], "sets": {"claims": [dict(CLASS)]}, **changed}
-    return cluster_verdicts.checks(GROUPS, LABELS, nodes, **given)
+    return cluster_verdicts.checks(GROUPS, DRIVEN, nodes, **given)
 
 
 def test_everything_as_it_should_be() -> None:

@@ -16,6 +16,8 @@ from typing import Any, Dict, Iterator, List, Set, Tuple
 import pytest
 import yaml
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILTIN = "ansible.builtin."
 # These run where Ansible runs, and return no facts.
@@ -51,8 +53,10 @@ def _of_tasks(path: Path, tasks: List[Task], inherited: Task, seen: Set[Path]) -
         yield path, task, bool(own.get("run_once")) and _shares(action, own)
         if action in _STATIC | _DYNAMIC:
             arguments = task[_BUILTIN + action]
-            # What is included inherits nothing but what `apply` says.
-            yield from _of_file(_named(path, arguments), own if action in _STATIC else arguments.get("apply", {}), seen)
+            # What is included inherits nothing but what `apply` says, and what the block around it has.
+            passed = own if action in _STATIC else {**inherited, **arguments.get("apply", {})}
+            for file in _named(path, arguments):
+                yield from _of_file(file, passed, seen)
 
 
 def _shares(action: str, own: Task) -> bool:
@@ -62,13 +66,15 @@ def _shares(action: str, own: Task) -> bool:
     return "delegate_to" not in own or (action == "set_fact" and not own.get("delegate_facts"))
 
 
-def _named(path: Path, arguments: Any) -> Path:
+def _named(path: Path, arguments: Any) -> List[Path]:
     if isinstance(arguments, str):
-        return path.parent / arguments
+        return [path.parent / arguments]
     if "file" in arguments:
-        return path.parent / arguments["file"]
-    role = _CHECKOUT / "roles" / arguments["name"].rpartition(".")[2]
-    return role / "tasks" / f"{arguments.get('tasks_from', 'main')}.yml"
+        return [path.parent / arguments["file"]]
+    # Of a loop over the roles of strategies.
+    found = registry.roles() if "{{" in arguments["name"] else [arguments["name"].rpartition(".")[2]]
+    every = [_CHECKOUT / "roles" / role / "tasks" / f"{arguments.get('tasks_from', 'main')}.yml" for role in found]
+    return [file for file in every if len(every) == 1 or file.exists()]
 
 
 def _all() -> Tuple[List[Found], Set[Path]]:

@@ -8,12 +8,10 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import pytest
-import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.none import NoStrategy
 
@@ -66,15 +64,6 @@ def test_all_answers_are_there_for_every_strategy(facts_of: Facts) -> None:
             assert ask["template"] or ask["claim"] or (ask["limits"] and all(ask["hosts"].values()))
     labels = [one.label for one in registry.STRATEGIES.values() if one.label]
     assert len(labels) == len(set(labels))
-
-
-@pytest.mark.parametrize(("playbook", "backwards"), [("provision", False), ("teardown", True)])
-def test_playbooks_have_the_roles_of_all_strategies(playbook: str, backwards: bool) -> None:
-    plays = yaml.safe_load((variables.ROLES.parent / "playbooks" / f"{playbook}.yml").read_text("utf-8"))
-    (tasks,) = [play["tasks"] for play in plays if "module_defaults" in play]
-    imported = [task["ansible.builtin.import_role"]["name"] for task in tasks if "ansible.builtin.import_role" in task]
-    roles = [name.rpartition(".")[2] for name in imported]
-    assert roles == (registry.roles()[::-1] if backwards else registry.roles())
 
 
 def test_groups_differ(facts_of: Facts) -> None:

@@ -12,7 +12,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port, Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PORT_DOWN, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import NicPick
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict

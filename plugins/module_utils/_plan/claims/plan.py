@@ -31,6 +31,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost, ClaimMember, Found
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, ClaimIntent, Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode, hcas_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
@@ -277,7 +278,10 @@ def plan(
     options = variables.options_of() if known is None else known
     members, found = claims_hosts.members(ordered, options)
     defaults = {name: option.get("default") for name, option in options.items()}
-    found += fleet_wide.problems([(member.host.name, member.values) for member in members], defaults)
+    every = [(member.host.name, member.values) for member in members]
+    # Its set must not be that of the driver either.
+    names = (*drivers_plan.one_value([values for _host, values in every]), *claims_hosts.FLEET_WIDE)
+    found += fleet_wide.problems(every, defaults, names)
     if not found:
         nodes = claims_hosts.nodes(members, model.devices(slices))
         planner = _ClaimPlanner(members, nodes, kubernetes)

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any, Iterator, List, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Excluded, Facts, Hca, PciFunction, Sriov
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction, Sriov
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci

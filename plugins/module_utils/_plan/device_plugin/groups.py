@@ -12,7 +12,6 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.network_operator import PolicyFields
@@ -103,7 +102,7 @@ def groups(
     """The groups whose variables are right; what is wrong is added to ``found``.
 
     The variables are those of the role with this ``prefix``, which must be the same on all hosts of a group except
-    those in ``apart``, and ``others``.
+    those in ``apart``, and ``others``. What the whole fleet has in common is for preflight, so it is ``apart``.
     """
     mine = plan_variables.with_prefix(prefix, known)
     wanted = (*mine, drivers_plan.EXCLUDE, *_OF_CLAIMS, *others)
@@ -124,7 +123,7 @@ def groups(
         if group.name != host.group:
             right = f"which has the same name in Kubernetes as {group.name}: rename one of them"
             found.append((host.name, wrong("rdma_group", host.group, right)))
-        for name in sorted(set(mine).difference(fleet_wide.NAMES, apart)):
+        for name in sorted(set(mine).difference(apart)):
             if values[name] != group.values[name]:
                 first = group.hosts[0].name
                 right = f"but {group.values[name]!r} on {first}: it must be the same on all hosts of a group"

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Dict, Iterable, Iterator, List, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 # Moved into a pod, the node would lose its own network with it.

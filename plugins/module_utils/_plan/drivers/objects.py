@@ -22,6 +22,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import 
 GROUP_LABEL = "zerocopy.rdma/group"
 
 _NAME = "dranet"
+_NAME_LABEL = "app.kubernetes.io/name"
+# Of the labels of its pods.
+SELECTOR = f"{_NAME_LABEL}={_NAME}"
 _PORT = 9177
 _DRA = "resource.k8s.io"
 
@@ -105,7 +108,7 @@ def _arguments(driver: Driver) -> List[str]:
 
 
 def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
-    labels = {"app.kubernetes.io/name": _NAME, GROUP_LABEL: driver.group}
+    labels = {_NAME_LABEL: _NAME, GROUP_LABEL: driver.group}
     # Where one of them is missing the kubelet says so, instead of making an empty directory and a driver without use.
     has_to_exist = "Directory"
     volumes = [

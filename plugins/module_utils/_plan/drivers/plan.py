@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference, manifests
@@ -35,6 +35,23 @@ ARCHIVE, IMAGE, EXCLUDE = "rdma_driver_archive", "rdma_driver_image", "rdma_driv
 IMAGES = ImageVariables(IMAGE, versions.DRANET_VERSION, "rdma_driver_digest", ARCHIVE)
 GATES, KUBELET_ROOT = "rdma_driver_feature_gates", "rdma_driver_kubelet_root"
 NAMESPACE, PARENT_NAMESPACE = "rdma_driver_namespace", "rdma_driver_parent_namespace"
+_GPU_DEPLOY = "rdma_driver_gpu_deploy"
+# Variables with one value for the whole fleet, and those that are so where the collection deploys the GPUs' driver.
+FLEET_WIDE = (
+    "rdma_driver_set",
+    PARENT_NAMESPACE,
+    NAMESPACE,
+    _GPU_DEPLOY,
+    "rdma_driver_cluster",
+    "rdma_driver_manifests",
+)
+_OF_THE_GPU_DRIVER = (
+    "rdma_driver_gpu_chart",
+    "rdma_driver_gpu_root",
+    "rdma_driver_gpu_values",
+    "rdma_driver_gpu_version",
+    KUBELET_ROOT,
+)
 
 _SHORTEST_POLL, _LONGEST_POLL = "1s", "24h"
 _SHARE = re.compile("[1-9][0-9]{0,4}|[1-9][0-9]?%|100%")
@@ -43,6 +60,11 @@ _LONGEST_GROUP = 42
 _ADDRESS = f"{model.DRANET}/pciAddress"
 
 Values = Mapping[str, Any]
+
+
+def one_value(hosts: Iterable[Values]) -> Tuple[str, ...]:
+    """Variables of the role with one value for the whole fleet, where hosts have these."""
+    return (*FLEET_WIDE, *(_OF_THE_GPU_DRIVER if any(values.get(_GPU_DEPLOY) for values in hosts) else ()))
 
 
 @dataclass
@@ -196,12 +218,12 @@ def plan(
         if other != group:
             right = f"which has the same name in Kubernetes as {other}: rename one of them"
             found.append((host, wrong("rdma_group", group, right)))
-        of_group = known.keys() - set(fleet_wide.NAMES)
+        of_group = known.keys() - set(FLEET_WIDE)
         different = sorted(name for name in of_group if values[name] != known_values[name])
         if different:
             right = f"but {known_values[different[0]]!r} on {first}: a group has one driver, so it must be the same"
             found.append((host, wrong(different[0], values[different[0]], right)))
-    found += fleet_wide.problems(every, defaults)
+    found += fleet_wide.problems(every, defaults, one_value([values for _host, values in every]))
     if every:
         first_host, first_values = every[0]
         result.namespace = first_values[NAMESPACE]

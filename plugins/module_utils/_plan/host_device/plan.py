@@ -44,6 +44,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
 WAIT, NAMESPACES = PREFIX + "wait", PREFIX + "namespaces"
+# Variables with one value for the whole fleet.
+FLEET_WIDE = (
+    PREFIX + "set",
+    PARENT_NAMESPACE,
+    NAMESPACE,
+    PREFIX + "cluster",
+    PREFIX + "manifests",
+    *programs.FLEET_WIDE,
+)
 # Of the links, with which the rails of pods are numbered.
 _OF_LINKS = (
     links_addresses.SUBNET,
@@ -223,7 +232,7 @@ def plan(
     ``fleet`` are all hosts, ``kinds`` the operators' kinds that the API server serves, ``None`` if nobody knows.
     """
     result = HostDevicePlan()
-    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, _OF_LINKS)
+    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, _OF_LINKS, FLEET_WIDE)
     if result.found or not groups:
         return result
     result.groups = groups

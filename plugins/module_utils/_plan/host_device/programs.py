@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
@@ -37,6 +38,14 @@ _MULTUS_DEPLOY = PREFIX + "multus_deploy"
 _OF_CNI: Tuple[Tuple[str, ImageVariables, _Make, str], ...] = (
     (_MULTUS_DEPLOY, MULTUS, cni.multus, cni.MULTUS),
     (PREFIX + "whereabouts_deploy", WHEREABOUTS, cni.whereabouts, cni.WHEREABOUTS),
+)
+# Variables with one value for the whole fleet: there is one Multus and one whereabouts.
+FLEET_WIDE = (
+    PROGRAMS,
+    CONFIGURATIONS,
+    UNAVAILABLE,
+    PULL_SECRETS,
+    *(name for deploy, image, _objects, _name in _OF_CNI for name in (deploy, *astuple(image))),
 )
 
 

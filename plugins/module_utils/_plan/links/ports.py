@@ -12,7 +12,8 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gid, Hca, Port, Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gid, Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING, PORT_DOWN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.arithmetic import interface_id
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac as values_mac

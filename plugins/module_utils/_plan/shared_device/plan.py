@@ -32,6 +32,8 @@ PREFIX = "rdma_shared_device_"
 RESOURCE = ResourceVariables(PREFIX + "prefix", PREFIX + "resource", "rdma_", 63)
 MOST = PREFIX + "max"
 NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
+# Variables with one value for the whole fleet.
+FLEET_WIDE = (PREFIX + "set", PARENT_NAMESPACE, NAMESPACE, PREFIX + "cluster", PREFIX + "manifests")
 WAIT, PROVIDER = PREFIX + "wait", PREFIX + "provider"
 IMAGE = ImageVariables(PREFIX + "image", PREFIX + "version", PREFIX + "digest", PREFIX + "archive")
 _INTERVAL, _KUBELET_ROOT, _UNAVAILABLE = PREFIX + "update_interval", PREFIX + "kubelet_root", PREFIX + "max_unavailable"
@@ -155,7 +157,7 @@ def plan(
     ``fleet`` are all hosts, ``kinds`` the operators' kinds that the API server serves, ``None`` if nobody knows.
     """
     result = SharedDevicePlan()
-    groups = plugin_groups.groups(hosts, PREFIX, known, result.found)
+    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, apart=FLEET_WIDE)
     if not result.found and groups:
         first = groups[0]
         result.namespace = first.values[NAMESPACE]

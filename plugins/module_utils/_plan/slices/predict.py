@@ -18,7 +18,8 @@ import ipaddress
 import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, Netdev, Port, Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, Netdev, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import DEFAULT_ROUTE, IN_POD
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model

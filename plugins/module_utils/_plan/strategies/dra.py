@@ -8,13 +8,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
@@ -87,13 +89,14 @@ def _asks(hosts: Sequence[ClaimHost], plan: claims_plan.ClaimPlan) -> Dict[str, 
 
 class Dra(Strategy):
     name = NAME
-    roles = ("rdma_driver", "rdma_claims")
+    roles, claim_roles = ("rdma_driver",), ("rdma_claims",)
     label = GROUP_LABEL
     # DRANET works in both; in mode shared a pod sees the HCAs of others in sysfs.
     netns_modes: Tuple[str, ...] = ()
     slices = True
     driver, switch = model.DRANET, _ENABLED
-    driver_set = ("rdma_driver_set", "rdma_driver_parent_namespace")
+    driver_set = ("rdma_driver_set", drivers_plan.PARENT_NAMESPACE)
+    driver_pods = (drivers_plan.NAMESPACE, drivers_objects.SELECTOR)
 
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
         of_driver, of_claims = driver(hosts, known), claims(hosts, cluster, known)
@@ -123,5 +126,9 @@ class Dra(Strategy):
     def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
         return []
 
-    def driven(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Set[str]:
-        return {value for labels in driver(hosts, known).labels.values() for value in labels.values() if value}
+    def driven(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[str, str]:
+        labels = {host: own.get(self.label) for host, own in driver(hosts, known).labels.items()}
+        return {host: value for host, value in labels.items() if value}
+
+    def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+        return (*drivers_plan.one_value(hosts), *claims_hosts.FLEET_WIDE)

@@ -121,3 +121,6 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
 
     def networks(self, values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
         return pod_networks.networks(values)
+
+    def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+        return plan.FLEET_WIDE

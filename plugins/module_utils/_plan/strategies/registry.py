@@ -30,7 +30,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages, wrong
 
-# The first is the default. Objects are applied in this order.
+# The first is the default. Objects are applied in this order, and what pods claim after all drivers.
 STRATEGIES: Dict[str, Strategy] = {
     strategy.name: strategy for strategy in (Dra(), SharedDevice(), HostDevice(), Inject(), NoStrategy())
 }
@@ -69,9 +69,29 @@ def lacking(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_varia
     return messages([entry for strategy in every for entry in strategy.lacking(hosts, cluster, known)])
 
 
-def roles() -> List[str]:
+def driver_roles() -> List[str]:
     """Every role that applies a strategy, also one that no group has: it then removes what is left of it."""
     return [role for strategy in STRATEGIES.values() for role in strategy.roles]
+
+
+def claim_roles() -> List[str]:
+    """Every role that applies what pods claim of a strategy."""
+    return [role for strategy in STRATEGIES.values() for role in strategy.claim_roles]
+
+
+def roles() -> List[str]:
+    """Both, in the order in which they are applied."""
+    return [*driver_roles(), *claim_roles()]
+
+
+def set_roles() -> List[str]:
+    """Those of them that have a set of objects."""
+    return [role for role in roles() if f"{role}_set" in plan_variables.options_of()]
+
+
+def one_value(hosts: Sequence[Mapping[str, Any]]) -> List[str]:
+    """Variables of all strategies with one value for the whole fleet, where hosts have these."""
+    return [name for strategy in STRATEGIES.values() for name in strategy.one_value(hosts)]
 
 
 def words() -> List[str]:
@@ -207,6 +227,19 @@ def driver_sets(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Li
     return [{"name": str(values[name]), "namespace": str(values[namespace])} for name, namespace in sets]
 
 
+def driver_pods(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[Dict[str, str]]:
+    """Namespace of the pods of each DRA driver, and a selector of their labels."""
+    values = of_fleet(hosts, known)
+    pods = [strategy.driver_pods for strategy in STRATEGIES.values() if strategy.driver]
+    return [{"namespace": str(values[namespace]), "selector": selector} for namespace, selector in pods]
+
+
+def driven(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[str, str]:
+    """The DRA driver of each host that shall have one."""
+    drivers = [strategy for strategy in STRATEGIES.values() if strategy.driver]
+    return {host: strategy.driver for strategy in drivers for host in strategy.driven(hosts, known)}
+
+
 def losing(hosts: Sequence[ClaimHost], cluster: ClusterUse, known: plan_variables.Options) -> List[str]:
     """Nodes that would lose a DRA driver while pods hold devices of it: it has to be there when these pods end."""
     found: List[Tuple[str, Problem]] = []
@@ -242,7 +275,7 @@ def _left_behind(
 ) -> Found:
     """Nodes that are no hosts any more, whose group has none left; in a group with hosts they keep their driver."""
     there = {selector[strategy.label] for selector in cluster.selectors if strategy.label in selector}
-    going = there - strategy.driven(hosts, known) if held and there else set()
+    going = there - set(strategy.driven(hosts, known).values()) if held and there else set()
     for node, pods in held.items():
         value = cluster.labels.get(node, {}).get(strategy.label)
         if pods and value in going:

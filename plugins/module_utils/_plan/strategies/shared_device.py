@@ -65,3 +65,6 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
 
     def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
         return list(dict.fromkeys(name for name, _values in plan.RESOURCE.of_hosts(hosts, known)))
+
+    def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+        return plan.FLEET_WIDE

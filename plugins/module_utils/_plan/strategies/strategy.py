@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
@@ -154,13 +154,20 @@ def of_fleet(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[
 
 
 class Strategy(ABC):
-    """One strategy; ``roles`` apply it, in this order, and remove it in the opposite one.
+    """One strategy; ``roles`` apply it, and remove it in the opposite order.
+
+    The entry points of such a role are ``provision``, ``absent`` and, if it has a set of objects (the variable
+    ``<role>_set``), ``compare``, which in check mode registers ``<role>_result`` with what applyset would do, and where
+    fields of an operator's policy are ours, ``<role>_policy`` with what would be done to them.
+    ``claim_roles`` are like ``roles``, for what pods claim (tag ``claims``): they apply it when the drivers of all
+    strategies are there, and remove it before those go.
 
     ``also`` are further values of ``rdma_strategy`` that it serves beside its name, with the same objects and label.
     ``label`` is the label of nodes that have it at the moment, empty where it leaves nothing there. ``netns_modes`` are
     the RDMA netns modes in which it works; empty means that none is of concern. ``slices`` says whether it needs
     ``resource.k8s.io``. ``driver`` is the DRA driver that has to stay as long as pods hold devices of it, ``switch``
-    the variable that switches it off, and ``driver_set`` those of the name and the namespace of its set of objects.
+    the variable that switches it off, and ``driver_set`` those of the name and the namespace of its set of objects, and
+    ``driver_pods`` that of the namespace of its pods, with a selector of their labels.
     ``counts_only`` says that its resources stand for no devices, so that groups may have the same one. ``pods`` says
     whether pods with its label serve a node, and not a program of the node itself.
     """
@@ -168,9 +175,11 @@ class Strategy(ABC):
     driver: str = ""
     switch: str = ""
     driver_set: Tuple[str, str] = ("", "")
+    driver_pods: Tuple[str, str] = ("", "")
     also: Tuple[str, ...] = ()
     name: str
     roles: Tuple[str, ...]
+    claim_roles: Tuple[str, ...] = ()
     label: str
     netns_modes: Tuple[str, ...]
     slices: bool
@@ -203,9 +212,13 @@ class Strategy(ABC):
         A device plugin that goes leaves its resources in the status of nodes; by these names they are found again.
         """
 
-    def driven(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Set[str]:
-        """Values of ``label`` whose nodes have ``driver`` when all of these hosts have what they shall have."""
-        return set()
+    def driven(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[str, str]:
+        """Value of ``label`` by host, of those that have ``driver`` when all hosts have what they shall have."""
+        return {}
+
+    def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+        """Variables with one value for the whole fleet, where hosts have these (:mod:`fleet_wide`)."""
+        return ()
 
     def looks(self, hosts: Sequence[ClaimHost]) -> Sequence[Tuple[str, str]]:
         """Kind and name (empty for all) of objects that are to be known of the cluster; variables have any type."""

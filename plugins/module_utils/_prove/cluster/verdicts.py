@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Mapping, Sequence
+from typing import Any, Collection, Iterator, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
@@ -24,11 +24,11 @@ def _ready(pod: Plain) -> bool:
     return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
-def _drivers(groups: Mapping[str, str], wanted: Mapping[str, Any], pods: Sequence[Plain]) -> Iterator[Check]:
+def _drivers(groups: Mapping[str, str], driven: Collection[str], pods: Sequence[Plain]) -> Iterator[Check]:
     """DRANET's pod on each node that shall have one. Its slices stay when it dies, so they say nothing."""
     there = {str(pod["spec"].get("nodeName")): pod for pod in pods}
     for host, group in groups.items():
-        if not any((wanted.get(host) or {}).values()):
+        if host not in driven:
             continue
         pod = there.get(host)
 
@@ -110,14 +110,14 @@ def _objects(sets: Mapping[str, Sequence[Plain]]) -> Iterator[Check]:
 
 def checks(
     groups: Mapping[str, str],
-    labels: Mapping[str, Any],
+    driven: Collection[str],
     nodes: Mapping[str, Plain],
     pods: Sequence[Plain],
     sets: Mapping[str, Sequence[Plain]],
 ) -> List[Check]:
     """All of the ring.
 
-    ``groups`` has the group of each host, ``labels`` are those of the driver's plan (a host without a driver has none),
-    ``nodes`` of resource_slice_info, ``pods`` are those of DRANET.
+    ``groups`` has the group of each host, ``driven`` are hosts that shall have DRANET, ``nodes`` are those of
+    resource_slice_info, ``pods`` those of DRANET.
     """
-    return [*_drivers(groups, labels, pods), *_slices_of(groups, nodes), *_objects(sets)]
+    return [*_drivers(groups, driven, pods), *_slices_of(groups, nodes), *_objects(sets)]
