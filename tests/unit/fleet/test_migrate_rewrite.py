@@ -401,7 +401,7 @@ def test_what_somebody_changed_since_is_not_undone() -> None:
 
 def test_a_list_of_objects_and_documents_that_are_none() -> None:
     whole = {"apiVersion": "v1", "kind": "List", "items": [named("decode"), named("web")]}
-    (nothing, there), _notes = moved(None, whole)  # type: ignore[arg-type]
+    (nothing, there), _notes = moved(None, whole)  # type: ignore[arg-type]  # what an empty document is
     assert nothing is None
     assert there["items"] == [moved(named("decode"))[0][0], named("web")]
     assert move.back([there]).documents == [whole]

@@ -189,8 +189,8 @@ def unmovable(whole: StrategyPlan) -> List[str]:
     if not whole.everywhere:
         return []
     return [
-        "provider network_operator: a NicClusterPolicy runs its plugin on all nodes at once, so nodes cannot move one by "
-        "one. They can with NicNodePolicies (Network Operator 26.4 or newer) or with provider plugin"
+        "provider network_operator: a NicClusterPolicy runs its plugin on all nodes at once, so nodes cannot move one"
+        " by one. They can with NicNodePolicies (Network Operator 26.4 or newer) or with provider plugin"
     ]
 
 
