@@ -197,6 +197,7 @@ def _prepare() -> None:
     sys.path.insert(0, str(COPY.parents[2]))
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    # Imported once, before the processes that run tests are forked.
     import ansible.template  # noqa: F401
     import hypothesis  # noqa: F401
     import kubernetes.client  # noqa: F401

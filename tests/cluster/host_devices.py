@@ -11,6 +11,8 @@ from typing import Any, Dict, List, Set
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, pod_spec
 
 LABEL = "zerocopy.rdma/host-device"
+# That of the resources of the SR-IOV operator, unless its chart is given another one.
+OPERATOR_PREFIX = "openshift.io"
 
 
 def there(cluster_set: ClusterSet) -> Set[str]:
@@ -41,3 +43,17 @@ def pod(namespace: str, network: str) -> Object:
     annotations = {"k8s.v1.cni.cncf.io/networks": network}
     meta = {"name": "training", "namespace": namespace, "annotations": annotations}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod_spec()}
+
+
+def operated(pods: str, operator: str) -> Dict[str, Any]:
+    """Variables of a group whose VFs the SR-IOV operator in namespace ``operator`` gives to pods in ``pods``."""
+    return {
+        "rdma_strategy": "sriov",
+        "rdma_claims_templates": [],
+        "rdma_claims_claims": [],
+        "rdma_host_device_provider": "sriov_operator",
+        "rdma_host_device_operator_namespace": operator,
+        "rdma_host_device_prefix": OPERATOR_PREFIX,
+        "rdma_host_device_networks": ["10.110.0.0/24"],
+        "rdma_host_device_namespaces": [pods],
+    }

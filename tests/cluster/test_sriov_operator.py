@@ -20,7 +20,7 @@ from vmlab.golang import go
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.modules import cluster_info
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, reasons
-from ansible_collections.zerocopy.rdma.tests.cluster.host_devices import labels, offer, pod, verdicts
+from ansible_collections.zerocopy.rdma.tests.cluster.host_devices import labels, offer, operated, pod, verdicts
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import SRIOV, Facts
 
@@ -69,19 +69,6 @@ def make_operator(cluster_set: ClusterSet, tmp_path: Path) -> Iterator[str]:
     cluster_set.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
-def variables(pods: str, operator: str) -> Dict[str, Any]:
-    return {
-        "rdma_strategy": "sriov",
-        "rdma_claims_templates": [],
-        "rdma_claims_claims": [],
-        "rdma_host_device_provider": "sriov_operator",
-        "rdma_host_device_operator_namespace": operator,
-        "rdma_host_device_prefix": "openshift.io",
-        "rdma_host_device_networks": ["10.110.0.0/24"],
-        "rdma_host_device_namespaces": [pods],
-    }
-
-
 def custom(namespace: str, kind: str, name: str, spec: Object) -> Object:
     meta = {"name": name, "namespace": namespace}
     return {"apiVersion": f"{_GROUP}/v1", "kind": kind, "metadata": meta, "spec": spec}
@@ -97,7 +84,7 @@ def test_vfs_by_the_operator(
 ) -> None:
     namespace = cluster_set.namespace
     own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
-    groups = {"lab": {**variables(namespace, operator), "rdma_links_vfs": 8}}
+    groups = {"lab": {**operated(namespace, operator), "rdma_links_vfs": 8}}
     done = actions(playbook(groups=groups, **own)[APPLIED])
     assert done[f"SriovNetwork {operator}/sriov-lab"] == "created"
     assert done[f"SriovNetworkPoolConfig {operator}/rdma-lab"] == "created"
@@ -145,7 +132,7 @@ def test_vfs_of_infiniband_by_the_operator(cluster_set: ClusterSet, operator: st
     facts = copy.deepcopy(facts_of("v100-01"))
     for hca in facts["hcas"]:
         hca["sriov"].update(role="pf", num_vfs=4)
-    own = variables(cluster_set.namespace, operator)
+    own = operated(cluster_set.namespace, operator)
     found = SRIOV.right(SRIOV.hosts_of({"v100-01": facts}, "v100", **own, rdma_host_device_max_unavailable="10%"))
     (one,) = found["sets"]
     objects = [item for item in one["objects"] if item["apiVersion"].startswith(_GROUP)]

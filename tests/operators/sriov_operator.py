@@ -28,7 +28,6 @@ from vmlab.progress import await_condition, tail
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 
 GROUP = "sriovnetwork.openshift.io"
-PREFIX = "openshift.io"
 _MODULE = "github.com/k8snetworkplumbingwg/sriov-network-operator"
 _PINS = "plugins/sriov_operator"
 _OPERATOR = tools.Tool("sriov-network-operator", _PINS, _MODULE)

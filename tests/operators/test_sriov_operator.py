@@ -14,9 +14,9 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, reasons
-from ansible_collections.zerocopy.rdma.tests.cluster.host_devices import pod
+from ansible_collections.zerocopy.rdma.tests.cluster.host_devices import OPERATOR_PREFIX, operated, pod
 from ansible_collections.zerocopy.rdma.tests.operators import sriov_operator
-from ansible_collections.zerocopy.rdma.tests.operators.sriov_operator import PREFIX, Operator
+from ansible_collections.zerocopy.rdma.tests.operators.sriov_operator import Operator
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import SRIOV, Facts, Hosts
 
 NODES = ("lab-01", "lab-02")
@@ -32,20 +32,6 @@ def make_operator(cluster_set: ClusterSet, control_plane: Any, tmp_path: Path) -
         cluster_set.kubectl("label", "node", name, "node-role.kubernetes.io/worker=", "kubernetes.io/os=linux")
     with sriov_operator.installed(cluster_set, control_plane, tmp_path) as found:
         yield found
-
-
-def variables(pods: str, operator: str) -> dict[str, Any]:
-    return {
-        "rdma_strategy": "sriov",
-        "rdma_claims_templates": [],
-        "rdma_claims_claims": [],
-        "rdma_host_device_provider": "sriov_operator",
-        "rdma_host_device_operator_namespace": operator,
-        "rdma_host_device_prefix": PREFIX,
-        "rdma_host_device_networks": ["10.110.0.0/24"],
-        "rdma_host_device_namespaces": [pods],
-        "rdma_links_vfs": 8,
-    }
 
 
 def objects_of(hosts: Hosts) -> list[Object]:
@@ -70,7 +56,7 @@ def drained(operator: Operator) -> set[str]:
 
 def test_vfs_by_the_operator(cluster_set: ClusterSet, operator: Operator, facts_of: Facts) -> None:
     namespace = cluster_set.namespace
-    own = variables(namespace, operator.namespace)
+    own = {**operated(namespace, operator.namespace), "rdma_links_vfs": 8}
     hosts = SRIOV.recorded(facts_of, *NODES, group="lab", **own)
     objects = objects_of(hosts)
     operator.until("DaemonSets of daemon and plugin", lambda: len(operator.items("daemonsets")) == 2)
@@ -94,7 +80,7 @@ def test_vfs_by_the_operator(cluster_set: ClusterSet, operator: Operator, facts_
     where = ("network-attachment-definitions", "-n", namespace)
     operator.until("the network of pods", lambda: bool(operator.items(*where)))
     network = operator.get("network-attachment-definitions", "sriov-lab", namespace)
-    assert network["metadata"]["annotations"]["k8s.v1.cni.cncf.io/resourceName"] == f"{PREFIX}/{RESOURCE}"
+    assert network["metadata"]["annotations"]["k8s.v1.cni.cncf.io/resourceName"] == f"{OPERATOR_PREFIX}/{RESOURCE}"
     configuration = json.loads(network["spec"]["config"])
     assert (configuration["type"], configuration["ipam"]["range"]) == ("sriov", "10.110.0.0/24")
 

@@ -157,7 +157,7 @@ def _measured(
     group: str, test: str, source: End, target: End, value: float, unit: str, expected: float | None, threshold: float
 ) -> Measurement:
     good = value >= threshold if unit == "Gb/s" else value <= threshold
-    text = f"{value:.1f} {unit}, demanded were {threshold:.1f} {unit}."
+    text = f"{value:.1f} {unit}, required: {threshold:.1f} {unit}."
     verdict = "pass" if good else "fail"
     return Measurement(group, test, source, target, round(value, 2), unit, expected, threshold, verdict, text)
 

@@ -202,7 +202,7 @@ def _one_of(every: List[Parse], right: str) -> Parse:
 def _compiled(hint: Any) -> Tuple[Parse, str]:
     """The parser of a type, and what it takes, in words."""
     if is_dataclass(hint):
-        return _object(hint), "a map"  # type: ignore[arg-type]
+        return _object(hint), "a map"  # type: ignore[arg-type]  # a class, not an instance
     if hint in _PLAIN:
         return _PLAIN[hint]
     if hint is Any:

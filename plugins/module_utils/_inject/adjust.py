@@ -63,13 +63,13 @@ def _nearest(held: Held, found: Hardware) -> List[HcaPlace]:
     # Which GPU a MIG device is of makes no difference where all have the same NICs.
     alike = len({tuple(gpu.nearest) for gpu in found.gpus}) == 1
     if held.unknown and not alike:
-        raise NothingFoundError(f"which GPU {', '.join(held.unknown)} is cannot be told")
+        raise NothingFoundError(f"the GPU {', '.join(held.unknown)} cannot be identified; name HCAs instead")
     if not held.some:
-        raise NothingFoundError("the container has no GPU, so no NIC is the nearest; name HCAs instead")
+        raise NothingFoundError("the container has no GPU that a NIC could be near; name HCAs instead")
     names = list(dict.fromkeys(name for gpu in held.gpus or found.gpus for name in gpu.nearest))
     hcas = [found.hcas[name] for name in names if name in found.hcas and found.hcas[name].ports]
     if not hcas:
-        raise NothingFoundError("no HCA with a port that is up is left for its GPUs")
+        raise NothingFoundError("no HCA near its GPUs has a port that is up and not excluded")
     return hcas
 
 
@@ -79,15 +79,15 @@ def _named(want: Wish, config: Configuration, found: Hardware) -> List[HcaPlace]
     lost = [name for name in want.hcas if name not in found.hcas]
     lost += [path for path in want.paths if not found.node(path)]
     if lost:
-        raise NothingFoundError(f"{', '.join(lost)}: no such HCA on this node, or not for workloads")
+        raise NothingFoundError(f"{', '.join(lost)}: not on this node, or excluded from workloads")
     managing = [node.path for hca in found.hcas.values() for node in hca.management if node.path in want.paths]
     if managing and not config.umad:
-        raise NothingFoundError(f"{', '.join(managing)} can manage the fabric, which umad has to allow (it is off)")
+        raise NothingFoundError(f"{', '.join(managing)} can manage the fabric; rdma_inject_umad does not allow that")
     wanted = [found.hcas[name] for name in want.hcas] + [by_path[path] for path in want.paths if path in by_path]
     hcas = list({hca.name: hca for hca in wanted}.values())
     down = [hca.name for hca in hcas if not hca.ports]
     if down:
-        raise NothingFoundError(f"{', '.join(down)}: no port is up that workloads may use")
+        raise NothingFoundError(f"{', '.join(down)}: no port that is up and that workloads may use")
     return hcas
 
 

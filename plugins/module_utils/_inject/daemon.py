@@ -134,6 +134,7 @@ class Daemon:
         began = time.monotonic()
         try:
             self._status.hardware = self._watched.renew()
+        # Whatever it is, requests are still answered, from what was read last.
         except Exception as error:  # pylint: disable=broad-except
             self._log("error", "the hardware cannot be read", error=repr(error))
         self._due = began

@@ -87,7 +87,7 @@ class Session:
         try:
             error = ttrpc.error_of(message.payload)
         except ProtobufError as wrong:
-            raise RegistrationError(f"an answer that is none: {wrong}") from wrong
+            raise RegistrationError(f"the runtime's answer is invalid: {wrong}") from wrong
         if error:
             raise RegistrationError(error)
 

@@ -76,7 +76,7 @@ def _injected(key: str, value: str) -> Optional[Wish]:
     paths = _paths(value)
     rdma = [path for path in paths if path.startswith("/dev/infiniband/")]
     if any(not _PATH.fullmatch(path) for path in rdma):
-        return Wish(key, wrong="a path below /dev/infiniband is no name of a device")
+        return Wish(key, wrong="a path below /dev/infiniband is not a valid device name")
     return Wish(key, paths=rdma) if rdma else None
 
 

@@ -50,7 +50,7 @@ def run(argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -
     :raises HostError: it did not end within ``timeout`` seconds.
     """
     try:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(  # noqa: S603  (a list, so no shell)
             list(argv),
             check=False,
             env=environment(),

@@ -210,7 +210,7 @@ def _until(
             if error.status != 410:
                 raise
         finally:
-            events.close()  # type: ignore[attr-defined]
+            events.close()  # type: ignore[attr-defined]  # it is a generator
         # A load balancer that ends every watch at once shall not make this a busy loop.
         if time.monotonic() - began < _AGAIN_SECONDS:
             time.sleep(_AGAIN_SECONDS)

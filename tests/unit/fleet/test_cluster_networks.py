@@ -169,7 +169,7 @@ def test_pods_that_hold_devices() -> None:
     }
     assert cluster.info(client, False)["held"] == held
     # Who may not list claims goes on without.
-    assert cluster.info(Answers([node("n1")], **served), False)["held"] == {}  # type: ignore[arg-type]
+    assert cluster.info(Answers([node("n1")], **served), False)["held"] == {}  # type: ignore[arg-type]  # a stand-in
     assert info([node("n1")])["held"] == {}
 
 

@@ -89,7 +89,7 @@ def test_nics_by_name_and_by_device(hardware: Callable[..., Hardware]) -> None:
     by_path = replace(POD, annotations={"devices.noderesource.dev/pod": "- path: /dev/infiniband/uverbs5"})
     assert paths(given(node, pod=by_path)) == ["uverbs5"]
     for value in ("mlx5_77", "mlx5_0,mlx5_77"):
-        with pytest.raises(NothingFoundError, match="mlx5_77: no such HCA"):
+        with pytest.raises(NothingFoundError, match="mlx5_77: not on this node"):
             given(node, pod=named(value))
     lost = replace(POD, annotations={"devices.noderesource.dev/pod": "- path: /dev/infiniband/uverbs99"})
     with pytest.raises(NothingFoundError, match="uverbs99"):
@@ -100,9 +100,9 @@ def test_nics_by_name_and_by_device(hardware: Callable[..., Hardware]) -> None:
     ("visible", "said"),
     [
         ("", "has no GPU"),
-        ("GPU-ffffffff", "cannot be told"),
-        ("MIG-0d3c5a1e-1111-2222-3333-444455556666", "cannot be told"),
-        ("99", "cannot be told"),
+        ("GPU-ffffffff", "cannot be identified"),
+        ("MIG-0d3c5a1e-1111-2222-3333-444455556666", "cannot be identified"),
+        ("99", "cannot be identified"),
     ],
 )
 def test_without_a_gpu_that_is_known_nothing_is_guessed(
@@ -114,9 +114,9 @@ def test_without_a_gpu_that_is_known_nothing_is_guessed(
 
 def test_excluded_nics_are_never_given(hardware: Callable[..., Hardware]) -> None:
     node = hardware("h100-01", exclude=["mlx5_0"])
-    with pytest.raises(NothingFoundError, match="no HCA with a port that is up"):
+    with pytest.raises(NothingFoundError, match="no HCA near its GPUs"):
         given(node, "0")
-    with pytest.raises(NothingFoundError, match="not for workloads"):
+    with pytest.raises(NothingFoundError, match="excluded from workloads"):
         given(node, pod=named("mlx5_0"))
 
 
@@ -144,7 +144,7 @@ def test_devices_that_manage_the_fabric_are_the_admins_to_give(hardware: Callabl
 
 
 def test_nothing_is_there(hardware: Callable[..., Hardware]) -> None:
-    with pytest.raises(NothingFoundError, match="cannot be told"):
+    with pytest.raises(NothingFoundError, match="cannot be identified"):
         given(hardware("case-nothing"), "0")
 
 
@@ -162,11 +162,11 @@ def test_a_nic_that_goes_down_is_seen_and_another_taken(tmp_path: Path) -> None:
     assert watched.now() is watched.now()
     (tmp_path / "sys/class/infiniband/mlx5_0/ports/1/state").write_text("1: DOWN\n")
     assert given(watched.now(), "0").hcas not in ([], ["mlx5_0"])
-    with pytest.raises(NothingFoundError, match="mlx5_0: no port is up"):
+    with pytest.raises(NothingFoundError, match="mlx5_0: no port that is up"):
         given(watched.now(), pod=named("mlx5_0"))
     for state in (tmp_path / "sys/class/infiniband").glob("*/ports/1/state"):
         state.write_text("1: DOWN\n")
-    with pytest.raises(NothingFoundError, match="no HCA with a port that is up"):
+    with pytest.raises(NothingFoundError, match="no HCA near its GPUs"):
         given(watched.now(), "all")
 
 

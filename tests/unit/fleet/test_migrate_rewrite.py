@@ -140,7 +140,7 @@ def test_what_guides_have() -> None:
     cannot = {name: text for name, level, text in notes if level == "cannot"}
     assert {one["metadata"]["name"] for one, was in zip(there, guides()) if one == was} == set(cannot)
     assert set(cannot) == {"gang", "fabric-runtime"}
-    assert cannot["fabric-runtime"].startswith("one-nic is a claim, and a ServingRuntime has no field for it")
+    assert cannot["fabric-runtime"].startswith("one-nic is a claim, and a ServingRuntime has no field for claims")
     for one in moved(*guides(), wish=Wish([_SHARED]))[0]:
         assert move.BEFORE in one["metadata"]["annotations"]
         for shape in pods.seen(move._ref(one, "").kind, one).pods:
@@ -194,7 +194,7 @@ def test_who_gets_devices_by_an_annotation(annotations: Object, rewritten: bool)
 
 
 def test_injection_needs_a_gpu_in_the_same_container() -> None:
-    why = "nearest gives NICs beside nvidia.com/gpu, and container main requests none"
+    why = "nearest gives the NICs nearest to nvidia.com/gpu, but container main requests no GPU"
     assert refused(pod(), Wish([_NEAREST])) == why
 
 
@@ -275,7 +275,7 @@ def test_probes_and_services_follow_the_port() -> None:
     headless[2]["spec"]["clusterIP"] = "None"
     there, notes = moved(*headless)
     assert [text for _name, _level, text in notes] == [
-        "port 8300 stays, though 8000 would do: clients of the headless Service svc use it directly"
+        "port 8300 stays, although 8000 is the common port: clients of the headless Service svc use it directly"
     ]
     assert there[2] == headless[2]
 
@@ -283,14 +283,18 @@ def test_probes_and_services_follow_the_port() -> None:
 def test_a_port_that_is_elsewhere_in_the_pod_stays() -> None:
     own = {"env": [{"name": "SERVER_PORT", "value": "8300"}]}
     _there, notes = moved(_deployment("a", 8000), _deployment("b", 8300, **own))
-    assert notes == [("b", "left", "port 8300 stays, though 8000 would do: 8300 is also elsewhere in the pod")]
+    assert notes == [
+        ("b", "left", "port 8300 stays, although 8000 is the common port: 8300 is also elsewhere in the pod")
+    ]
 
 
 def test_a_port_that_an_annotation_names_stays() -> None:
     other = _deployment("b", 8300)
     other["spec"]["template"]["metadata"]["annotations"] = {"prometheus.io/port": "8300"}
     _there, notes = moved(_deployment("a", 8000), other)
-    assert notes == [("b", "left", "port 8300 stays, though 8000 would do: 8300 is also elsewhere in the pod")]
+    assert notes == [
+        ("b", "left", "port 8300 stays, although 8000 is the common port: 8300 is also elsewhere in the pod")
+    ]
 
 
 def test_a_sidecar_keeps_its_port() -> None:
@@ -299,7 +303,7 @@ def test_a_sidecar_keeps_its_port() -> None:
     other["spec"]["template"]["spec"]["containers"].append(sidecar)
     there, notes = moved(_deployment("a", 8000), other)
     assert container(there[1])["args"] == ["--port", "8200"]
-    assert notes == [("b", "left", "port 8200 stays, though 8000 would do: container proxy has 8000")]
+    assert notes == [("b", "left", "port 8200 stays, although 8000 is the common port: container proxy has 8000")]
 
 
 def test_a_pool_of_one_port() -> None:
@@ -322,7 +326,7 @@ def test_a_pool_of_one_port() -> None:
         ({"schedulerName": "volcano"}, "its scheduler is Volcano, which fails on pods with ResourceClaimTemplates"),
         (
             {"metadata": {"annotations": {"k8s.v1.cni.cncf.io/networks": "one,two"}}},
-            "k8s.v1.cni.cncf.io/networks names several networks, and not which",
+            "k8s.v1.cni.cncf.io/networks names several networks, and which of them",
         ),
     ],
 )
@@ -342,25 +346,25 @@ def test_a_single_claim_is_for_one_pod() -> None:
     assert spec["resourceClaims"] == [{"name": "rdma", "resourceClaimName": "nic-a-1111111111"}]
     item = named("decode")
     item["spec"]["replicas"] = 2
-    right = "nic-a is one NIC of one host, and this makes 2 pods: use a ResourceClaimTemplate"
+    right = "nic-a is one NIC of one host, but this workload has 2 pods: use a ResourceClaimTemplate"
     assert refused(item, wish) == right
     unknown = Wish([_SINGLE], {"finetune": ["nic-a"]})
-    assert "makes several pods" in moved(named("finetune"), wish=unknown)[1][0][2]
+    assert "has several pods" in moved(named("finetune"), wish=unknown)[1][0][2]
 
 
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (Wish(), "the group has no request: see rdma_strategy and rdma_claims_templates"),
-        (Wish([_SINGLE]), "no request of the group is for a pod with 1 GPUs: it has nic-a"),
+        (Wish(), "pods of the group cannot request anything: see rdma_strategy and rdma_claims_templates"),
+        (Wish([_SINGLE]), "no request of the group fits a pod with 1 GPUs; it has nic-a"),
         (
             Wish([_ONE, PodAsk("two", templates={NAMESPACE: "two-1"})]),
-            "several requests are for a pod with 1 GPUs (one-nic, two): choose in rdma_migrate_requests",
+            "several requests fit a pod with 1 GPUs (one-nic, two): choose in rdma_migrate_requests",
         ),
-        (Wish([_ONE], {"llm/decode": ["three"]}), "three is no request of the group: it has one-nic"),
+        (Wish([_ONE], {"llm/decode": ["three"]}), "three is not a request of the group, which has one-nic"),
         (
             Wish([PodAsk("pair", templates={NAMESPACE: "p"}, gpus=2)], {"decode": ["pair"]}),
-            "the claim has 2 GPUs for one container, and here vllm has 1",
+            "the claim has 2 GPUs for one container, but vllm has 1",
         ),
     ],
 )
@@ -401,7 +405,7 @@ def test_what_somebody_changed_since_is_not_undone() -> None:
 
 def test_a_list_of_objects_and_documents_that_are_none() -> None:
     whole = {"apiVersion": "v1", "kind": "List", "items": [named("decode"), named("web")]}
-    (nothing, there), _notes = moved(None, whole)  # type: ignore[arg-type]
+    (nothing, there), _notes = moved(None, whole)  # type: ignore[arg-type]  # what an empty document is
     assert nothing is None
     assert there["items"] == [moved(named("decode"))[0][0], named("web")]
     assert move.back([there]).documents == [whole]

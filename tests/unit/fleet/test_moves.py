@@ -58,7 +58,7 @@ def test_what_was_begun_comes_first() -> None:
     assert (found.problems, found.rest) == ([], [])
     text = moves.text(found)
     assert "  n3: shared_device to dra (begun: cordoned)" in text
-    assert "    end llm/decode-0 (StatefulSet llm/decode): rdma/hca" in text
+    assert "    end pod llm/decode-0 (StatefulSet llm/decode): rdma/hca" in text
     assert "Nothing to do: n4" in text
     part = moves.plan([host(name) for name in names], uses, ["n1"], MoveOptions())
     assert (part.waves, part.rest) == ([["n1"]], ["n2", "n3"])
@@ -67,11 +67,11 @@ def test_what_was_begun_comes_first() -> None:
 @pytest.mark.parametrize(
     ("user", "evict", "said"),
     [
-        (replace(POD, owner="", owner_kind=""), "managed", "nothing makes this pod again elsewhere"),
+        (replace(POD, owner="", owner_kind=""), "managed", "no controller would recreate it elsewhere"),
         (replace(POD, owner="", owner_kind=""), "all", ""),
         (replace(POD, owner="", owner_kind=""), "none", ""),
-        (replace(POD, owner_kind="DaemonSet"), "all", "its pods cannot be evicted"),
-        (replace(POD, owner_kind="Node"), "none", "its pods cannot be evicted"),
+        (replace(POD, owner_kind="DaemonSet"), "all", "pods of this kind come back at once"),
+        (replace(POD, owner_kind="Node"), "none", "pods of this kind come back at once"),
     ],
 )
 def test_pods_that_stop_a_move(user: User, evict: str, said: str) -> None:

@@ -282,5 +282,5 @@ def test_one_policy_for_all_nodes_stops_a_move(facts_of: Facts) -> None:
         return list(move_plan({}, list(hosts), hosts, {}, [], kinds=kinds)["problems"])
 
     (problem,) = stops(OLDER)
-    assert "a NicClusterPolicy runs its plugin on all nodes at once, so none can move alone" in problem
+    assert "a NicClusterPolicy runs its plugin on all nodes at once, so nodes cannot move one by one" in problem
     assert stops(NEWER) == []

@@ -245,7 +245,7 @@ def test_pods_are_taken_away_whatever_happens() -> None:
             raise ClusterError("the API server is gone")
         return listed(path, query)
 
-    cluster.get = get  # type: ignore[method-assign]
+    cluster.get = get  # type: ignore[method-assign]  # for this test
     with pytest.raises(ClusterError, match="is gone"):
         run(cluster, pod("look"))
     assert cluster.deleted == ["look"]

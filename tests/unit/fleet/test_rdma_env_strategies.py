@@ -16,18 +16,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import adjus
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import Configuration
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.hardware import Hardware, Watched
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.pod_shells import SHELLS, make_shell
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.pod_tree import IPC_LOCK, PodTree, make
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.test_rdma_env import SHELLS
+
+# A fixture that is defined elsewhere.
+__all__ = ["make_shell"]
 
 _RDMA_NAMES = ("NCCL_IB_HCA", "UCX_NET_DEVICES", "NVSHMEM_HCA_LIST")
-
-
-@pytest.fixture(params=sorted(SHELLS))
-def shell(request: pytest.FixtureRequest) -> List[str]:
-    argv = SHELLS[request.param]
-    if shutil.which(argv[0]) is None:
-        pytest.skip(f"{argv[0]} is not installed")
-    return argv
 
 
 def moved(pod: PodTree, *hcas: str) -> None:

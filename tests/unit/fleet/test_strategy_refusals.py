@@ -39,7 +39,7 @@ def test_a_mistake_is_refused_in_one_message(facts_of: Facts, case: mistakes.Cas
 
 
 def test_one_resource_of_two_strategies(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Other(type(registry.STRATEGIES["none"])):  # type: ignore[misc]
+    class Other(type(registry.STRATEGIES["none"])):  # type: ignore[misc]  # a base class found at run time
         name = "other"
 
         def resources(self, hosts: Any, known: Any) -> list[str]:

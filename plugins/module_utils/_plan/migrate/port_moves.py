@@ -122,7 +122,7 @@ def _remap(one: Server, target: int, others: Sequence[Other]) -> Said:
         if container.name != one.container and target in container.ports
     ]
     headless = [other for other in others if not other.is_pool and leads(other, one) and _is_headless(other)]
-    what = f"port {one.port} stays, though {target} would do"
+    what = f"port {one.port} stays, although {target} is the common port"
     if taken:
         yield one.ref, f"{what}: container {taken[0]} has {target}"
     elif re.search(rf"(?<![0-9.]){one.port}(?![0-9.])", json.dumps([spec, one.pod.annotations])):

@@ -68,7 +68,7 @@ def chosen(ref: ObjectRef, gpus: int, wish: Wish) -> List[PodAsk]:
     names = _named(ref, wish)
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ChoiceError(f"{unknown[0]} is no request of the group: it has {', '.join(known) or 'none'}")
+        raise ChoiceError(f"{unknown[0]} is not a request of the group, which has {', '.join(known) or 'none'}")
     if names:
         return [known[name] for name in names]
     # A single claim is for one NIC of one host: that is for people to choose. Beside templates, extended resources are
@@ -79,11 +79,11 @@ def chosen(ref: ObjectRef, gpus: int, wish: Wish) -> List[PodAsk]:
         return fitting
     what = f"a pod with {gpus} GPUs" if gpus else "a pod without GPUs"
     if not wish.asks:
-        raise ChoiceError("the group has no request: see rdma_strategy and rdma_claims_templates")
+        raise ChoiceError("pods of the group cannot request anything: see rdma_strategy and rdma_claims_templates")
     if not fitting:
-        raise ChoiceError(f"no request of the group is for {what}: it has {', '.join(known)}")
+        raise ChoiceError(f"no request of the group fits {what}; it has {', '.join(known)}")
     several = ", ".join(ask.name for ask in fitting)
-    raise ChoiceError(f"several requests are for {what} ({several}): choose in rdma_migrate_requests")
+    raise ChoiceError(f"several requests fit {what} ({several}): choose in rdma_migrate_requests")
 
 
 def object_name(ask: PodAsk, namespace: str) -> Dict[str, Any]:

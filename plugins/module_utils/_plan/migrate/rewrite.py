@@ -75,30 +75,30 @@ def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
     if pod.host_network and not stays:
         yield from _host_network(template)
     if stays and not pod.host_network:
-        yield "pods get RDMA only on the host network here (RoCE), and these are not: set hostNetwork"
+        yield "with RoCE, pods of this group get RDMA only on the host network: set hostNetwork"
     if template.volcano and any(ask.templates for ask in asks):
         yield "its scheduler is Volcano, which fails on pods with ResourceClaimTemplates (volcano#5119)"
     for ask in asks:
         if ask.claims and template.pods != 1:
             many = "several" if template.pods is None else str(template.pods)
-            yield f"{ask.name} is one NIC of one host, and this makes {many} pods: use a ResourceClaimTemplate"
+            yield f"{ask.name} is one NIC of one host, but this workload has {many} pods: use a ResourceClaimTemplate"
         if ask.namespace and template.namespace not in ("", ask.namespace):
             yield f"{ask.name} can be requested in namespace {ask.namespace} only, not in {template.namespace}"
         if ask.claimed and template.kind in _WITHOUT_CLAIMS:
-            yield f"{ask.name} is a claim, and a {template.kind} has no field for it: its InferenceServices have one"
+            yield f"{ask.name} is a claim, and a {template.kind} has no field for claims: use its InferenceServices"
         without = [one.name for one in using if ask.gpu_resource and ask.gpu_resource not in one.resources]
         if without:
-            yield f"{ask.name} gives NICs beside {ask.gpu_resource}, and container {without[0]} requests none"
+            yield f"{ask.name} gives the NICs nearest to {ask.gpu_resource}, but container {without[0]} requests no GPU"
         if ask.annotations and template.holder is None:
-            yield f"{ask.name} needs an annotation of the pods, and {template.kind} has no place for it here"
+            yield f"{ask.name} needs an annotation on the pods, which this {template.kind} cannot have"
     wanted = sum(ask.gpus for ask in asks)
     having = [one for one in using if findings.has_gpu(one)]
     if wanted and (len(having) != 1 or sum(_gpus(having[0]).values()) != wanted):
         found = ", ".join(f"{one.name} has {sum(_gpus(one).values())}" for one in having) or "no container has any"
-        yield f"the claim has {wanted} GPUs for one container, and here {found}"
+        yield f"the claim has {wanted} GPUs for one container, but {found}"
     networks = pod.annotations.get(findings.NETWORKS, "")
     if ("," in networks or networks.startswith("[")) and any(findings.asked(one, template.more) for one in using):
-        yield f"{findings.NETWORKS} names several networks, and not which of them hands out the NIC"
+        yield f"{findings.NETWORKS} names several networks, and which of them moves the NIC is unknown"
 
 
 def _host_network(template: Template) -> Iterator[str]:

@@ -75,10 +75,10 @@ class NodeMove:
             return []
         found = ["cordon"] if self.state == TODO else []
         if self.state in (TODO, CORDONED, DRAINED):
-            found += [f"end {user}" for user in self.users]
-            found.append(f"take {self.away} away" if self.away else "look for what is left of a device plugin")
+            found += [f"end pod {user}" for user in self.users]
+            found.append(f"remove {self.away}" if self.away else "look for leftovers of a device plugin")
         if self.state != SWITCHED:
-            found += ["prepare the node", f"bring {self.to}"]
+            found += ["prepare the node", f"set up {self.to}"]
         return [*found, "verify", "uncordon, unless an admin cordoned it"]
 
 
@@ -125,13 +125,13 @@ def _against(host: ClaimHost, node: NodeUse, options: MoveOptions) -> Iterator[s
     """What stops a move before it begins."""
     for user in node.users:
         if user.owner_kind in _STAYING:
-            yield f"{host.name}: {user}: its pods cannot be evicted, so keep them off this node first"
+            yield f"{host.name}: pod {user}: pods of this kind come back at once, so keep them off this node first"
         elif not user.owner and options.evict == "managed":
-            right = "end it, or set rdma_migrate_evict to all, or to none to wait for its end"
-            yield f"{host.name}: {user}: nothing makes this pod again elsewhere: {right}"
+            right = "delete it, or set rdma_migrate_evict to all, or to none to wait until it ends"
+            yield f"{host.name}: pod {user}: no controller would recreate it elsewhere: {right}"
     if node.plugins and not options.off:
         several = ", ".join(node.plugins)
-        right = "remove it first, or name in rdma_migrate_old_labels the labels of nodes that keep it away"
+        right = "remove it first, or set rdma_migrate_old_labels to the node labels that keep it away"
         yield f"{host.name}: DaemonSet {several} hands out NICs here and belongs to somebody else: {right}"
 
 
@@ -189,8 +189,8 @@ def unmovable(whole: StrategyPlan) -> List[str]:
     if not whole.everywhere:
         return []
     return [
-        "provider network_operator: a NicClusterPolicy runs its plugin on all nodes at once, so none can move alone: "
-        "NicNodePolicies can (Network Operator 26.4 or newer), and so can provider plugin"
+        "provider network_operator: a NicClusterPolicy runs its plugin on all nodes at once, so nodes cannot move one"
+        " by one. They can with NicNodePolicies (Network Operator 26.4 or newer) or with provider plugin"
     ]
 
 
@@ -254,7 +254,7 @@ def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
         lines.append(f"Nothing to do: {', '.join(done)}")
     if found.rest:
         lines.append(f"Not moved by this run, though {STRATEGY} has changed: {', '.join(found.rest)}")
-        lines.append("The objects of the old strategy stay until they have moved.")
+        lines.append("The objects of the old strategy stay until these nodes have moved.")
     elif found.waves:
         lines.append("At the end: remove the objects that no node needs any more (provision).")
     if foreign and found.nodes:

@@ -82,6 +82,7 @@ def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], as
         _keys(where, _below(_below(holder, "metadata"), "annotations"), parts["annotations"])
     _container(where, container, added)
     own = parts["pod"]
+    # That of a container, not this machine's.
     if not any(one.get("mountPath") == "/dev/shm" and one.get("name") != "dshm" for one in _mounts(container)):  # noqa: S108
         _entries(spec, "volumes", own["volumes"], "name")
     else:

@@ -118,7 +118,7 @@ def adds(ask: Ask, settings: Settings, ranks: int = 1) -> Manifest:
         "resources": resources,
         "volumeMounts": [
             # Not a directory of this machine.
-            {"name": "dshm", "mountPath": "/dev/shm"},  # noqa: S108
+            {"name": "dshm", "mountPath": "/dev/shm"},  # noqa: S108  (of a container)
             {"name": CONFIG_MAP, "mountPath": _DIRECTORY, "readOnly": True},
         ],
     }

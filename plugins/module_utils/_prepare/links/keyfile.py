@@ -92,7 +92,7 @@ def _uuid(connection_id: str, mac: str) -> str:
 
 
 def _route(number: int, route: Route) -> List[Tuple[str, str]]:
-    nowhere = "::" if ":" in route.to else "0.0.0.0"  # noqa: S104
+    nowhere = "::" if ":" in route.to else "0.0.0.0"  # noqa: S104  (a gateway; nothing listens)
     parts = [route.to]
     if route.via or route.metric is not None:
         parts.append(route.via or nowhere)

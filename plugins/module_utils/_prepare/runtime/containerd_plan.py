@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import replace
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError, UnreadableError
@@ -100,9 +100,9 @@ def _read(files: Files, layout: RuntimeLayout, own: Own, asker: Optional[Asker])
         raise
 
 
-def _refusable(layout: RuntimeLayout, ask: Any) -> Effective:
+def _refusable(layout: RuntimeLayout, ask: Callable[[], Effective]) -> Effective:
     try:
-        return ask()  # type: ignore[no-any-return]
+        return ask()
     except HostError as error:
         raise HostError(
             f"containerd rejects its present configuration ({layout.main}), so nothing is changed and the running"

@@ -81,7 +81,7 @@ def default() -> Dict[str, Any]:
         ("/proc", "proc", "proc", safe),
         ("/dev", "tmpfs", "tmpfs", ["nosuid", "strictatime", "mode=755", "size=65536k"]),
         ("/dev/pts", "devpts", "devpts", ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"]),
-        ("/dev/shm", "tmpfs", "shm", [*safe, "mode=1777", "size=65536k"]),  # noqa: S108
+        ("/dev/shm", "tmpfs", "shm", [*safe, "mode=1777", "size=65536k"]),  # noqa: S108  (of a container)
         ("/dev/mqueue", "mqueue", "mqueue", safe),
         ("/sys", "sysfs", "sysfs", [*safe, "ro"]),
         ("/run", "tmpfs", "tmpfs", ["nosuid", "strictatime", "mode=755", "size=65536k"]),

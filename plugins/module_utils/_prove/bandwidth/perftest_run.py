@@ -136,13 +136,14 @@ class Started:
         self.run = run
         self.cpus = node.cpus(run.hca)
         self.json_file = json_file
+        # Open until the program has ended.
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         before = os.sched_getaffinity(0)
         # A child inherits it, and its memory is then taken from the same NUMA node.
         os.sched_setaffinity(0, self.cpus)
         try:
-            self.process = subprocess.Popen(  # noqa: S603
+            self.process = subprocess.Popen(  # noqa: S603  (a list, so no shell)
                 ["timeout", "--kill-after=5", str(seconds), *arguments(run, json_file)],  # noqa: S607  (on PATH, like perftest itself)
                 env=command.environment(),
                 stdin=subprocess.DEVNULL,

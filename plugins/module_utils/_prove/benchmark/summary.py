@@ -74,10 +74,10 @@ def _judge(line: BenchmarkLine, largest: bool, fraction: float) -> None:
     elif not largest:
         line.text = "only the largest blocks are judged"
     elif line.fraction is None:
-        line.text = "not judged: what the ports carry is unknown, or they are of software"
+        line.text = "not judged: what the ports carry is unknown, or they are software devices"
     else:
         line.verdict = "pass" if line.fraction >= fraction else "fail"
-        line.text = f"{line.fraction:.0%} of what port and PCIe can carry, {fraction:.0%} is demanded"
+        line.text = f"{line.fraction:.0%} of what port and PCIe can carry, {fraction:.0%} is required"
 
 
 def lines(runs: Sequence[BenchmarkRun], fraction: float) -> List[BenchmarkLine]:

@@ -48,7 +48,7 @@ def until_published(client: Client, path: str, names: Set[str], seconds: float) 
             if error.status != 410:
                 raise
         finally:
-            events.close()  # type: ignore[attr-defined]
+            events.close()  # type: ignore[attr-defined]  # it is a generator
         # Many nodes publish at the same time, and a load balancer that ends every watch shall not make it a busy loop.
         if time.monotonic() - began < _AGAIN_SECONDS:
             time.sleep(_AGAIN_SECONDS)

@@ -62,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    do_GET = do_PATCH = do_POST = do_DELETE = _answer  # noqa: N815
+    do_GET = do_PATCH = do_POST = do_DELETE = _answer  # noqa: N815  (http.server's names)
 
     def log_message(self, *_arguments: Any) -> None:
         pass

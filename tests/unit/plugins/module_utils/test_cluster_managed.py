@@ -103,5 +103,5 @@ def test_values_of_a_set() -> None:
     assert unchanged(live("a/x", "other/z", "b/y"), wanted, "m", fixed=False)
     assert not unchanged(live("b/y", "a/x"), wanted, "m", fixed=False)
     assert not unchanged(live("a/x"), wanted, "m", fixed=False)
-    wanted["metadata"]["finalizers"] = ["a/x"]  # type: ignore[index]
+    wanted["metadata"]["finalizers"] = ["a/x"]  # type: ignore[index]  # its values are of any kind
     assert not unchanged(live("a/x", "b/y"), wanted, "m", fixed=False)

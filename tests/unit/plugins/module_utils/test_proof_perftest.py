@@ -230,12 +230,12 @@ def test_a_client_that_does_not_end_is_ended(here: Path) -> None:
     assert result["error"] == "ib_write_bw did not end within 1 s"
 
 
-def test_without_perftest_every_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_perftest_every_run_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     runs = [run(tcp_port=free_port(), test="send_lat"), run(tcp_port=free_port(), test="send_lat", name="two")]
     # Where it is installed, it is not to be found.
-    found = {**command.environment(), "PATH": os.path.dirname(_timeout())}
-    if os.path.exists(os.path.join(found["PATH"], "ib_send_lat")):
-        pytest.skip("perftest is installed beside timeout")
+    (tmp_path / "timeout").symlink_to(_timeout())
+    found = {**command.environment(), "PATH": str(tmp_path)}
+    monkeypatch.setattr(command, "environment", lambda: found)
     for results in (perftest_run.serve(runs, PerftestTools(), 5), perftest_run.loopback(runs, PerftestTools(), 5)):
         assert {(result["code"], result["error"]) for result in results} == {
             ("not_installed", "ib_send_lat is not installed (package perftest)")

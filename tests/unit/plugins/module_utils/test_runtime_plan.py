@@ -78,7 +78,7 @@ class Node:
         files = Files(str(self.root))
         files.live = True
         # Paths are still below the root.
-        files.full = self.files.full  # type: ignore[method-assign]
+        files.full = self.files.full  # type: ignore[method-assign]  # for this test
         installed = Installation(files, self.layout, "containerd", self.containerd)
         return RUNTIMES["containerd"].plan(installed, parts, own)
 
