@@ -31,6 +31,8 @@ _NAMESPACES = (
     "rdma_verify_namespace",
     *(namespace for _name, namespace in _SETS),
 )
+# An operator is in a cluster once.
+_OPERATORS = "rdma_operator_"
 _PULL_SECRETS = "_pull_secrets"
 _GPU_DEPLOY = "rdma_driver_gpu_deploy"
 NAMES = (
@@ -99,7 +101,8 @@ def problems(hosts: Hosts, defaults: Mapping[str, Any]) -> Iterator[Tuple[str, P
     """
     deployed = any(values.get(_GPU_DEPLOY) for _host, values in hosts)
     given = {name for _host, values in hosts for name in values}
-    for name in (*NAMES, *(_OF_THE_GPU_DRIVER if deployed else ())):
+    operators = sorted(name for name in given if name.startswith(_OPERATORS))
+    for name in (*NAMES, *operators, *(_OF_THE_GPU_DRIVER if deployed else ())):
         if name in given:
             yield from _different(name, hosts, defaults.get(name))
     for name in sorted(given.intersection(_NAMESPACES)):
