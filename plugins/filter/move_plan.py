@@ -96,27 +96,16 @@ _value:
       type: dict
 """
 
-from collections import Counter, defaultdict
 from dataclasses import asdict
-from typing import Any, Callable, DefaultDict, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.playbook_values import SERIAL_MAX
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
-
-
-def _limits(hosts: Sequence[ClaimHost], hostvars: _inventory.Hostvars) -> Dict[str, int]:
-    sizes: DefaultDict[str, List[plan_waves.Size]] = defaultdict(list)
-    for host in hosts:
-        if _inventory.raw(hostvars[host.name], SERIAL_MAX) is not None:
-            sizes[host.group].append(hostvars[host.name][SERIAL_MAX])
-    return plan_waves.limits(sizes, Counter(host.group for host in hosts))
 
 
 @pass_context
@@ -139,7 +128,7 @@ def move_plan(
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     uses = {name: node_use.read(node) for name, node in nodes.items()}
     sizes = list(ramp) if isinstance(ramp, (list, tuple)) else [ramp]
-    options = moves.MoveOptions(evict, dict(old_labels or {}), sizes, _limits(found, hostvars))
+    options = moves.MoveOptions(evict, dict(old_labels or {}), sizes, _strategy_inventory.limits(found, hostvars))
     plan = moves.plan(found, uses, moving, options)
     cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes, kinds)
     every = moves.plannable(found, uses, now)

@@ -18,6 +18,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
 _NAMESPACE, _SET, _PARENT, _PULL_SECRETS = "_namespace", "_set", "_parent_namespace", "_pull_secrets"
+# An operator is in a cluster once.
+_OPERATORS = "rdma_operator_"
 # Of no strategy; those of a strategy are in its own room.
 NAMES = (
     "rdma_cluster",
@@ -50,7 +52,8 @@ def problems(hosts: Hosts, defaults: Mapping[str, Any], own: Sequence[str]) -> I
     names = (*own, *NAMES)
     sets = [(name, name[: -len(_SET)] + _PARENT) for name in names if name.endswith(_SET)]
     given = {name for _host, values in hosts for name in values}
-    for name in names:
+    operators = sorted(name for name in given if name.startswith(_OPERATORS))
+    for name in (*names, *operators):
         if name in given:
             yield from _different(name, hosts, defaults.get(name))
     for name in sorted(given.intersection(name for name in names if name.endswith(_NAMESPACE))):

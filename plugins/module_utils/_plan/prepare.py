@@ -20,6 +20,7 @@ from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, Optional, Se
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import (
     fleet_wide,
+    operators,
     playbook_values,
     pod_networks,
     prepare_values,
@@ -285,9 +286,9 @@ def problems(hosts: Sequence[PrepareHost], known: Optional[plan_variables.Option
         [(entry.host.name, entry.host.group, entry.values) for entry in every if entry.host.chosen]
     )
     defaults = {name: option.get("default") for name, option in options.items()}
-    sound_values = [(entry.host.name, _sound(entry)) for entry in every if entry.host.chosen]
-    one_value = registry.one_value([values for _host, values in sound_values])
-    found += fleet_wide.problems(sound_values, defaults, one_value)
+    chosen = [(entry.host.name, _sound(entry)) for entry in every if entry.host.chosen]
+    one_value = registry.one_value([values for _host, values in chosen])
+    found += [*fleet_wide.problems(chosen, defaults, one_value), *operators.problems(chosen, defaults)]
     # What the facts add is of use only once the variables are right by themselves.
     told = {name for name, _problem in found}
     sound = [entry for entry in every if entry.host.name not in told and not entry.blind]

@@ -18,7 +18,7 @@ import math
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
@@ -43,6 +43,7 @@ RESULTS: Options = {
     **{name: {"type": "raw"} for name in left_by()},
     "rdma_cluster_answer": {"type": "raw"},
     "rdma_migrate_plan": {"type": "raw"},
+    "rdma_ofed_plan": {"type": "raw"},
     "rdma_preflight_facts": {"type": "bool"},
     "rdma_set": {"type": "str"},
     "rdma_verify_moved": {"type": "raw"},
@@ -80,8 +81,8 @@ def options_of(roles: Path = ROLES) -> Options:
     return found
 
 
-def with_prefix(prefix: str, known: Options) -> Options:
-    """The options of one role, without what its tasks leave for later ones."""
+def with_prefix(prefix: Union[str, Tuple[str, ...]], known: Options) -> Options:
+    """The options of one role, or some, without what its tasks leave for later ones."""
     return {name: option for name, option in known.items() if name.startswith(prefix) and name not in RESULTS}
 
 

@@ -143,7 +143,7 @@ def node(name: str, **resources: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "status": status}
 
 
-def daemon_set(name: str, desired: int, ready: int) -> dict[str, Any]:
+def daemon_set(name: str, desired: int, ready: int, namespace: str = "kube-system") -> dict[str, Any]:
     status = {"desiredNumberScheduled": desired, "numberReady": ready, "updatedNumberScheduled": desired}
-    meta = {"name": name, "namespace": "kube-system", "generation": 2}
+    meta = {"name": name, "namespace": namespace, "generation": 2}
     return {"metadata": meta, "status": {**status, "observedGeneration": 2}}

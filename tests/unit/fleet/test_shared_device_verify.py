@@ -123,17 +123,82 @@ def test_what_verify_says_of_an_operators_daemon_sets(
     assert found[0]["text"].startswith(said)
 
 
-@pytest.mark.parametrize(("waits", "named"), [("true", True), ("false", False)])
-def test_a_plugin_that_an_operator_keeps_away_until_its_driver_is_ready(
-    facts_of: Facts, waits: str, named: bool
+KERNEL = "feature.node.kubernetes.io/kernel-version.full"
+ACCOUNT = {"key": "example.org/account", "value": "a", "effect": "NoSchedule"}
+
+
+def driver(kernel: str = "6.8.0-1", owner: str = "NicClusterPolicy", **tolerations: Any) -> Dict[str, Any]:
+    """A DaemonSet of the operator's OFED driver."""
+    found = daemon_set("mofed-ubuntu24.04-7b8c-ds", 1, 0, "nvidia-network-operator")
+    found["metadata"]["labels"] = {"nvidia.com/ofed-driver": ""}
+    found["metadata"]["ownerReferences"] = [{"kind": owner, "name": "nic-cluster-policy"}]
+    spec = {"nodeSelector": {KERNEL: kernel}, "tolerations": [tolerations] if tolerations else []}
+    found["spec"] = {"template": {"spec": spec}}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("waits", "taints", "sets", "verdict", "said", "remedy"),
+    [
+        ("false", [], [], None, "", ""),
+        ("false", [ACCOUNT], [driver()], "pass", "does not wait", ""),
+        (None, [], [], "fail", "the node has no label network.nvidia.com/operator.mofed.wait", "Node Feature"),
+        ("true", [], [], "fail", "the cluster has no DaemonSet of it", "to false where no driver"),
+        (
+            "true",
+            [],
+            [driver("6.8.0-9")],
+            "fail",
+            "whose kernel is 6.8.0-1 .*; they are for 6.8.0-9",
+            "for each kernel",
+        ),
+        (
+            "true",
+            [ACCOUNT, {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],
+            [driver()],
+            "fail",
+            "DaemonSet nvidia-network-operator/mofed-ubuntu24.04-7b8c-ds does not tolerate the taint"
+            " example.org/account=a:NoSchedule of the node$",
+            "spec.tolerations of NicClusterPolicy nic-cluster-policy",
+        ),
+        ("true", [ACCOUNT], [driver(key="example.org/account", value="b")], "fail", "does not tolerate", "tolerations"),
+        (
+            "true",
+            [ACCOUNT],
+            [driver(key="example.org/account", effect="NoExecute", operator="Exists")],
+            "fail",
+            "taint",
+            "",
+        ),
+        ("true", [ACCOUNT], [driver(key="example.org/account", value="a")], "fail", "is not ready", "log of this pod"),
+        ("true", [ACCOUNT], [driver(operator="Exists")], "fail", "is not ready", "log of this pod"),
+        ("true", [{**ACCOUNT, "effect": "PreferNoSchedule"}], [driver()], "fail", "is not ready", "log of this pod"),
+    ],
+)
+def test_why_an_operator_keeps_its_plugin_off_a_node(
+    facts_of: Facts, waits: Any, taints: List[Any], sets: List[Any], verdict: Any, said: str, remedy: str
 ) -> None:
+    own = {"rdma_shared_device_provider": "network_operator"}
+    hosts = recorded(facts_of, "v100-01", group="v100", **own)
+    item = node("v100-01", rdma_v100=63)
+    item["metadata"]["labels"] = {KERNEL: "6.8.0-1"}
+    if waits:
+        item["metadata"]["labels"]["network.nvidia.com/operator.mofed.wait"] = waits
+    item["spec"] = {"taints": taints}
+    found = strategy_verdicts({}, list(hosts), hosts, [item], sets)["checks"]
+    checks = [check for check in found if check["id"] == "cluster.ofed"]
+    assert [check["verdict"] for check in checks] == ([verdict] if verdict else [])
+    for check in checks:
+        assert re.search(said, check["text"])
+        assert remedy in check["remedy"]
+
+
+def test_the_operators_driver_is_of_no_concern_to_our_own_plugin(facts_of: Facts) -> None:
     hosts = recorded(facts_of, "v100-01", group="v100")
-    item = node("v100-01", rdma_v100=0)
-    item["metadata"]["labels"] = {"network.nvidia.com/operator.mofed.wait": waits}
-    found = strategy_verdicts({}, list(hosts), hosts, [item], [daemon_set("rdma-shared-v100", 1, 1)])["checks"]
-    (check,) = [check for check in found if check["id"] == "cluster.resources"]
-    assert check["verdict"] == "fail"
-    assert ("waits for its OFED driver" in check["text"], "tolerat" in check["remedy"]) == (named, named)
+    item = node("v100-01", rdma_v100=63)
+    item["metadata"]["labels"] = {"network.nvidia.com/operator.mofed.wait": "true"}
+    found = strategy_verdicts({}, list(hosts), hosts, [item], [driver()])["checks"]
+    assert [check for check in found if check["id"] == "cluster.ofed"] == []
 
 
 def test_a_node_that_is_not_in_the_cluster(facts_of: Facts) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
@@ -93,7 +93,7 @@ def _typed(
 
 def groups(
     hosts: Sequence[ClaimHost],
-    prefix: str,
+    prefix: Union[str, Tuple[str, ...]],
     known: plan_variables.Options,
     found: Found,
     others: Sequence[str] = (),
@@ -101,8 +101,8 @@ def groups(
 ) -> List[PluginGroup]:
     """The groups whose variables are right; what is wrong is added to ``found``.
 
-    The variables are those of the role with this ``prefix``, which must be the same on all hosts of a group except
-    those in ``apart``, and ``others``. What the whole fleet has in common is for preflight, so it is ``apart``.
+    The variables are those of the role, or roles, with this ``prefix``, which must be the same on all hosts of a group
+    except those in ``apart``, and ``others``. What the whole fleet has in common is for preflight, so it is ``apart``.
     """
     mine = plan_variables.with_prefix(prefix, known)
     wanted = (*mine, drivers_plan.EXCLUDE, *_OF_CLAIMS, *others)

@@ -110,20 +110,25 @@ def _configured(own: PluginConfiguration, documents: Sequence[Mapping[str, Any]]
 
 def node_policies(plugin: DevicePlugin, every: Sequence[PluginConfiguration]) -> List[Manifest]:
     """A NicNodePolicy for the nodes of each configuration."""
-    return [
-        {
-            "apiVersion": _API,
-            "kind": "NicNodePolicy",
-            "metadata": {"name": _short(own.name)},
-            "spec": {
-                "nodeSelector": {plugin.label: own.label_value},
-                # As our own DaemonSets have it: a tainted node still has to take devices back.
-                "tolerations": [{"operator": "Exists"}],
-                plugin.component: _configured(own, [own.document]),
-            },
-        }
-        for own in every
-    ]
+    return [node_policy(plugin, own, own.name, own.label_value) for own in every]
+
+
+def node_policy(
+    plugin: DevicePlugin, own: PluginConfiguration, name: str, value: str, beside: Optional[Manifest] = None
+) -> Manifest:
+    """The NicNodePolicy of a configuration for nodes whose label has this value; ``beside`` are other components."""
+    return {
+        "apiVersion": _API,
+        "kind": "NicNodePolicy",
+        "metadata": {"name": _short(name)},
+        "spec": {
+            "nodeSelector": {plugin.label: value},
+            # As our own DaemonSets have it: a tainted node still has to take devices back.
+            "tolerations": [{"operator": "Exists"}],
+            plugin.component: _configured(own, [own.document]),
+            **(beside or {}),
+        },
+    }
 
 
 def _short(name: str) -> str:

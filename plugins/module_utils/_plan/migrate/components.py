@@ -33,6 +33,7 @@ _IMAGES = (
     (PLUGIN, "k8s-rdma-device-plugin", re.compile(r".*k8s-rdma-device-plugin.*")),
     (NETWORK, "SR-IOV network operator", re.compile(r".*sriov-network-(operator|config-daemon).*")),
     (NETWORK, "Multus", re.compile(r".*multus-(cni|daemon).*")),
+    (NETWORK, "NVIDIA OFED driver", re.compile(r".*/(doca-driver|mofed)(?![a-z]).*")),
     (NETWORK, "ib-kubernetes", re.compile(r".*/ib-kubernetes.*")),
     (DRIVER, "DRANET", re.compile(r".*/dranet(?![a-z]).*")),
     (DRIVER, "NVIDIA DRA driver", re.compile(r".*dra-driver-(nvidia-)?gpu.*|.*k8s-dra-driver.*")),

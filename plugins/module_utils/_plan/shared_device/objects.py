@@ -11,7 +11,7 @@ What it needs is read from ``deployment/k8s/base`` and ``cmd`` of Mellanox/k8s-r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
@@ -36,12 +36,16 @@ PLUGIN = DevicePlugin(
 
 @dataclass(frozen=True)
 class SharedDevices(PluginConfiguration):
-    """HCAs of which each is handed out ``most`` times. ``update_interval`` is in seconds."""
+    """HCAs of which each is handed out ``most`` times. ``update_interval`` is in seconds.
+
+    ``driver`` is what the Network Operator is told of the OFED driver, empty where it is not to deploy one.
+    """
 
     resource: str
     most: int
     update_interval: int
     selectors: Mapping[str, Sequence[str]]
+    driver: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

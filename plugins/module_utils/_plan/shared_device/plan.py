@@ -15,17 +15,19 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_r
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator, ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import KUBELET
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.resource import ResourceVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import SharedDevices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.selectors import NodePorts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
 PREFIX = "rdma_shared_device_"
@@ -37,6 +39,8 @@ FLEET_WIDE = (PREFIX + "set", PARENT_NAMESPACE, NAMESPACE, PREFIX + "cluster", P
 WAIT, PROVIDER = PREFIX + "wait", PREFIX + "provider"
 IMAGE = ImageVariables(PREFIX + "image", PREFIX + "version", PREFIX + "digest", PREFIX + "archive")
 _INTERVAL, _KUBELET_ROOT, _UNAVAILABLE = PREFIX + "update_interval", PREFIX + "kubelet_root", PREFIX + "max_unavailable"
+
+NodeLabels = Mapping[str, Mapping[str, str]]
 
 _MOST, _LONGEST_INTERVAL = 10000, 86400
 
@@ -83,6 +87,7 @@ def _devices(group: PluginGroup, known: plan_variables.Options) -> SharedDevices
         pull_secrets=tuple(values[PREFIX + "pull_secrets"]),
         max_unavailable=values[_UNAVAILABLE],
         provider=values[PROVIDER],
+        driver=ofed.component(values) if operated else {},
     )
 
 
@@ -125,17 +130,50 @@ def _configurations(devices: SharedDevices, nodes: Mapping[str, NodePorts]) -> L
     return found
 
 
-def _operated(
-    result: SharedDevicePlan, hosts: Sequence[ClaimHost], kinds: Optional[Collection[str]]
-) -> List[manifests.Manifest]:
+def _value(own: SharedDevices, host: str, labels: NodeLabels, result: SharedDevicePlan) -> str:
+    """The label's value of a host: provision lets it have the OFED driver if it has it, and role rdma_ofed gives it."""
+    now = str(labels.get(host, {}).get(objects.LABEL) or "")
+    if not (own.driver and now.endswith(ofed.ENDING)):
+        return own.label_value
+    value = ofed.with_driver(own.label_value)
+    if value != now:
+        text = f"is true, but this node has the driver by the label {objects.LABEL}={now} and would get {value}"
+        right = "which loads the driver again: set it to false and run zerocopy.rdma.ofed first"
+        result.found.append((host, Problem(ofed.DEPLOY, f"{text}, {right}")))
+    return value
+
+
+def _node_policies(result: SharedDevicePlan, parts: Sequence[Tuple[SharedDevices, List[str]]]) -> List[Manifest]:
+    """Those that select a node: the operator calls no other one ready."""
+    found: List[Manifest] = []
+    for own, part in parts:
+        values = {result.labels[host][objects.LABEL] for host in part}
+        if own.label_value in values or not part:
+            found += network_operator.node_policies(objects.PLUGIN, [own])
+        value = ofed.with_driver(own.label_value)
+        without = [host for host in part if own.driver and result.labels[host][objects.LABEL] != value]
+        if without:
+            result.warnings.append(f"{fold(without)}: no OFED driver yet, which zerocopy.rdma.ofed brings")
+        if value in values:
+            name, beside = own.name + ofed.ENDING.replace(".", "-"), {ofed.COMPONENT: dict(own.driver)}
+            found.append(network_operator.node_policy(objects.PLUGIN, own, name, value, beside))
+    return found
+
+
+def _operated(result: SharedDevicePlan, hosts: Sequence[ClaimHost], kinds: Optional[Collection[str]]) -> List[Manifest]:
     """The objects of the groups whose plugin the Network Operator runs."""
     parts = [(own, part) for own, part in result.configurations if own.operated]
     every = [own for own, _part in parts]
     if not parts:
         return []
     if network_operator.with_node_policies(kinds):
-        result.policy = network_operator.PolicyFields(without=[f"spec.{objects.PLUGIN.component}"])
-        return network_operator.node_policies(objects.PLUGIN, every)
+        components = [objects.PLUGIN.component, *([ofed.COMPONENT] if any(own.driver for own in every) else [])]
+        result.policy = network_operator.PolicyFields(without=[f"spec.{name}" for name in components])
+        return _node_policies(result, parts)
+    for own, part in parts:
+        if own.driver:
+            right = "but the cluster has no NicNodePolicy (Network Operator 26.4 or newer), so no node could be first"
+            result.found += [(host, wrong(ofed.DEPLOY, True, right)) for host in part]
 
     def taken(own: SharedDevices, host: ClaimHost) -> Sequence[str]:
         return selectors.selected(own.selectors, host.facts) if host.facts else ()
@@ -151,13 +189,15 @@ def plan(
     known: plan_variables.Options,
     fleet: Sequence[ClaimHost] = (),
     kinds: Optional[Collection[str]] = None,
+    labels: Optional[NodeLabels] = None,
 ) -> SharedDevicePlan:
     """The plugin for hosts that all have this strategy; their ``found`` problems are by host.
 
     ``fleet`` are all hosts, ``kinds`` the operators' kinds that the API server serves, ``None`` if nobody knows.
+    ``labels`` are those of the cluster's nodes.
     """
     result = SharedDevicePlan()
-    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, apart=FLEET_WIDE)
+    groups = plugin_groups.groups(hosts, (PREFIX, ofed.PREFIX), known, result.found, apart=FLEET_WIDE)
     if not result.found and groups:
         first = groups[0]
         result.namespace = first.values[NAMESPACE]
@@ -176,10 +216,12 @@ def plan(
         result.configurations += _configurations(devices, nodes)
     if not result.found and groups:
         every = [own for own, _part in result.configurations]
+        of_host = {
+            host: _value(own, host, labels or {}, result) for own, part in result.configurations for host in part
+        }
+        result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
         operated = _operated(result, fleet, kinds)
         ours = [own for own in every if not own.operated]
         namespaces = manifests.namespaces(result.namespace) if ours else []
         result.objects = [*namespaces, *objects.PLUGIN.objects(result.namespace, ours), *operated]
-        of_host = {host: own.label_value for own, part in result.configurations for host in part}
-        result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
     return result

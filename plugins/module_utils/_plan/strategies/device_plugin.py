@@ -9,12 +9,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Collection, Generic, Iterator, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Generic, Iterator, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator, ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import OPERATED
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
@@ -47,9 +47,9 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
         own: Sequence[ClaimHost],
         known: plan_variables.Options,
         fleet: Sequence[ClaimHost],
-        kinds: Optional[Collection[str]],
+        cluster: ClusterState,
     ) -> Planned:
-        """The objects and labels of the strategy's own hosts, of all of the fleet; ``kinds`` as in ClusterState."""
+        """The objects and labels of the strategy's own hosts, of all of the fleet."""
 
     def lacking(
         self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
@@ -63,7 +63,8 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
 
     def served_otherwise(self, values: Mapping[str, Any], label: str) -> Optional[Tuple[str, str]]:
         provider, (_value, dot, end) = self.prefix + "provider", label.partition(".")
-        serves = next((name for name, known in OPERATED.items() if known == dot + end), network_operator.PLUGIN)
+        of_value = {**{known: name for name, known in OPERATED.items()}, ofed.ENDING: network_operator.NETWORK_OPERATOR}
+        serves = of_value.get(dot + end, network_operator.PLUGIN)
         return None if serves == (values.get(provider) or network_operator.PLUGIN) else (provider, serves)
 
     @abstractmethod
@@ -73,7 +74,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
         """Hosts of other strategies lose the label."""
         own = self.own(hosts)
-        found = self.planned(own, known, hosts, cluster.kinds)
+        found = self.planned(own, known, hosts, cluster)
         found.found += self.lacking(own, cluster, known)
         names = {host.name for host in own}
         result = StrategyPlan(

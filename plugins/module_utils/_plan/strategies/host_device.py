@@ -14,7 +14,7 @@ the pod uses the RDMA device all the same, by its device nodes; in ``exclusive``
 
 from __future__ import annotations
 
-from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -92,9 +92,9 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         own: Sequence[ClaimHost],
         known: plan_variables.Options,
         fleet: Sequence[ClaimHost],
-        kinds: Optional[Collection[str]],
+        cluster: ClusterState,
     ) -> HostDevicePlan:
-        return plan.plan(own, known, fleet, kinds)
+        return plan.plan(own, known, fleet, cluster.kinds)
 
     def answer(self, found: HostDevicePlan, result: StrategyPlan) -> None:
         for group, of_rail in found.networks.items():

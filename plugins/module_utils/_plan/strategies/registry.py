@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_values import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import Dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.host_device import HostDevice
@@ -134,6 +135,10 @@ def of_values(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:
             yield host, wrong(STRATEGY, name, f"it must be {' or '.join(words())}")
             continue
         groups.setdefault(group, {}).setdefault(name, []).append(host)
+        if values.get(ofed.DEPLOY) and not strategy.with_ofed(values):
+            right = "but only groups have it whose shared devices the Network Operator runs"
+            needed = f"({STRATEGY} shared_device, rdma_shared_device_provider network_operator)"
+            yield host, wrong(ofed.DEPLOY, True, f"{right} {needed}")
         mode = values.get(NETNS_MODE)
         if mode and strategy.netns_modes and mode not in strategy.netns_modes:
             right = f"but {STRATEGY} is {name}, which works in mode {' or '.join(strategy.netns_modes)}: leave it out"

@@ -11,21 +11,23 @@ Pods of a node share the HCAs: any of them can use all of their bandwidth, and s
 
 from __future__ import annotations
 
-from typing import Any, Collection, List, Mapping, Optional, Sequence
+from typing import Any, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator, ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.plan import SharedDevicePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
+    ClusterState,
     NodeStatus,
     PodRequest,
     StrategyImage,
     StrategyPlan,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
 NAME = "shared_device"
 
@@ -42,9 +44,22 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
         own: Sequence[ClaimHost],
         known: plan_variables.Options,
         fleet: Sequence[ClaimHost],
-        kinds: Optional[Collection[str]],
+        cluster: ClusterState,
     ) -> SharedDevicePlan:
-        return plan.plan(own, known, fleet, kinds)
+        return plan.plan(own, known, fleet, cluster.kinds, cluster.labels)
+
+    def with_ofed(self, values: Mapping[str, Any]) -> bool:
+        return bool(values.get(plan.PROVIDER) == network_operator.NETWORK_OPERATOR)
+
+    def looks(self, hosts: Sequence[ClaimHost]) -> Sequence[Tuple[str, str]]:
+        asked = any(host.variables.get(ofed.DEPLOY) for host in self.own(hosts))
+        return [(network_operator.NODE_POLICY, "")] if asked else []
+
+    def lacking(
+        self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
+    ) -> Iterator[Tuple[str, Problem]]:
+        yield from super().lacking(hosts, cluster, known)
+        yield from ofed.against(self.label, self.own(hosts), hosts, cluster.labels, cluster.objects or (), known)
 
     def answer(self, found: SharedDevicePlan, result: StrategyPlan) -> None:
         result.asks = {

@@ -234,6 +234,10 @@ class Strategy(ABC):
         """Variable of its provider, and the one that serves a node with this value of its label, if that is another."""
         return None
 
+    def with_ofed(self, values: Mapping[str, Any]) -> bool:
+        """Whether a group with these variables can have the OFED driver of the Network Operator."""
+        return False
+
     def networks(self, values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
         """Networks that pods get addresses from, each with the variable that it is from. Raises PlanError.
 

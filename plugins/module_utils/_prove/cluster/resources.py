@@ -15,19 +15,13 @@ from __future__ import annotations
 from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import NodeStatus, StrategyPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import quantity
 
 Plain = Mapping[str, Any]
 
 _PLUGIN, _RESOURCES, _STATE = "cluster.plugin", "cluster.resources", "cluster.state"
-# The Network Operator keeps its other pods off a node with it until its OFED driver is ready there (its
-# pkg/nodeinfo). Its value stays true where a taint of the node keeps the driver's pod away, as after a kernel upgrade.
-_WAITS = "network.nvidia.com/operator.mofed.wait"
-_DRIVER = (
-    f"Check the pod mofed-... of the node. If there is none, it does not tolerate a taint of the node: compare"
-    f" spec.tolerations of the NicClusterPolicy. The operator then sets the label {_WAITS} to false."
-)
 _COUNTS = {"desired": "desiredNumberScheduled", "updated": "updatedNumberScheduled", "ready": "numberReady"}
 
 
@@ -92,11 +86,6 @@ def _number(node: Plain, kind: str, resource: str) -> int:
     return int(quantity.quantity(text) or 0)
 
 
-def _labels(node: Plain) -> Plain:
-    labels: Plain = (node.get("metadata") or {}).get("labels") or {}
-    return labels
-
-
 def _of_node(
     host: str, group: str, shown: NodeStatus, leaves: Sequence[str], counters: Collection[str], node: Plain
 ) -> Iterator[Check]:
@@ -112,9 +101,6 @@ def _of_node(
             said = ", ".join(f"{kind} {number}" for kind, number in found.items())
             text = f"the node should have {wanted} {resource}, but has {said}"
             remedy = "Check the log of the plugin's pod for the devices it found, and /dev/infiniband of the node."
-            if _labels(node).get(_WAITS) == "true":
-                text += "; the Network Operator waits for its OFED driver on this node"
-                remedy = _DRIVER
             counted = resource in counters
             yield check(resource, "fail", text, "" if counted else remedy, "provision" if counted else "")
     for resource in leaves:
@@ -160,6 +146,8 @@ def checks(
         shown = plan.shows.get(host, NodeStatus())
         if host in nodes:
             found += _of_node(host, group, shown, plan.leaves.get(host, ()), plan.counters.get(host, ()), nodes[host])
+            if shown.owners:
+                found += ofed.checks(host, group, nodes[host], daemon_sets)
             if shown.synced:
                 found.append(_state(host, group, shown.synced, states.get(f"{shown.synced}/{host}")))
         elif shown.resources:

@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the variables of operators that are installed with Helm may be, beyond their types."""
+
+from __future__ import annotations
+
+import os
+import re
+import tarfile
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names as values_names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
+
+PREFIX = "rdma_operator_"
+# In the values of a release: who has made it.
+OWNER = "zerocopyRdma"
+# One version, and no range of versions, which Helm takes as well (semver.org, 2.0.0).
+_VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
+_URL = re.compile(r"https?://[^\s/]+\S*")
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True)
+class OperatorVariables:
+    """Names of the variables of one operator."""
+
+    deploy: str
+
+    @property
+    def version(self) -> str:
+        return f"{self.deploy}_version"
+
+    @property
+    def chart(self) -> str:
+        return f"{self.deploy}_chart"
+
+    @property
+    def repository(self) -> str:
+        return f"{self.deploy}_repository"
+
+    @property
+    def namespace(self) -> str:
+        return f"{self.deploy}_namespace"
+
+    @property
+    def values(self) -> str:
+        return f"{self.deploy}_values"
+
+
+OPERATORS = (OperatorVariables(PREFIX + "sriov"), OperatorVariables(PREFIX + "network"))
+
+
+def is_local(chart: str) -> bool:
+    """Whether a chart is a path: a name in a repository has no slash at its start, and a reference has a scheme."""
+    return chart.startswith(("/", "~"))
+
+
+def about(path: str) -> Dict[str, Any]:
+    """``Chart.yaml`` of a chart in an archive or a directory. Raises OSError, tarfile.TarError and ValueError."""
+    import yaml
+
+    if os.path.isdir(path):
+        with open(os.path.join(path, "Chart.yaml"), "rb") as file:
+            text = file.read(_LARGEST)
+    else:
+        with tarfile.open(path) as archive:
+            # In an archive the chart is one directory; those of charts that it needs are deeper.
+            name = next((one for one in archive.getnames() if re.fullmatch(r"(\./)?[^/]+/Chart\.yaml", one)), None)
+            content = archive.extractfile(name) if name else None
+            if content is None:
+                raise ValueError("it has no Chart.yaml")
+            text = content.read(_LARGEST)
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError("its Chart.yaml is no YAML") from error
+    if not isinstance(found, dict):
+        raise ValueError("its Chart.yaml is no dictionary")
+    return found
+
+
+def _chart(names: OperatorVariables, values: Mapping[str, Any]) -> None:
+    """:raises PlanError: there is no such chart, or it is not the one of this version."""
+    chart, version = str(values[names.chart]), str(values[names.version])
+    if not is_local(chart):
+        if re.search(r"\.tgz$|^\.", chart):
+            raise PlanError(wrong(names.chart, chart, "it must be an absolute path, if it is an archive"))
+        if "://" not in chart and not values[names.repository]:
+            right = f"it must be an archive, a reference such as oci://..., or a name in {names.repository}"
+            raise PlanError(wrong(names.chart, chart, right))
+        return
+    path = os.path.expanduser(chart)
+    try:
+        found = str(about(path).get("version"))
+    except (OSError, tarfile.TarError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise PlanError(wrong(names.chart, chart, f"which is no chart: {why}")) from error
+    if found.lstrip("v") != version.lstrip("v"):
+        right = f"but the chart {chart} has version {found}: they must be the same"
+        raise PlanError(
+            wrong(names.version, version, right) if version else Problem(names.version, f"is not set, {right}")
+        )
+
+
+def _of_operator(names: OperatorVariables, values: Mapping[str, Any]) -> Iterator[Problem]:
+    version, url, own = values[names.version], values[names.repository], values[names.values]
+    if not version and not is_local(str(values[names.chart])):
+        yield Problem(names.version, f"is not set, but {names.deploy} is true: set the version of the chart")
+    elif version and not _VERSION.fullmatch(version):
+        yield wrong(names.version, version, "it must be one version, like 25.10.0")
+    else:
+        try:
+            _chart(names, values)
+        except PlanError as error:
+            yield error.problem
+    if url and not _URL.fullmatch(url):
+        yield wrong(names.repository, url, "it must be a URL with https://; give a chart in a registry as oci://...")
+    if not values_names.is_label(values[names.namespace]):
+        yield wrong(names.namespace, values[names.namespace], "it must be the name of a namespace")
+    if OWNER in own:
+        yield wrong(f"{names.values}.{OWNER}", own[OWNER], "this collection sets it: leave it out")
+
+
+def problems(
+    hosts: Sequence[Tuple[str, Mapping[str, Any]]], defaults: Mapping[str, Any]
+) -> Iterator[Tuple[str, Problem]]:
+    """What is wrong, by host; ``hosts`` have their variables in their types, ``defaults`` are for those not set.
+
+    That hosts differ in them is told elsewhere, so those of the first one are looked at.
+    """
+    for names in OPERATORS:
+        asking = [host for host, values in hosts if values.get(names.deploy)]
+        first: Optional[Mapping[str, Any]] = next((values for _host, values in hosts if values.get(names.deploy)), None)
+        for problem in _of_operator(names, {**defaults, **first}) if first is not None else ():
+            yield from ((host, problem) for host in asking)

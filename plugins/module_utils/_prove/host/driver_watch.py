@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""A node whose NIC driver is replaced by a container: what is in its way, and whether it does harm.
+
+On one node of a fleet that we know of, such a container made the kernel repeat an error until its log had filled the
+system disk. So the kernel's messages and the free space are watched, from before the driver is loaded until some time
+after. That the container is done is said by its file (``entrypoint/internal/config`` of Mellanox/doca-driver-build).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.kernel_log import KernelLog
+
+READY = "run/mellanox/drivers/.driver-ready"
+VERSION = "sys/module/mlx5_core/version"
+# Where images, pods, builds of the driver and logs are.
+PATHS = ("/", "/var", "/var/lib", "/var/lib/containerd", "/var/lib/kubelet", "/var/log", "/var/opt")
+MINUTE = 60.0
+_INTERVAL = 1.0
+_GIB = 1 << 30
+_RSYSLOG = "system.slice/rsyslog.service/cgroup.procs"
+# By these rsyslog limits what the kernel makes it write: imklog's rate (since 8.35), or the size of a file. Neither is
+# on unless it is set; imjournal, its other source, has a limit by default.
+_LIMITS = re.compile(r"ratelimitinterval\W+[1-9]|rotation\.sizelimit\W+[1-9]|^\s*\$outchannel\s", re.I | re.M)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """``messages`` of the kernel in a minute, and free GiB of each file system, beyond which the watch ends.
+
+    ``timeout`` is in seconds, until the driver is ready; ``watch`` is how long it is watched after that.
+    """
+
+    messages: int
+    free: float
+    timeout: float
+    watch: float
+
+
+@dataclass
+class Watched:
+    """``reason`` is empty where all is well, else ``log``, ``disk``, ``timeout`` or ``gone``.
+
+    ``messages`` are all since the watch began, ``most`` those of the worst minute. ``free`` is in GiB by path, the
+    least that was seen. ``version`` is that of mlx5_core, empty for the kernel's own driver.
+    """
+
+    reason: str = ""
+    messages: int = 0
+    most: int = 0
+    free: Dict[str, float] = field(default_factory=dict)
+    ready: bool = False
+    version: str = ""
+    sequence: int = -1
+
+
+def free(root: str) -> Dict[str, float]:
+    """Free GiB for ordinary users of each file system, by the first of its paths."""
+    found: Dict[str, float] = {}
+    seen = set()
+    for path in PATHS:
+        full = os.path.join(root, path.lstrip("/"))
+        try:
+            device, space = os.stat(full).st_dev, os.statvfs(full)
+        except OSError:
+            continue
+        if device not in seen:
+            seen.add(device)
+            found[path] = round(space.f_bavail * space.f_frsize / _GIB, 2)
+    return found
+
+
+def _modules(tree: Tree) -> Dict[str, int]:
+    """How often each loaded module is in use (``/proc/modules``)."""
+    lines = [line.split() for line in (tree.text("proc/modules") or "").splitlines()]
+    return {words[0]: int(words[2]) for words in lines if len(words) > 3 and is_number(words[2])}
+
+
+def _unlimited(tree: Tree) -> bool:
+    """Whether rsyslog runs and writes whatever the kernel says. Journald keeps its files to a share of the disk."""
+    # Control groups version 2, then version 1.
+    if not any(tree.text(f"{base}/{_RSYSLOG}") for base in ("sys/fs/cgroup", "sys/fs/cgroup/systemd")):
+        return False
+    files = ["etc/rsyslog.conf", *(f"etc/rsyslog.d/{name}" for name in tree.names("etc/rsyslog.d"))]
+    lines = "\n".join(tree.text(name) or "" for name in files if name.endswith(".conf")).splitlines()
+    said = "\n".join(line.partition("#")[0] for line in lines)
+    return "imklog" in said and not _LIMITS.search(said)
+
+
+def measure(root: str) -> Dict[str, Any]:
+    """What is to be known of a node before a driver is loaded there."""
+    tree = Tree(root)
+    return {
+        "free": free(root),
+        "modules": _modules(tree),
+        "unlimited": _unlimited(tree),
+        "version": tree.text(VERSION) or "",
+        "ready": tree.exists(READY),
+    }
+
+
+class Watch:
+    """One watch of a node; ``clock`` and ``sleep`` are in seconds. Raises OSError if it has no readable kernel log."""
+
+    def __init__(
+        self,
+        root: str,
+        limits: Limits,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._root, self._tree, self._limits = root, Tree(root), limits
+        self._clock, self._sleep = clock, sleep
+        self._minute: Deque[Tuple[float, int]] = deque()
+        self.result = Watched()
+
+    def run(self, since: Optional[int] = None) -> Dict[str, Any]:
+        """Watch until all is well or something is not; ``since`` is the sequence number at which it began."""
+        with KernelLog(self._root) as log:
+            first = log.last() if since is None else since
+            began = self._clock()
+            self._minute.append((began, first))
+            ready_at: Optional[float] = None
+            while True:
+                now = self._clock()
+                self._look(log.last(), first, now)
+                if self.result.ready and ready_at is None:
+                    ready_at = now
+                reason = self._reason(now, began, ready_at)
+                if reason or (ready_at is not None and now - ready_at >= self._limits.watch):
+                    self.result.reason = reason
+                    return asdict(self.result)
+                self._sleep(_INTERVAL)
+
+    def _look(self, last: int, first: int, now: float) -> None:
+        found, minute = self.result, self._minute
+        minute.append((now, last))
+        while now - minute[0][0] > MINUTE:
+            minute.popleft()
+        found.sequence, found.messages = last, last - first
+        found.most = max(found.most, last - minute[0][1])
+        for path, space in free(self._root).items():
+            found.free[path] = min(space, found.free.get(path, space))
+        found.version = self._tree.text(VERSION) or ""
+        found.ready = self._tree.exists(READY) and bool(found.version)
+
+    def _reason(self, now: float, began: float, ready_at: Optional[float]) -> str:
+        found, limits = self.result, self._limits
+        if found.most > limits.messages:
+            return "log"
+        if any(space < limits.free for space in found.free.values()):
+            return "disk"
+        if ready_at is not None and not found.ready:
+            return "gone"
+        return "timeout" if ready_at is None and now - began >= limits.timeout else ""
+
+
+def text(result: Watched, limits: Limits) -> str:
+    """What is wrong, for people."""
+    least: List[str] = [f"{path} {space} GiB" for path, space in result.free.items() if space < limits.free]
+    texts = {
+        "": "",
+        "log": f"the kernel wrote {result.most} messages within a minute, more than {limits.messages}",
+        "disk": f"free space fell below {limits.free:g} GiB ({', '.join(least)})",
+        "gone": "the driver was ready, and then was not any more",
+        "timeout": f"the driver was not ready after {limits.timeout:g} s",
+    }
+    return texts[result.reason]
+
+
+def watch(root: str, limits: Limits, since: Optional[int]) -> Dict[str, Any]:
+    """The result of a watch, with its text. Raises OSError."""
+    one = Watch(root, limits)
+    found = one.run(since)
+    return {**found, "text": text(one.result, limits)}
+
+
+def sequence(root: str) -> int:
+    """The number of the newest message of the kernel. Raises OSError."""
+    with KernelLog(root) as log:
+        return log.last()
