@@ -89,7 +89,7 @@ def _chart(names: OperatorVariables, values: Mapping[str, Any]) -> None:
     """:raises PlanError: there is no such chart, or it is not the one of this version."""
     chart, version = str(values[names.chart]), str(values[names.version])
     if not is_local(chart):
-        if re.search(r"\.tgz$|^\.", chart):
+        if chart.endswith(".tgz") or chart.startswith("."):
             raise PlanError(wrong(names.chart, chart, "it must be an absolute path, if it is an archive"))
         if "://" not in chart and not values[names.repository]:
             right = f"it must be an archive, a reference such as oci://..., or a name in {names.repository}"

@@ -24,6 +24,7 @@ from ansible.template import Templar
 from ansible_collections.zerocopy.rdma.plugins.action import (
     container_image,
     container_runtime,
+    driver_watch,
     inject_plugin,
     kernel_modules,
     nm_links,
@@ -37,6 +38,7 @@ CHECKOUT = Path(__file__).resolve().parents[4]
 ACTIONS = {
     "container_image": container_image,
     "container_runtime": container_runtime,
+    "driver_watch": driver_watch,
     "inject_plugin": inject_plugin,
     "kernel_modules": kernel_modules,
     "nm_links": nm_links,
