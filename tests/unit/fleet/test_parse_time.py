@@ -24,7 +24,7 @@ OURS = ("ansible.builtin.", "zerocopy.rdma.")
 def tasks_of(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Every task of a file of plays or tasks and of what it imports, with the file that it stands in.
 
-    Roles that are included count as imported: what holds for these does no harm there.
+    The roles of strategies count as imported: site.yml includes them for a fleet without a cluster as well.
     """
     for found in yaml.safe_load(path.read_text("utf-8")):
         yield from task_and_imports(path, found)
@@ -39,6 +39,8 @@ def task_and_imports(path: Path, found: dict[str, Any]) -> Iterator[tuple[Path, 
         if module in found:
             yield from tasks_of(path.parent / found[module])
     for module in ("ansible.builtin.import_role", "ansible.builtin.include_role"):
+        if module == "ansible.builtin.include_role" and "loop" not in found:
+            continue
         for role in named(found.get(module, {}).get("name", ""), str(found.get("loop"))):
             tasks = CHECKOUT / "roles" / role.removeprefix("zerocopy.rdma.") / "tasks"
             yield from tasks_of(tasks / f"{found[module].get('tasks_from', 'main')}.yml")
