@@ -45,7 +45,7 @@ def apply() -> Iterator[Apply]:
                     break
             else:
                 pytest.fail(done)
-        kubectl("wait", "--for=condition=Established", "--timeout=300s", *names)
+        kubectl("wait", "--for=condition=Established", "--timeout=900s", *names)
         for namespace in _NAMESPACES:
             kubectl("create", "namespace", namespace)
         options = ("--server-side", "--field-manager=zerocopy-rdma", "--dry-run=server", "--validate=strict")

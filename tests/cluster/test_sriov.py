@@ -58,7 +58,8 @@ def test_a_group_gets_vfs_and_then_whole_nics(cluster_set: ClusterSet, playbook:
     assert ("", "host_device", "pass") in verdicts(report, "cluster.objects")
 
     # To whole NICs only without pods that have VFs, and nothing of these stays in the status of nodes.
-    offer(cluster_set, "lab-01", RESOURCE, "0")
+    for name in ("lab-01", "lab-02"):
+        offer(cluster_set, name, RESOURCE, "0")
     cluster_set.kubectl("create", "-f", "-", stdin=pod(namespace, "sriov-lab"))
     before = there(cluster_set)
     assert f"asked for by Pod {namespace}/training" in playbook.refused(groups=nics, **own)
