@@ -105,7 +105,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves a
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory, _waves
 
 
 @pass_context
@@ -127,8 +127,8 @@ def move_plan(
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     uses = {name: node_use.read(node) for name, node in nodes.items()}
-    sizes = list(ramp) if isinstance(ramp, (list, tuple)) else [ramp]
-    options = moves.MoveOptions(evict, dict(old_labels or {}), sizes, _strategy_inventory.limits(found, hostvars))
+    limits = _waves.limits({host.name: host.group for host in found}, hostvars)
+    options = moves.MoveOptions(evict, dict(old_labels or {}), _waves.sizes(ramp), limits)
     plan = moves.plan(found, uses, moving, options)
     cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes, kinds)
     every = moves.plannable(found, uses, now)

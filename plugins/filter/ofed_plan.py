@@ -90,7 +90,7 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import ofed_plan as planner
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory, _waves
 
 
 @pass_context
@@ -104,9 +104,8 @@ def ofed_plan(
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     uses = {name: node_use.read(node) for name, node in nodes.items()}
-    sizes = list(ramp) if isinstance(ramp, (list, tuple)) else [ramp]
-    limits = _strategy_inventory.limits(found, hostvars)
-    return asdict(planner.plan(found, uses, probes or {}, _inventory.options(context), sizes, limits))
+    limits = _waves.limits({host.name: host.group for host in found}, hostvars)
+    return asdict(planner.plan(found, uses, probes or {}, _inventory.options(context), _waves.sizes(ramp), limits))
 
 
 class FilterModule:

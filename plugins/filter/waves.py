@@ -40,32 +40,24 @@ _value:
   sample: [[h100-01], [h100-02, h100-03]]
 """
 
-from collections import Counter, defaultdict
-from typing import Any, Callable, DefaultDict, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drift
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
-
-_MAX = "rdma_serial_max"
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _waves
 
 
 def waves(hosts: Sequence[str], hostvars: _inventory.Hostvars, ramp: Any = plan_waves.RAMP) -> List[List[str]]:
-    groups: Dict[str, str] = {}
-    sizes: DefaultDict[str, List[plan_waves.Size]] = defaultdict(list)
-    changing: List[str] = []
+    groups = {host: plan_variables.group_of(hostvars[host]) for host in hosts}
+    limits = _waves.limits(groups, hostvars)
+    changing: List[plan_waves.WaveMember] = []
     for host in hosts:
         variables: Mapping[str, Any] = hostvars[host]
-        groups[host] = plan_variables.group_of(variables)
-        if _inventory.raw(variables, _MAX) is not None:
-            sizes[groups[host]].append(variables[_MAX])
         result = _inventory.raw(variables, drift.RESULT)
         if result is not None and drift.to_prepare(result):
-            changing.append(host)
-    limits = plan_waves.limits(sizes, Counter(groups.values()))
-    members = [plan_waves.WaveMember(host, groups[host], limits.get(groups[host], 0)) for host in changing]
-    return plan_waves.waves(members, list(ramp) if isinstance(ramp, (list, tuple)) else [ramp])
+            changing.append(plan_waves.WaveMember(host, groups[host], limits.get(groups[host], 0)))
+    return plan_waves.waves(changing, _waves.sizes(ramp))
 
 
 class FilterModule:

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
-from typing import Any, Callable, DefaultDict, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.playbook_values import SERIAL_MAX
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
@@ -52,15 +49,6 @@ def hosts(context: Mapping[str, Any], names: Sequence[str], hostvars: _inventory
     """These hosts with their variables and facts. ``context`` is Jinja's."""
     play = _inventory.of_play(context, hostvars)
     return [_host(name, hostvars[name], play) for name in names]
-
-
-def limits(every: Sequence[ClaimHost], hostvars: _inventory.Hostvars) -> Dict[str, int]:
-    """How many hosts of each group may be changed at a time, where a host of it says so (``rdma_serial_max``)."""
-    sizes: DefaultDict[str, List[waves.Size]] = defaultdict(list)
-    for host in every:
-        if _inventory.raw(hostvars[host.name], SERIAL_MAX) is not None:
-            sizes[host.group].append(hostvars[host.name][SERIAL_MAX])
-    return waves.limits(sizes, Counter(host.group for host in every))
 
 
 def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, Any]:
