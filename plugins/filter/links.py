@@ -75,7 +75,7 @@ _PARTS = ("links", "unmanaged", "warnings")
 
 
 def _own(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, Any]:
-    names = [name for name in plan_variables.options_of() if name not in plan_variables.PLAYBOOKS]
+    names = [name for name in plan_variables.options_of() if name not in plan_variables.of_playbooks()]
     is_own = (
         isinstance(variables, HostVarsVars) and context.get("inventory_hostname") == variables["inventory_hostname"]
     )

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 Hostvars = Mapping[str, Mapping[str, Any]]
 
 # In the variables of a play these can only be templates, of which the value of one host says nothing about the others.
-_NOT_OF_PLAY = ("rdma_links_addresses", "rdma_links_host_number", "rdma_links_ports", *plan_variables.PLAYBOOKS)
+_NOT_OF_PLAY = ("rdma_links_addresses", "rdma_links_host_number", "rdma_links_ports")
 
 
 class _BrokenError(Exception):
@@ -56,9 +56,8 @@ def options(context: Mapping[str, Any]) -> plan_variables.Options:
     ``context`` is Jinja's.
     """
     values: Dict[str, Any] = {}
-    for name, option in plan_variables.PLAYBOOKS.items():
-        # No default is made from a result, which may be large.
-        if name in context and option["type"] != "raw":
+    for name in plan_variables.PLAYBOOKS:
+        if name in context:
             with contextlib.suppress(_BrokenError):
                 values[name] = _value(context, name)
     environment = Environment(autoescape=False)  # noqa: S701  (no markup comes out of it)
@@ -82,7 +81,8 @@ def of_play(context: Mapping[str, Any], hostvars: Hostvars) -> Dict[str, Any]:
     found: Dict[str, Any] = {}
     host = str(context.get("inventory_hostname"))
     known_options = options(context)
-    names = [name for name in known_options if name in context and name not in _NOT_OF_PLAY]
+    not_of_play = {*_NOT_OF_PLAY, *plan_variables.of_playbooks()}
+    names = [name for name in known_options if name in context and name not in not_of_play]
     known = hostvars[host] if names and host in hostvars else {}
     for name in names:
         # What cannot be worked out is told when it is the inventory's, and by the role itself when it is the play's.
@@ -106,7 +106,7 @@ def of_host(
     own: Dict[str, Any] = {}
     broken: Dict[str, str] = {}
     for name in map(str, variables):
-        if wanted(name) and name not in plan_variables.RESULTS:
+        if wanted(name) and name not in plan_variables.results():
             try:
                 own[name] = _value(variables, name)
             except _BrokenError as error:

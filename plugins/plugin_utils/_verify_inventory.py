@@ -24,7 +24,7 @@ def _node(
     host: str, variables: Mapping[str, Any], play: Mapping[str, Any], options: plan_variables.Options
 ) -> HostEvidence:
     # What playbooks have set is of the whole fleet, and as large as it.
-    wanted = {_HOST, *options} - set(plan_variables.PLAYBOOKS)
+    wanted = {_HOST, *options} - set(plan_variables.of_playbooks())
     own, _broken = _inventory.of_host(variables, play, lambda name: name in wanted)
     # What is wrong is for preflight to tell.
     values, _problems = plan_variables.converted(own, options)

@@ -38,17 +38,6 @@ def left_by(roles: Path = ROLES) -> List[str]:
     return list(dict.fromkeys(filter(None, (name for text in texts for both in _LEFT.findall(text) for name in both))))
 
 
-# Set by one play of a run for a later one, and not by users. Some hold the whole fleet.
-RESULTS: Options = {
-    **{name: {"type": "raw"} for name in left_by()},
-    "rdma_cluster_answer": {"type": "raw"},
-    "rdma_migrate_plan": {"type": "raw"},
-    "rdma_ofed_plan": {"type": "raw"},
-    "rdma_preflight_facts": {"type": "bool"},
-    "rdma_set": {"type": "str"},
-    "rdma_verify_moved": {"type": "raw"},
-    "rdma_waves": {"type": "raw"},
-}
 # What playbooks themselves read, beside the roles' variables.
 PLAYBOOKS: Options = {
     "rdma_cluster": {"type": "str", "choices": ["kubernetes", "none"]},
@@ -59,11 +48,31 @@ PLAYBOOKS: Options = {
     "rdma_serial": {"type": "raw"},
     "rdma_serial_max": {"type": "raw"},
     STRATEGY: {"type": "str", "default": "dra"},
-    **RESULTS,
 }
 
 _MISSPELT_PREFIX = re.compile(r"^(?!rdma)(?=.{0,3}r)(?=.{0,3}d)(?=.{0,3}m)(?=.{0,3}a)[rdma]{4}_", re.IGNORECASE)
 _TRUE, _FALSE = ("yes", "on", "true", "1", "y", "t", "1.0"), ("no", "off", "false", "0", "n", "f", "0.0")
+
+
+@lru_cache(maxsize=None)
+def results() -> Options:
+    """Variables that one play of a run sets for a later one, and users don't. Some hold the whole fleet."""
+    of_plays: Options = {
+        "rdma_cluster_answer": {"type": "raw"},
+        "rdma_migrate_plan": {"type": "raw"},
+        "rdma_ofed_plan": {"type": "raw"},
+        "rdma_preflight_facts": {"type": "bool"},
+        "rdma_set": {"type": "str"},
+        "rdma_verify_moved": {"type": "raw"},
+        "rdma_waves": {"type": "raw"},
+    }
+    return {**{name: {"type": "raw"} for name in left_by()}, **of_plays}
+
+
+@lru_cache(maxsize=None)
+def of_playbooks() -> Options:
+    """What playbooks read and set themselves: of no role's specification."""
+    return {**PLAYBOOKS, **results()}
 
 
 @lru_cache(maxsize=None)
@@ -72,7 +81,7 @@ def options_of(roles: Path = ROLES) -> Options:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found: Dict[str, Mapping[str, Any]] = dict(PLAYBOOKS)
+    found: Dict[str, Mapping[str, Any]] = dict(of_playbooks())
     for path in sorted(roles.glob("*/meta/argument_specs.yml")):
         # The safe loader, or its faster twin.
         specs = yaml.load(path.read_text("utf-8"), Loader=loader)  # noqa: S506
@@ -83,7 +92,7 @@ def options_of(roles: Path = ROLES) -> Options:
 
 def with_prefix(prefix: Union[str, Tuple[str, ...]], known: Options) -> Options:
     """The options of one role, or some, without what its tasks leave for later ones."""
-    return {name: option for name, option in known.items() if name.startswith(prefix) and name not in RESULTS}
+    return {name: option for name, option in known.items() if name.startswith(prefix) and name not in results()}
 
 
 def _text(at: str, value: Any, option: Mapping[str, Any]) -> str:

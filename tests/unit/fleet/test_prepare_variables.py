@@ -242,5 +242,5 @@ def test_the_readme_of_a_role_has_every_variable_and_no_other(role: Path) -> Non
     _before, _marker, rest = (role / "README.md").read_text("utf-8").partition("<!-- BEGIN_ANSIBLE_DOCS -->")
     block, end, _after = rest.partition("<!-- END_ANSIBLE_DOCS -->")
     assert end, "the markers are missing"
-    named = set(re.findall(rf"\b{role.name}_[a-z_]+", block)) - set(variables.RESULTS)
+    named = set(re.findall(rf"\b{role.name}_[a-z_]+", block)) - set(variables.results())
     assert named == {name for name in _specs(role) if name != "rdma_group"}
