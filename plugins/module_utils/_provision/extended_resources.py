@@ -114,21 +114,24 @@ def remove(client: Client, wanted: Wanted, timeout: float, check: bool, keep_use
             f"{resource} on {nodes} is written again by the kubelet until its device plugin has been gone for five"
             " minutes: run this again then"
         )
-    by_node: Dict[str, List[Leftover]] = {}
-    for entry in leftovers:
-        by_node.setdefault(entry.node, []).append(entry)
     back: List[Leftover] = []
     if not check:
+        by_node = _by_node(leftovers)
         for entries in client.all(lambda name: _write(client, by_node[name]), list(by_node)):
             back += entries
     told = [f"{entry.resource} of {entry.node} is advertised again: its device plugin has come back" for entry in back]
     if told and not keep_used:
         raise ClusterError("; ".join(told))
     leftovers = [entry for entry in leftovers if entry not in back]
-    removed: Dict[str, List[str]] = {}
-    for entry in leftovers:
-        removed.setdefault(entry.node, []).append(entry.resource)
+    removed = {node: [entry.resource for entry in entries] for node, entries in _by_node(leftovers).items()}
     return {"changed": bool(removed), "nodes": removed, "warnings": problems + told, "diff": _diff(leftovers)}
+
+
+def _by_node(leftovers: Sequence[Leftover]) -> Dict[str, List[Leftover]]:
+    found: Dict[str, List[Leftover]] = {}
+    for entry in leftovers:
+        found.setdefault(entry.node, []).append(entry)
+    return found
 
 
 def _used(client: Client, leftovers: Sequence[Leftover]) -> Tuple[List[str], Set[Leftover]]:
