@@ -31,10 +31,10 @@ class Loaded:
     permanent: bool = False
 
 
-def loaded_modules(files: Files) -> Dict[str, Loaded]:
-    """All loaded modules (print_unload_info and m_show in the kernel's kernel/module/procfs.c)."""
+def modules_of(text: str) -> Dict[str, Loaded]:
+    """All loaded modules by the text of /proc/modules (print_unload_info and m_show in kernel/module/procfs.c)."""
     found = {}
-    for line in (files.text("/proc/modules") or "").splitlines():
+    for line in text.splitlines():
         words = line.split()
         if len(words) < 4:
             continue
@@ -43,6 +43,11 @@ def loaded_modules(files: Files) -> Dict[str, Loaded]:
         references = int(words[2]) if words[2].isdigit() else 0
         found[words[0]] = Loaded(references, holders, permanent=words[2] == "-" or len(holders) != len(users))
     return found
+
+
+def loaded_modules(files: Files) -> Dict[str, Loaded]:
+    """All loaded modules."""
+    return modules_of(files.text("/proc/modules") or "")
 
 
 def parameters(files: Files, keys: Iterable[str]) -> Dict[str, Optional[str]]:

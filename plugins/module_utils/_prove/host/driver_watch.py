@@ -20,7 +20,8 @@ from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import modules_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.kernel_log import KernelLog
 
 READY = "run/mellanox/drivers/.driver-ready"
@@ -82,12 +83,6 @@ def free(root: str) -> Dict[str, float]:
     return found
 
 
-def _modules(tree: Tree) -> Dict[str, int]:
-    """How often each loaded module is in use (``/proc/modules``)."""
-    lines = [line.split() for line in (tree.text("proc/modules") or "").splitlines()]
-    return {words[0]: int(words[2]) for words in lines if len(words) > 3 and is_number(words[2])}
-
-
 def _unlimited(tree: Tree) -> bool:
     """Whether rsyslog runs and writes whatever the kernel says. Journald keeps its files to a share of the disk."""
     # Control groups version 2, then version 1.
@@ -102,9 +97,10 @@ def _unlimited(tree: Tree) -> bool:
 def measure(root: str) -> Dict[str, Any]:
     """What is to be known of a node before a driver is loaded there."""
     tree = Tree(root)
+    loaded = modules_of(tree.text("proc/modules") or "")
     return {
         "free": free(root),
-        "modules": _modules(tree),
+        "modules": {name: found.references for name, found in loaded.items()},
         "unlimited": _unlimited(tree),
         "version": tree.text(VERSION) or "",
         "ready": tree.exists(READY),
