@@ -65,6 +65,12 @@ _value:
       description: Labels of all nodes when all is done.
       type: dict
       sample: {v100-01: {zerocopy.rdma/shared-device: v100.ofed}}
+    names:
+      description:
+        - The C(label) by which a node finds its policy, C(trial), the label of a node from the moment that it is
+          cordoned until it is uncordoned, C(waits), the label that the operator sets to V(false) where its driver is
+          ready, and C(pods), the label of the driver's pods.
+      type: dict
     done:
       description: Hosts that have the driver.
       type: list
@@ -88,6 +94,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import ofed_plan as planner
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory, _waves
@@ -105,7 +112,9 @@ def ofed_plan(
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     uses = {name: node_use.read(node) for name, node in nodes.items()}
     limits = _waves.limits({host.name: host.group for host in found}, hostvars)
-    return asdict(planner.plan(found, uses, probes or {}, _inventory.options(context), _waves.sizes(ramp), limits))
+    plan = planner.plan(found, uses, probes or {}, _inventory.options(context), _waves.sizes(ramp), limits)
+    names = {"label": planner.LABEL, "trial": ofed.TRIAL, "waits": ofed.WAITS, "pods": ofed.PODS}
+    return {**asdict(plan), "names": names}
 
 
 class FilterModule:

@@ -93,6 +93,10 @@ _value:
     slices:
       description: Whether the cluster has to serve C(resource.k8s.io).
       type: bool
+    ofed:
+      description: Hosts whose nodes have the OFED driver of NVIDIA's Network Operator, by O(nodes).
+      type: list
+      elements: str
     problems:
       description: One line for each problem, with the hosts, the variable, its value and what would be correct.
       type: list
@@ -104,6 +108,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import ofed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
@@ -132,6 +138,7 @@ def strategies(
         "slices": any(strategy.slices for strategy in registry.used(found)),
         "driver_sets": registry.driver_sets(found, known),
         "driver_pods": registry.driver_pods(found, known),
+        "ofed": [host.name for host in found if ofed.has(cluster.labels.get(host.name), LABEL)],
         "problems": [
             *registry.lacking(found, state, known),
             *registry.changes(found, cluster.labels),

@@ -102,6 +102,8 @@ def test_provision_leaves_the_driver_where_it_is(facts_of: Facts) -> None:
     assert names == {"rdma-shared-v100", "rdma-shared-v100-ofed"}
     assert found["shows"] == before["shows"]
     assert set(policies(plan(hosts, dict.fromkeys(hosts, "v100.ofed")))) == {"v100.ofed"}
+    # Teardown asks for them.
+    assert strategies({}, list(hosts), hosts, found["labels"])["ofed"] == ["v100-01"]
 
 
 def test_a_driver_is_not_loaded_again_because_ports_have_changed(facts_of: Facts) -> None:

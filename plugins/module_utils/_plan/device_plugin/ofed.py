@@ -33,6 +33,12 @@ COMPONENT = "ofedDriver"
 ENDING = ".ofed"
 # On a node from the moment that it is cordoned for the driver until it is uncordoned.
 TRIAL = "zerocopy.rdma/ofed"
+# By the operator ``false`` where its driver is ready, or where none is deployed (controllers/mofed_wait_labels.go).
+WAITS = "network.nvidia.com/operator.mofed.wait"
+# On the operator's DaemonSets of the driver and on their pods (manifests/state-ofed-driver).
+PODS = "nvidia.com/ofed-driver"
+# By Node Feature Discovery; such a DaemonSet is for the nodes of one kernel.
+KERNEL = "feature.node.kubernetes.io/kernel-version.full"
 # Without the first, which is off in the container, a node keeps the driver when its pod has gone; without the second
 # the container does not look for what it cannot unload before it begins.
 _ENV = {"RESTORE_DRIVER_ON_POD_TERMINATION": "true", "SKIP_PREFLIGHT_CHECKS": "false"}

@@ -29,8 +29,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 _DRIVER = "mlx5_core"
 # By these labels the operator's DaemonSet finds nodes (manifests/state-ofed-driver).
 _NFD = "feature.node.kubernetes.io/"
-_NIC, _KERNEL = _NFD + "pci-15b3.present", _NFD + "kernel-version.full"
-_NEEDED = (_NIC, _KERNEL, _NFD + "system-os_release.ID", _NFD + "system-os_release.VERSION_ID")
+_NIC = _NFD + "pci-15b3.present"
+_NEEDED = (_NIC, ofed.KERNEL, _NFD + "system-os_release.ID", _NFD + "system-os_release.VERSION_ID")
 # What the container does not unload: storage over RDMA, unless it is told to, and other vendors' RDMA drivers, which
 # use the ib_core that it replaces (docs/mofed-container-env-vars.md). It gives up where nvidia_peermem is in use.
 _STORAGE = ("ib_iser", "ib_isert", "ib_srp", "ib_srpt", "nvme_rdma", "nvmet_rdma", "rpcrdma", "xprtrdma")
@@ -85,8 +85,8 @@ def _of_labels(facts: Facts, labels: Mapping[str, str]) -> Iterator[str]:
     missing = [name for name in _NEEDED if not labels.get(name)]
     if missing or labels[_NIC] != "true":
         yield f"Node Feature Discovery has not set {', '.join(missing) or _NIC}, so no pod of the driver would run here"
-    elif facts.system.kernel and labels[_KERNEL] != facts.system.kernel:
-        text = f"it runs kernel {facts.system.kernel}, but its label {_KERNEL} is {labels[_KERNEL]}"
+    elif facts.system.kernel and labels[ofed.KERNEL] != facts.system.kernel:
+        text = f"it runs kernel {facts.system.kernel}, but its label {ofed.KERNEL} is {labels[ofed.KERNEL]}"
         yield f"{text}: wait for Node Feature Discovery"
 
 

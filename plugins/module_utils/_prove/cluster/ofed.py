@@ -15,14 +15,12 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.ofed import KERNEL, PODS, WAITS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 
 Plain = Mapping[str, Any]
 
-WAITS = "network.nvidia.com/operator.mofed.wait"
 _ID = "cluster.ofed"
-_DRIVER = "nvidia.com/ofed-driver"
-_KERNEL = "feature.node.kubernetes.io/kernel-version.full"
 _EFFECTS = ("NoSchedule", "NoExecute")
 # The controller of DaemonSets lets their pods tolerate these.
 _ALWAYS = (
@@ -72,8 +70,8 @@ def _why(node: Plain, drivers: Mapping[str, Plain]) -> Tuple[str, str]:
         if all(labels.get(key) == value for key, value in (spec.get("nodeSelector") or {}).items())
     ]
     if not fit:
-        kernels = sorted({str((spec.get("nodeSelector") or {}).get(_KERNEL)) for spec in wanted.values()})
-        text = f"no DaemonSet of it selects the node, whose kernel is {labels.get(_KERNEL)} ({_KERNEL})"
+        kernels = sorted({str((spec.get("nodeSelector") or {}).get(KERNEL)) for spec in wanted.values()})
+        text = f"no DaemonSet of it selects the node, whose kernel is {labels.get(KERNEL)} ({KERNEL})"
         remedy = "Check Node Feature Discovery and the log of the operator, which makes a DaemonSet for each kernel."
         return f"{text}; they are for {', '.join(kernels)}", remedy
     spec = wanted[fit[0]]
@@ -92,7 +90,7 @@ def _why(node: Plain, drivers: Mapping[str, Plain]) -> Tuple[str, str]:
 def checks(host: str, group: str, node: Plain, daemon_sets: Mapping[str, Plain]) -> Iterator[Check]:
     """What keeps the operator's pods off a node that needs them; DaemonSets are by namespace/name."""
     value = _table(node, "metadata", "labels").get(WAITS)
-    drivers = {name: item for name, item in daemon_sets.items() if _DRIVER in _table(item, "metadata", "labels")}
+    drivers = {name: item for name, item in daemon_sets.items() if PODS in _table(item, "metadata", "labels")}
     evidence = {"label": value, "daemon_sets": sorted(drivers)}
     if value == "true":
         cause, remedy = _why(node, drivers)
