@@ -17,8 +17,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
-_SHOWN = 4
 _PLACES = {model.PCIE_ROOT: "PCIe root complex", model.NUMA_NODE: "NUMA node"}
 
 
@@ -31,10 +31,7 @@ class FailedSelectorError(Exception):
 
 
 def _some(places: Sequence[str]) -> str:
-    if not places:
-        return "none published"
-    more = len(places) - _SHOWN
-    return ", ".join(places[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return joined(places) or "none published"
 
 
 class Fit:

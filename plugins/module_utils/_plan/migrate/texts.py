@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     ManifestOwner,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
 _LONGEST = 100
 _NAMED = 4
@@ -41,9 +42,7 @@ def shown(value: Any, longest: int = _LONGEST) -> str:
 
 def several(values: Iterable[Any], most: int = _NAMED) -> str:
     """Some of them, and how many more there are."""
-    listed = [shown(value) for value in values]
-    rest = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + rest
+    return joined([shown(value) for value in values], most)
 
 
 def _nodes(names: Iterable[str]) -> str:

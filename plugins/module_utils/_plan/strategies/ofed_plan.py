@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import OPERATED
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
 
 _DRIVER = "mlx5_core"
@@ -37,7 +38,6 @@ _STORAGE = ("ib_iser", "ib_isert", "ib_srp", "ib_srpt", "nvme_rdma", "nvmet_rdma
 _OTHERS = ("bnxt_re", "efa", "ionic_rdma", "irdma", "qedr", "rdma_rxe", "siw")
 _PEERMEM = "nvidia_peermem"
 _UNLOADS = {"UNLOAD_STORAGE_MODULES": _STORAGE, "UNLOAD_THIRD_PARTY_RDMA_MODULES": ("bnxt_re", "efa", "qedr", "siw")}
-_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,7 @@ def _obstacles(host: ClaimHost, use: NodeUse, probe: Mapping[str, Any], values: 
 
 
 def _busy(use: NodeUse) -> str:
-    shown = ", ".join(f"{user.namespace}/{user.name}" for user in use.users[:_SHOWN])
-    return shown + (f" and {len(use.users) - _SHOWN} more" if len(use.users) > _SHOWN else "")
+    return joined([f"{user.namespace}/{user.name}" for user in use.users], 3)
 
 
 def _moves(host: ClaimHost, use: NodeUse, asked: bool) -> bool:

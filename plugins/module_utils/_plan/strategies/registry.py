@@ -29,6 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages, wrong
 
 # The first is the default. Objects are applied in this order, and what pods claim after all drivers.
@@ -38,7 +39,6 @@ STRATEGIES: Dict[str, Strategy] = {
 
 Found = Iterator[Tuple[str, Problem]]
 NodeLabels = Mapping[str, Mapping[str, str]]
-_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -290,8 +290,7 @@ def _left_behind(
 
 
 def _holding(strategy: Strategy, pods: Sequence[str]) -> str:
-    shown = ", ".join(pods[:_SHOWN]) + (f" and {len(pods) - _SHOWN} more" if len(pods) > _SHOWN else "")
-    return f"pods hold devices of {strategy.driver} on this node ({shown})"
+    return f"pods hold devices of {strategy.driver} on this node ({joined(pods)})"
 
 
 def plan(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:

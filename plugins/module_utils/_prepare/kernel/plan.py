@@ -27,6 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.inte
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import Loaded, unloading
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ class _KernelPlanner:
         else:
             why = "it is read when the module is loaded"
             if others:
-                why = f"other network namespaces exist ({_some(others)})"
+                why = f"other network namespaces exist ({joined(others, 3)})"
             self._ask(key, goal, f"{key} is {live}, {goal} takes effect at the next boot: {why}")
 
     def _rebooted(self, key: str, goal: str) -> bool:
@@ -255,8 +256,3 @@ class _KernelPlanner:
                 self._never(key, f"{module} is loaded, although the node was restarted: something asks for it by name")
             else:
                 self._ask(key, "", f"{module} is blacklisted but loaded, until the next boot")
-
-
-def _some(names: Sequence[str], limit: int = 3) -> str:
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more

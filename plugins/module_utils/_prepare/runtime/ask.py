@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument, lines_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml_text import quoted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
 # For these, containerd prints what it read last, not what is in effect.
 SPOKEN = ("imports", "version")
@@ -100,9 +101,9 @@ def check(before: Effective, after: Effective, keys: Sequence[ConfigKey]) -> Non
         and not (path in wanted and same(old, new))
     ]
     if wrong:
-        listed = "; ".join(
+        texts = [
             f"{'.'.join(path)} would be {redact.value(path, new)!r} instead of {redact.value(path, old)!r}"
-            for path, old, new in wrong[:5]
-        )
-        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-        raise HostError(f"the new configuration would change more than intended, so nothing is changed: {listed}{more}")
+            for path, old, new in wrong
+        ]
+        listed = joined(texts, 5, "; ")
+        raise HostError(f"the new configuration would change more than intended, so nothing is changed: {listed}")

@@ -16,7 +16,8 @@ import difflib
 from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map, joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
 # What a change of prepare's modules is about. A file alone is not in effect yet, or will not be after the next boot.
 _KINDS = {

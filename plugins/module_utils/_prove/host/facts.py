@@ -18,8 +18,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import p
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import vfs
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 EXPECT = "rdma_discover_expect_"

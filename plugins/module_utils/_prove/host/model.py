@@ -101,9 +101,3 @@ class HostEvidence:
     def addresses(self) -> Dict[int, Interface]:
         """The address that each rail should have. Raises PlanError."""
         return plan.addresses(self.host, self.values)
-
-
-def joined(names: List[str], at_most: int = 4) -> str:
-    """Names for a sentence, the last of many left out."""
-    rest = len(names) - at_most
-    return ", ".join(names[:at_most]) + (f" and {rest} more" if rest > 0 else "")

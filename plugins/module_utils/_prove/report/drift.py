@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from typing import Counter as Counts
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
 Map = Mapping[str, Any]
 
@@ -41,7 +42,6 @@ _NOUNS = {
 }
 # What is done with a service, by what it then is.
 _VERBS = {"reloaded": "reload", "started": "start", "stopped": "stop"}
-_SHOWN = 4
 _CONTEXT = 1
 # In what the same file of two ports or nodes differs: indexes, addresses, UUIDs.
 _NUMBERS = re.compile(r"\b[0-9A-Fa-f]+\b|[0-9]+")
@@ -98,11 +98,6 @@ def _line(text: Any) -> str:
     return " ".join(str(text).split())
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
 def _counted(sign: str, noun: str, count: int) -> str:
     return f"{sign}{count} {noun}{'' if count == 1 else 's'}"
 
@@ -132,7 +127,7 @@ def _others(changes: Sequence[Map]) -> Iterator[str]:
             words = (_NOUNS.get(kind, str(kind)), f" {change['before']} -> {after}")
         by_words.setdefault(words, []).append(str(change["name"]))
     for (verb, state), names in by_words.items():
-        yield f"{verb} {_listed(names)}{state}"
+        yield f"{verb} {joined(names)}{state}"
 
 
 def described(concern: Map) -> str:
