@@ -15,6 +15,8 @@ from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
 
+# The group that the tests are about, and a node of another one.
+FLEET = ("v100-01", "v100-02", "h100-01")
 APPLIED, RESOURCE = "Apply the objects of NICs", "rdma/hostdev_v100"
 PROGRAMS = {f"daemonset.apps/{name}" for name in ("rdma-nics-v100", "rdma-multus", "rdma-whereabouts")}
 DEFINITIONS = {
@@ -49,7 +51,7 @@ def pool(held: bool) -> Object:
 
 
 def test_a_group_gets_nics_and_leaves(cluster_set: ClusterSet, playbook: Playbook) -> None:
-    namespace = cluster_set.namespace
+    playbook, namespace = playbook.of(*FLEET), cluster_set.namespace
     own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
     wanted, gone = group("host_device", namespace), group("none", namespace)
     predicted = playbook("--check", "--diff", groups=wanted, **own)
@@ -91,7 +93,7 @@ def test_a_group_gets_nics_and_leaves(cluster_set: ClusterSet, playbook: Playboo
 
 def test_addresses_that_are_in_use_are_not_forgotten(cluster_set: ClusterSet, playbook: Playbook) -> None:
     """Of a pool that somebody still has an address of, the definition stays."""
-    namespace = cluster_set.namespace
+    playbook, namespace = playbook.of(*FLEET), cluster_set.namespace
     playbook(groups=group("host_device", namespace))
     cluster_set.kubectl("create", "-f", "-", stdin=pool(held=True))
     left = playbook(groups=group("none", namespace))
@@ -103,7 +105,7 @@ def test_addresses_that_are_in_use_are_not_forgotten(cluster_set: ClusterSet, pl
 
 
 def test_verify_looks_at_programs_and_resources(cluster_set: ClusterSet, playbook: Playbook) -> None:
-    namespace = cluster_set.namespace
+    playbook, namespace = playbook.of(*FLEET), cluster_set.namespace
     own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
     wanted = group("host_device", namespace)
     playbook(groups=wanted, **own)

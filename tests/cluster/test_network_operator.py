@@ -23,6 +23,8 @@ SHARED, NICS = "Apply the plugin's objects", "Apply the objects of NICs"
 LOOKED = "Look at the policy of the Network Operator for shared devices"
 FOR_NICS = "Look at the policy of the Network Operator for NICs"
 POLICY = "nic-cluster-policy"
+# The groups that the operator serves, and a node that it does not.
+FLEET = ("v100-01", "v100-02", "a100-01", "a100-02", "h100-01")
 IDENTITY: Object = {"apiVersion": "mellanox.com/v1alpha1", "kind": "NicClusterPolicy", "metadata": {"name": POLICY}}
 # What a site has in its policy: a component that is none of ours, beside one that is.
 PLUGINS = {"image": "plugins", "repository": "example.org/site", "version": "v1.5.0"}
@@ -147,7 +149,7 @@ def test_a_policy_of_which_nobody_has_anything_goes(
 def test_two_strategies_share_an_operator_and_leave(
     cluster_set: ClusterSet, install: Install, playbook: Playbook
 ) -> None:
-    namespace = cluster_set.namespace
+    playbook, namespace = playbook.of(*FLEET), cluster_set.namespace
     own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace], "rdma_host_device_provider": "network_operator"}
     wanted = groups(namespace)
     install(True)
@@ -187,7 +189,7 @@ def test_a_policy_of_somebody_else_is_not_taken_over(
 ) -> None:
     """Without NicNodePolicies the component is in the one policy."""
     install(False)
-    namespace = cluster_set.namespace
+    playbook, namespace = playbook.of("v100-01", "v100-02", "h100-01"), cluster_set.namespace
     wanted = {"v100": groups(namespace)["v100"]}
     own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
     theirs = {"rdmaSharedDevicePlugin": {**MULTUS, "config": "{}"}}

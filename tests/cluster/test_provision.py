@@ -101,6 +101,7 @@ def test_check_mode_the_run_and_the_runs_after_it(cluster_set: ClusterSet, playb
 
 
 def test_a_template_that_is_dropped(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    playbook = playbook.of("v100-01", "v100-02", "a100-01", "h100-01")
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     playbook(**own)
     before = templates_of(cluster_set)
@@ -156,6 +157,7 @@ def test_nodes_get_no_labels_where_the_driver_would_be_refused(cluster_set: Clus
 
 
 def test_the_driver_of_a_group_without_hosts(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    playbook = playbook.of("v100-01", "v100-02", "h100-01")
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     playbook(**own)
     # A node of the group that was in the inventory once.

@@ -217,6 +217,7 @@ def publish(cluster_set: ClusterSet) -> Iterator[Callable[[List[SliceDevice]], N
 def test_the_playbook_proves_claims_against_what_is_published(
     cluster_set: ClusterSet, playbook: Playbook, publish: Callable[[List[SliceDevice]], None], facts_of: Facts
 ) -> None:
+    playbook = playbook.of("v100-01", "v100-02", "h100-01", "h100-02")
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     gpus, nics = {}, {}
     for name in ("v100-01", "v100-02"):
@@ -251,7 +252,7 @@ def test_the_playbook_proves_claims_against_what_is_published(
 def test_the_playbook_refuses_claims_of_gpus_without_their_class(cluster_set: ClusterSet, playbook: Playbook) -> None:
     name = GPU_CLASS["metadata"]["name"]
     cluster_set.kubectl("delete", "deviceclass", name)
-    said = playbook.refused(rdma_claims_namespaces=[cluster_set.namespace])
+    said = playbook.of("h100-01").refused(rdma_claims_namespaces=[cluster_set.namespace])
     cluster_set.kubectl("create", "-f", "-", stdin=GPU_CLASS)
     assert "rdma_claims_gpu_class is 'gpu.nvidia.com', which is not a DeviceClass of the cluster: NVIDIA's DRA" in said
     assert cluster_set.kubectl("get", "resourceclaimtemplates", "-n", cluster_set.namespace) == ""
@@ -261,7 +262,7 @@ def test_the_playbook_changes_nothing_where_dra_is_off(
     start_control_plane: Callable[[str], Any], run_module: Callable[..., Any], nodes: Path, tmp_path: Path
 ) -> None:
     plane = start_control_plane("off")
-    said = Playbook(plane, nodes, tmp_path).refused()
+    said = Playbook(plane, nodes, tmp_path).of("h100-01").refused()
     assert "Dynamic Resource Allocation is off" in said
     without = ClusterSet(run_module, plane, "kube-system")
     assert without.absent("secret", "zerocopy-rdma-driver")

@@ -15,6 +15,8 @@ from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
 
+# The group that the test is about, and a node of another one.
+FLEET = ("lab-01", "lab-02", "h100-01")
 APPLIED, RESOURCE = "Apply the objects of NICs", "rdma/sriov_lab"
 
 
@@ -36,7 +38,7 @@ def capacity(cluster_set: ClusterSet, node: str) -> Dict[str, str]:
 
 
 def test_a_group_gets_vfs_and_then_whole_nics(cluster_set: ClusterSet, playbook: Playbook) -> None:
-    namespace = cluster_set.namespace
+    playbook, namespace = playbook.of(*FLEET), cluster_set.namespace
     own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
     vfs, nics = group("sriov", namespace, rdma_links_vfs=8), group("host_device", namespace)
     playbook(groups=vfs, **own)

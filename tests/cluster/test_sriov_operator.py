@@ -82,7 +82,7 @@ def test_vfs_by_the_operator(
     run_module: Callable[..., Object],
     facts_of: Facts,
 ) -> None:
-    namespace = cluster_set.namespace
+    playbook, namespace = playbook.of("lab-01", "lab-02", "h100-01"), cluster_set.namespace
     own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
     groups = {"lab": {**operated(namespace, operator), "rdma_links_vfs": 8}}
     done = actions(playbook(groups=groups, **own)[APPLIED])

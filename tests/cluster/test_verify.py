@@ -9,10 +9,13 @@ import re
 from typing import Any, Dict, List, Set
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
-from ansible_collections.zerocopy.rdma.tests.cluster.provision import HOSTS, Playbook, make_set_of_inventory
+from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
+
+# Of two groups.
+FLEET = ("v100-01", "v100-02", "a100-01")
 
 
 def failed(report: Object, kind: str) -> List[Object]:
@@ -24,6 +27,7 @@ def hosts(checks: List[Object]) -> Set[str]:
 
 
 def test_each_fault_of_a_cluster_is_named(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    playbook = playbook.of(*FLEET)
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     playbook(**own)
     cluster_set.kubectl("delete", "deviceclass", "zerocopy-rdma-nic")
@@ -35,7 +39,7 @@ def test_each_fault_of_a_cluster_is_named(cluster_set: ClusterSet, playbook: Pla
     assert {check["ring"] for check in report["checks"]} == {"cluster"}
     assert report["bandwidth"] == []
     # No kubelet starts the pods of the DaemonSets.
-    assert hosts(failed(report, "cluster.driver")) == set(HOSTS)
+    assert hosts(failed(report, "cluster.driver")) == set(FLEET)
     gone, changed = failed(report, "cluster.objects")
     assert "DeviceClass zerocopy-rdma-nic" in gone["text"]
     subject = f"ResourceClaimTemplate {cluster_set.namespace}/a100-1nic"
@@ -51,6 +55,7 @@ def test_each_fault_of_a_cluster_is_named(cluster_set: ClusterSet, playbook: Pla
 
 
 def test_claims_that_cannot_be_are_a_check_that_failed(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    playbook = playbook.of(*FLEET)
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     too_many = [{"name": "too-many", "nics": 99}]
     said, report = playbook.verified("--tags=cluster", rdma_claims_templates=too_many, **own)
