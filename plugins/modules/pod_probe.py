@@ -81,6 +81,10 @@ options:
         description: Whether the pod is on the network of its node.
         type: bool
         default: false
+      host_sys:
+        description: Whether the pod sees C(/sys) of its node, read-only, at C(/host/sys).
+        type: bool
+        default: false
       server:
         description: Whether another pod measures against this one.
         type: bool
@@ -216,6 +220,7 @@ def main() -> None:
         "capabilities": {"type": "list", "elements": "str", "default": []},
         "environment": {"type": "dict", "default": {}},
         "host_network": {"type": "bool", "default": False},
+        "host_sys": {"type": "bool", "default": False},
         "server": {"type": "bool", "default": False},
         "peer": {"type": "str"},
     }

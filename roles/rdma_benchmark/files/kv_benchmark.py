@@ -39,6 +39,8 @@ CHUNK = 1 << 24
 SENT, RECEIVED = ("port_xmit_data", "sent_pkts"), ("port_rcv_data", "rcvd_pkts")
 QUANTILES = range(0, 101, 5)
 CLASS = "/sys/class/infiniband"
+# Where a device is shared with other network namespaces, only the node's own /sys has its counters.
+HOST = "/host"
 
 
 class BenchmarkError(Exception):
@@ -171,13 +173,18 @@ def counters(devices):
     """Readings of the ports by device, port and name."""
     found = {}
     for device in devices:
-        ports = f"{CLASS}/{device}/ports"
-        for port in sorted(os.listdir(ports)) if os.path.isdir(ports) else []:
-            for directory in ("counters", "hw_counters"):
-                for name in SENT + RECEIVED:
-                    value = read(f"{ports}/{port}/{directory}/{name}")
-                    if value.isdigit():
-                        found[f"{device}/{port}/{name}"] = int(value)
+        found.update(counted(f"{CLASS}/{device}/ports", device) or counted(f"{HOST}{CLASS}/{device}/ports", device))
+    return found
+
+
+def counted(ports, device):
+    found = {}
+    for port in sorted(os.listdir(ports)) if os.path.isdir(ports) else []:
+        for directory in ("counters", "hw_counters"):
+            for name in SENT + RECEIVED:
+                value = read(f"{ports}/{port}/{directory}/{name}")
+                if value.isdigit():
+                    found[f"{device}/{port}/{name}"] = int(value)
     return found
 
 

@@ -96,6 +96,7 @@ def test_what_its_pods_have(bench: Bench) -> None:
     rdma, floor = pods["h100-1gpu-1nic"], pods["tcp"]
     assert rdma["template"].startswith("h100-1gpu-1nic-")
     assert rdma["capabilities"] == ["IPC_LOCK"]
+    assert (rdma["host_sys"], floor["host_sys"]) == (True, False)
     assert (rdma["environment"]["UCX_TLS"], rdma["environment"]["ZEROCOPY_NODE"]) == ("rc,ud,self,cuda_copy", "n2")
     assert "template" not in floor
     assert (floor["environment"]["UCX_TLS"], floor["environment"]["ZEROCOPY_RDMA"]) == ("tcp", "off")

@@ -143,6 +143,26 @@ def test_a_transfer_that_does_not_end(program: Any, monkeypatch: pytest.MonkeyPa
     assert pair(program, timeout=1)[1].error == "a transfer did not end within 1 s"
 
 
+def test_counters_of_a_device_that_is_shared_are_the_nodes(
+    program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pod's own come first: another device of the node may have the same name."""
+    monkeypatch.setattr(program, "CLASS", str(tmp_path / "sys"))
+    monkeypatch.setattr(program, "HOST", str(tmp_path / "host"))
+    node = tmp_path / "host" / str(tmp_path / "sys").lstrip("/")
+    for base, device, counter, value in (
+        (tmp_path / "sys", "mlx5_0", "counters/port_xmit_data", 7),
+        (tmp_path / "sys", "rxe1", "gids/0", 0),
+        (node, "mlx5_0", "counters/port_xmit_data", 5),
+        (node, "rxe1", "hw_counters/sent_pkts", 3),
+        (node, "mlx5_2", "counters/port_xmit_data", 4),
+    ):
+        path = base / device / "ports" / "1" / counter
+        path.parent.mkdir(parents=True)
+        path.write_text(f"{value}\n")
+    assert program.counters(["mlx5_0", "rxe1", "mlx5_9"]) == {"mlx5_0/1/port_xmit_data": 7, "rxe1/1/sent_pkts": 3}
+
+
 def test_quantiles(program: Any) -> None:
     assert [program.quantile([4.0, 1.0, 3.0, 2.0, 5.0], percent) for percent in (0, 50, 95, 100)] == [1, 3, 4.8, 5]
     assert program.quantile([7.0], 99) == 7

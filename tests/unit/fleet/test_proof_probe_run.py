@@ -316,6 +316,7 @@ def test_a_pod_has_what_its_probe_says() -> None:
         capabilities=["IPC_LOCK"],
         environment={"X": "1"},
         host_network=True,
+        host_sys=True,
     )
     recipe = Recipe("image", "script", 60, [{"operator": "Exists"}], ["mirror"])
     made = probes.manifest(whole, recipe)
@@ -337,10 +338,12 @@ def test_a_pod_has_what_its_probe_says() -> None:
     assert container["resources"] == {"limits": {"nvidia.com/gpu": "2"}, "claims": [{"name": "rdma"}]}
     assert container["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
     assert {"name": "X", "value": "1"} in container["env"]
+    assert spec["volumes"] == [{"name": "sys", "hostPath": {"path": "/sys", "type": "Directory"}}]
+    assert container["volumeMounts"] == [{"name": "sys", "mountPath": "/host/sys", "readOnly": True}]
     assert (container["image"], container["command"]) == ("image", ["/bin/sh", "-c", "script"])
     bare = probes.manifest(pod("look"), RECIPE)
     assert bare["spec"]["containers"][0]["resources"] == {}
-    absent = {"hostNetwork", "resourceClaims", "imagePullSecrets"}
+    absent = {"hostNetwork", "resourceClaims", "imagePullSecrets", "volumes"}
     assert not absent & set(bare["spec"])
     assert "annotations" not in bare["metadata"]
     assert "securityContext" not in bare["spec"]["containers"][0]

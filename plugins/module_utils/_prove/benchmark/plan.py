@@ -90,6 +90,7 @@ class _Planner:
             "capabilities": list(request.capabilities),
             "environment": {**request.environment, **own, **self.tests.environment},
             "host_network": request.host_network,
+            "host_sys": not floor and not request.host_network,
             "server": role == "target",
             **source,
         }

@@ -17,6 +17,9 @@ LABEL = "zerocopy.rdma/probe"
 CLAIM = "rdma"
 # The phase of a probe that was not made, because others use its claim.
 IN_USE = "InUse"
+# With the RDMA netns mode `shared`, only there do ports have counters: what other network namespaces see of a device
+# has none (ib_setup_port_attrs in drivers/infiniband/core/sysfs.c).
+HOST_SYS = "/host/sys"
 # They tell the script in the pod which of two it is.
 _PEER, _SERVER = "ZEROCOPY_PEER", "ZEROCOPY_SERVER"
 
@@ -26,7 +29,8 @@ class PodProbe:
     """``template`` is the name of a ResourceClaimTemplate in the pod's namespace, or ``claim`` that of a ResourceClaim.
 
     ``limits`` are extended resources with their number. Without any of the three the pod asks for nothing.
-    A ``server`` waits for one peer; ``peer`` is the name of the server that this one measures against.
+    A ``server`` waits for one peer; ``peer`` is the name of the server that this one measures against. With
+    ``host_sys`` the pod sees ``/sys`` of its node, read-only, at ``HOST_SYS``.
     """
 
     name: str
@@ -41,6 +45,7 @@ class PodProbe:
     capabilities: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     host_network: bool = False
+    host_sys: bool = False
 
     @property
     def claims(self) -> bool:
@@ -109,6 +114,9 @@ def manifest(probe: PodProbe, recipe: Recipe, peer: str = "") -> Object:
         "tolerations": list(recipe.tolerations),
         "containers": [container],
     }
+    if probe.host_sys:
+        container["volumeMounts"] = [{"name": "sys", "mountPath": HOST_SYS, "readOnly": True}]
+        spec["volumes"] = [{"name": "sys", "hostPath": {"path": "/sys", "type": "Directory"}}]
     if probe.host_network:
         spec.update(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")
     if probe.claims:
