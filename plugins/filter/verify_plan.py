@@ -21,7 +21,9 @@ extends_documentation_fragment:
 positional: hostvars
 options:
   forks:
-    description: Number of hosts on which Ansible works at once. It decides how long a server waits for its client.
+    description:
+      - Number of hosts on which Ansible works at once (C(ansible_forks)). It determines how long a server waits for its
+        client.
     type: int
     default: 5
 """
