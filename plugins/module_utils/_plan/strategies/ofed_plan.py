@@ -6,8 +6,8 @@
 
 """Which nodes get the OFED driver of the Network Operator, or lose it, in which order, and what is in the way.
 
-The first node of each group without one is its canary: it goes alone, and no other node of the fleet is touched before
-it has been watched.
+In each group without a node that has the driver, the first node is the canary: it goes alone, and no other node of the
+fleet is touched before the canary has been watched.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _UNLOADS = {"UNLOAD_STORAGE_MODULES": _STORAGE, "UNLOAD_THIRD_PARTY_RDMA_MODULES
 
 @dataclass(frozen=True)
 class OfedNode:
-    """A node with something to do: it gets the driver (``deploy``) or loses it, and the label says so (``to``).
+    """A node with something to do: it gets the driver (``deploy``) or loses it. ``to`` is the value of its label then.
 
-    ``was`` is the label's value without the driver, to which it goes back.
+    ``was`` is the label's value without the driver, which the node gets back if the driver does not work.
     """
 
     name: str
@@ -55,7 +55,12 @@ class OfedNode:
 
 @dataclass
 class OfedPlan:
-    """``waves`` are the hosts with something to do; ``labels`` are those of all nodes of the cluster at the end."""
+    """What is left to do. ``nodes`` and ``waves`` are the hosts with something to do, ``done`` those that have the
+    driver and keep it.
+
+    ``labels`` are those of all nodes of the cluster after the last wave. ``warnings`` name hosts that are left out.
+    With ``problems``, nothing must be changed. ``text`` is the plan for people.
+    """
 
     nodes: Dict[str, OfedNode] = field(default_factory=dict)
     waves: List[List[str]] = field(default_factory=list)
@@ -70,41 +75,42 @@ def _of_facts(facts: Facts, loaded: bool) -> Iterator[str]:
     version = facts.system.versions.get(_DRIVER)
     if version and not loaded:
         text = f"the host has an OFED driver of its own ({_DRIVER} {version}), which the container would replace"
-        yield f"{text}: remove it from the host, or keep it and leave {ofed.DEPLOY} out"
+        yield f"{text}: remove that driver from the host, or keep it and set {ofed.DEPLOY} to false"
     own = [hca for hca in facts.hcas if hca.driver == _DRIVER]
     if not own:
-        yield "it has no NVIDIA NIC"
+        yield "the node has no NVIDIA NIC"
     for hca in own:
         for port in hca.ports:
             for reason in facts.reasons.get((hca.name, port.number), ()):
                 if reason.code in (reasons.DEFAULT_ROUTE, reasons.DEFAULT_ROUTE_UNKNOWN):
-                    yield f"{hca.name}: {reason.text}: the node loses its network while the driver is loaded"
+                    yield f"{hca.name}: {reason.text}: the node would lose its network while the driver is loaded"
 
 
 def _of_labels(facts: Facts, labels: Mapping[str, str]) -> Iterator[str]:
     missing = [name for name in _NEEDED if not labels.get(name)]
     if missing or labels[_NIC] != "true":
-        yield f"Node Feature Discovery has not set {', '.join(missing) or _NIC}, so no pod of the driver would run here"
+        told = f"the label {', '.join(missing)}" if missing else f"{_NIC} to true"
+        yield f"Node Feature Discovery has not set {told}, so no pod of the driver would run on the node"
     elif facts.system.kernel and labels[ofed.KERNEL] != facts.system.kernel:
-        text = f"it runs kernel {facts.system.kernel}, but its label {ofed.KERNEL} is {labels[ofed.KERNEL]}"
-        yield f"{text}: wait for Node Feature Discovery"
+        text = f"the node runs kernel {facts.system.kernel}, but its label {ofed.KERNEL} is {labels[ofed.KERNEL]}"
+        yield f"{text}: wait until Node Feature Discovery has updated the label"
 
 
 def _of_node(probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
-    """What is in the way by what the node itself says (module ``driver_watch``)."""
+    """What is in the way on the node itself, by the result of the module ``driver_watch``."""
     for path, space in sorted((probe.get("free") or {}).items()):
         if space < values[ofed.FREE]:
             yield f"{path} has {space} GiB of free space, less than {values[ofed.FREE]} ({ofed.FREE})"
     if probe.get("unlimited"):
-        text = "rsyslog writes whatever the kernel says, so a driver that repeats an error fills the disk"
-        yield f"{text}: limit it (module imklog, RatelimitInterval and RatelimitBurst)"
+        text = "rsyslog writes all kernel messages, so a driver that repeats an error would fill the disk"
+        yield f"{text}: limit their rate (RatelimitInterval and RatelimitBurst of rsyslog's module imklog)"
     loaded: Mapping[str, int] = probe.get("modules") or {}
     unloaded = {name for env, names in _UNLOADS.items() if values[ofed.ENV].get(env) == "true" for name in names}
     stays = [name for name in (*_STORAGE, *_OTHERS) if name in loaded and name not in unloaded]
     if stays:
-        yield f"module {', '.join(stays)} uses the RDMA modules that the driver replaces: unload it first"
+        yield f"loaded modules use the RDMA modules that the driver replaces: unload {', '.join(stays)} first"
     if loaded.get(_PEERMEM):
-        yield f"module {_PEERMEM} is in use, so the driver does not start: end the programs that use it"
+        yield f"module {_PEERMEM} is in use, so the driver would not start: end the programs that use this module"
 
 
 def _obstacles(host: ClaimHost, use: NodeUse, probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
@@ -114,9 +120,9 @@ def _obstacles(host: ClaimHost, use: NodeUse, probe: Mapping[str, Any], values: 
         yield "the Network Operator does not run its device plugin yet: run zerocopy.rdma.provision first"
         return
     if use.unschedulable and not begun:
-        yield "it is cordoned, so somebody is at work on it: uncordon it first"
+        yield "the node is cordoned, so somebody may be working on it: uncordon it first"
     if host.facts is None:
-        yield "it has no facts"
+        yield "the node has no facts"
         return
     # What an earlier run has begun may have loaded the driver.
     yield from _of_facts(host.facts, begun)
@@ -129,7 +135,7 @@ def _busy(use: NodeUse) -> str:
 
 
 def _moves(host: ClaimHost, use: NodeUse, asked: bool) -> bool:
-    """Whether there is something to do on a node. One on which a run was stopped has its trial label still."""
+    """Whether there is something to do on a node. A node on which a run was stopped still has the trial label."""
     return ofed.TRIAL in use.labels or ofed.has(use.labels, LABEL) != asked
 
 
@@ -158,11 +164,12 @@ def _order(
 def _text(result: OfedPlan) -> str:
     lines = []
     for number, wave in enumerate(result.waves, 1):
-        what = ["gets the OFED driver" if result.nodes[name].deploy else "loses it" for name in wave]
+        what = [f"{'gets' if result.nodes[name].deploy else 'loses'} the OFED driver" for name in wave]
         lines += [f"Wave {number}:", *(f"  {name}: {how}" for name, how in zip(wave, what))]
     if result.done:
-        lines.append(f"Have it: {', '.join(result.done)}")
-    return "\n".join([*lines, *result.warnings]) or f"Nothing to do: no host has {ofed.DEPLOY}, and no node the driver."
+        lines.append(f"Already with the OFED driver: {', '.join(result.done)}")
+    nothing = f"Nothing to do: {ofed.DEPLOY} is true for no host, and no node has the OFED driver."
+    return "\n".join([*lines, *result.warnings]) or nothing
 
 
 def plan(
@@ -173,9 +180,9 @@ def plan(
     ramp: Sequence[plan_waves.Size] = plan_waves.RAMP,
     limits: Optional[Mapping[str, int]] = None,
 ) -> OfedPlan:
-    """What is left to do. ``uses`` are the nodes of the cluster, ``probes`` what the hosts said, both by name.
+    """What is left to do. ``uses`` are the nodes of the cluster, ``probes`` the results of ``driver_watch``, by name.
 
-    A node whose pods use RDMA is left for another run, unless a whole group has no other.
+    A node whose pods use RDMA is left for a later run. It is a problem if that leaves a group without any node.
     """
     result = OfedPlan()
     todo: List[ClaimHost] = []
@@ -204,7 +211,7 @@ def plan(
     proven = {host.group for host in hosts if host.name in result.done or host.name in result.nodes}
     for group, names in busy.items():
         if group not in proven:
-            text = f"is to change, but pods use the NICs of every node of group {group}: end them on one node first"
+            text = f"cannot take effect: pods use the NICs of every node of group {group}: end them on one node first"
             found += [(name, Problem(ofed.DEPLOY, text)) for name in names]
     result.labels = {name: dict(use.labels) for name, use in uses.items()}
     for name, node in result.nodes.items():
