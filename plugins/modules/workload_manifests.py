@@ -12,11 +12,12 @@ description:
   - Rewrites pod templates in manifests that get RDMA through C(hostNetwork), the resource of a device plugin or a
     hostPath, so that they use a request of a group (O(requests)) instead. All other lines of the files stay as they
     are, with their comments, quotes and order.
-  - Removes C(hostNetwork) and C(dnsPolicy), limits and requests of RDMA resources, and host ports. Adds the claims and
-    their use, or the limits and annotations of the group's strategy, and missing capabilities. A claim that includes
-    GPUs replaces the limit of GPUs.
-  - Pods of one image and namespace that had different host ports get the same port, also in their probes, Services and
-    InferencePools. A port whose number appears elsewhere in the pod stays as it is.
+  - Removes C(hostNetwork), C(dnsPolicy=ClusterFirstWithHostNet), each C(hostPort) that is the same as its
+    C(containerPort), and limits and requests of RDMA resources. Adds the claims and their use, or the limits and
+    annotations of the group's strategy, and missing capabilities. A claim that includes GPUs replaces the limit of
+    GPUs.
+  - Pods of one image and namespace that had different ports because they shared the host's network get the same port,
+    also in their probes, Services and InferencePools. A port whose number appears elsewhere in the pod stays as it is.
   - Rewrites objects of the kinds that M(zerocopy.rdma.workload_audit) knows. Objects that cannot be changed safely stay
     as they are, and RV(notes) says why.
   - The annotation C(zerocopy.rdma/before) of a rewritten object stores a JSON Patch that reverts the changes.
