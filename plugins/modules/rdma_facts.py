@@ -273,7 +273,8 @@ ansible_facts:
             - C(modules) has the state of each kernel module that the hardware needs, V(loaded), V(builtin),
               V(available), V(missing) or V(unknown).
             - C(iommu) is V(off), V(passthrough), V(translated) or V(mixed) for the GPUs and HCAs. C(acs) has, for each
-              bridge between a GPU and its HCAs, whether ACS redirects their traffic to the root complex.
+              bridge between a GPU and its nearest HCAs, whether ACS redirects their traffic to the root complex. It
+              needs the subset V(affinity).
           returned: when O(gather_subset) has V(system)
           type: dict
         warnings:
