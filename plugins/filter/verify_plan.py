@@ -33,6 +33,8 @@ EXAMPLES = r"""
   ansible.builtin.set_fact:
     plan: "{{ ansible_play_hosts_all | zerocopy.rdma.verify_plan(hostvars, ansible_forks) }}"
   run_once: true
+  delegate_to: localhost
+  delegate_facts: true
 """
 
 RETURN = r"""

@@ -24,9 +24,9 @@ options:
     required: true
   settings:
     description:
-      - Settings of the site. C(images) (by C(vllm), C(sglang), C(ray), C(nccl_tests)) and C(model) are required,
-        C(namespace), C(gpus), C(gpu_resource), C(shm) and C(environment) are optional. The variables of the role
-        P(zerocopy.rdma.rdma_workloads#role) with these names explain them.
+      - Settings of the site. C(images) (with the keys C(vllm), C(sglang), C(ray) and C(nccl_tests)) and C(model) are
+        required. C(namespace), C(gpus), C(gpu_resource), C(shm) and C(environment) are optional. The variables of the
+        role P(zerocopy.rdma.rdma_workloads#role) with these names explain them.
     type: dict
     required: true
   requests:
@@ -48,7 +48,13 @@ EXAMPLES = r"""
     msg: "{{ (__plan | zerocopy.rdma.workloads('', __settings)).adds }}"
   vars:
     __plan: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars) }}"
-    __settings: {images: {}, model: ""}
+    __settings:
+      model: Qwen/Qwen3-8B
+      images:
+        vllm: docker.io/vllm/vllm-openai:v0.12.0
+        sglang: docker.io/lmsysorg/sglang:v0.5.5
+        ray: docker.io/rayproject/ray:2.49.0-py312-gpu
+        nccl_tests: ""
   run_once: true
 """
 
