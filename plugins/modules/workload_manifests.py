@@ -22,6 +22,8 @@ description:
     as they are, and RV(notes) says why.
   - The annotation C(zerocopy.rdma/before) of a rewritten object stores a JSON Patch that reverts the changes.
     O(state=absent) applies this patch.
+  - If a file cannot be written, the message names the files that were changed before. The same call continues from
+    there.
   - Runs on the controller, and contacts no cluster.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -126,7 +128,8 @@ def main() -> None:
     try:
         result = rewrite(_request(module.params), module.check_mode)
     except FileError as error:
-        module.fail_json(msg=f"No file was changed. {error}")
+        told = f"Changed before: {', '.join(error.written)}" if error.written else "No file was changed"
+        module.fail_json(msg=f"{told}. {error}")
     module.exit_json(**result)
 
 
