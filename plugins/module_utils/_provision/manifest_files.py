@@ -159,7 +159,7 @@ def _written(changed: Sequence[Tuple[_File, str]], request: FilesRequest, check:
         texts[file.below] = (path, text)
         diffs.append({"before_header": file.below, "after_header": path, "before": now, "after": text})
     written: List[str] = []
-    for name, (path, text) in () if check else texts.items():
+    for name, (path, text) in [] if check else list(texts.items()):
         try:
             _write(path, text)
         except FileError as error:
