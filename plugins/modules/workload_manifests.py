@@ -128,8 +128,7 @@ def main() -> None:
     try:
         result = rewrite(_request(module.params), module.check_mode)
     except FileError as error:
-        told = f"Changed before: {', '.join(error.written)}" if error.written else "No file was changed"
-        module.fail_json(msg=f"{told}. {error}")
+        module.fail_json(msg=f"No file was changed. {error}")
     module.exit_json(**result)
 
 

@@ -20,11 +20,7 @@ _ENDINGS = (".yml", ".yaml", ".json")
 
 
 class FileError(Exception):
-    """A file cannot be read or written; the text says which and why. ``written`` are files that were written before."""
-
-    def __init__(self, text: str, written: Sequence[str] = ()) -> None:
-        super().__init__(text)
-        self.written = list(written)
+    """Nothing was written; the text says why."""
 
 
 @dataclass
@@ -96,7 +92,7 @@ def _write(path: str, text: str) -> None:
 
 
 def rewrite(request: FilesRequest, check: bool) -> Dict[str, Any]:
-    """The result of the module, with diffs. Raises FileError, before anything is written unless writing fails."""
+    """The result of the module, with diffs. Raises FileError before anything is written."""
     files: List[_File] = []
     notes: List[Dict[str, str]] = []
     for path, below in _paths(request.paths):
@@ -147,7 +143,7 @@ def _notes(file: _File, moved: Moved, numbers: range) -> List[Dict[str, str]]:
 def _written(changed: Sequence[Tuple[_File, str]], request: FilesRequest, check: bool) -> Dict[str, Any]:
     """Write what differs. Into a directory only what differs from the source, and what it holds already."""
     diffs: List[Mapping[str, str]] = []
-    texts: Dict[str, Tuple[str, str]] = {}
+    written: List[str] = []
     for file, text in changed:
         path = os.path.join(request.directory, file.below) if request.directory else file.path
         there = os.path.exists(path)
@@ -156,13 +152,8 @@ def _written(changed: Sequence[Tuple[_File, str]], request: FilesRequest, check:
         now = _read(path) if there else file.text
         if there and now == text:
             continue
-        texts[file.below] = (path, text)
+        written.append(file.below)
         diffs.append({"before_header": file.below, "after_header": path, "before": now, "after": text})
-    written: List[str] = []
-    for name, (path, text) in [] if check else list(texts.items()):
-        try:
+        if not check:
             _write(path, text)
-        except FileError as error:
-            raise FileError(str(error), written) from error
-        written.append(name)
-    return {"changed": bool(texts), "files": list(texts), "diff": diffs}
+    return {"changed": bool(written), "files": written, "diff": diffs}

@@ -194,23 +194,6 @@ def test_no_such_file(rewrite: Run, tmp_path: Path) -> None:
     assert result["msg"] == f"No file was changed. {tmp_path / 'none'} is neither a file nor a directory"
 
 
-def test_a_file_that_cannot_be_written(rewrite: Run, files: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    (files / "llm" / "sub").mkdir()
-    (files / "llm" / "sub" / "second.yaml").write_text(_BEFORE.replace("name: decode", "name: second"))
-    target = tmp_path_factory.mktemp("target")
-    (target / "llm").mkdir()
-    (target / "llm" / "sub").write_text("in the way\n")
-    message = rewrite(directory=str(target))["msg"]
-    assert message.startswith(f"Changed before: llm/decode.yaml. {target / 'llm' / 'sub' / 'second.yaml'} cannot be")
-    assert (target / "llm" / "decode.yaml").exists()
-    (target / "llm" / "decode.yaml").unlink()
-    (target / "llm" / "sub").unlink()
-    # What cannot be read is found before the first file is written.
-    (target / "llm" / "sub" / "second.yaml").mkdir(parents=True)
-    assert rewrite(directory=str(target))["msg"].startswith("No file was changed. ")
-    assert not (target / "llm" / "decode.yaml").exists()
-
-
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("flow", [None, True, False])
 def test_every_workload_in_every_layout(flow: bool | None, newline: str) -> None:

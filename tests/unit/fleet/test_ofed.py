@@ -238,16 +238,16 @@ def of_facts(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any
     ("change", "probe", "said"),
     [
         (of_facts(lambda facts: facts["system"]["versions"].update(mlx5_core="24.10")), {}, "OFED driver of its own"),
-        (of_facts(lambda facts: [hca.update(driver="bnxt_en") for hca in facts["hcas"]]), {}, "has no NVIDIA NIC"),
+        (of_facts(lambda facts: [hca.update(driver="bnxt_en") for hca in facts["hcas"]]), {}, "it has no NVIDIA NIC"),
         (lambda _facts, node: node["labels"].pop(NFD + "pci-15b3.present"), {}, "has not set .*pci-15b3.present"),
         (lambda _facts, node: node["labels"].update({NFD + "pci-15b3.present": "false"}), {}, "no pod of the driver"),
         (lambda _facts, node: node["labels"].update({NFD + "kernel-version.full": "5.4"}), {}, "its label .* is 5.4"),
-        (lambda _facts, node: node.update(unschedulable=True), {}, "the node is cordoned, so somebody may be"),
+        (lambda _facts, node: node.update(unschedulable=True), {}, "it is cordoned, so somebody is at work on it"),
         (lambda _facts, node: node["labels"].pop(LABEL), {}, "run zerocopy.rdma.provision first"),
         (lambda _facts, node: node["labels"].update({LABEL: "v100"}), {}, "run zerocopy.rdma.provision first"),
         (None, {"free": {"/": 100.0, "/var": 3.5}}, "/var has 3.5 GiB of free space, less than 20"),
         (None, {"unlimited": True}, "rsyslog writes all kernel messages"),
-        (None, {"modules": {"nvme_rdma": 2, "siw": 0}}, "replaces: unload nvme_rdma, siw first"),
+        (None, {"modules": {"nvme_rdma": 2, "siw": 0}}, "module nvme_rdma, siw uses the RDMA modules"),
         (None, {"modules": {"nvidia_peermem": 1}}, "module nvidia_peermem is in use"),
     ],
 )
@@ -267,7 +267,7 @@ def test_the_default_route_is_in_the_way(facts_of: Facts) -> None:
     """The bond of the nodes of which the first report of such a container is that it took them down."""
     hosts = SHARED_DEVICE.recorded(facts_of, "a100-01", group="a100", **OWN)
     (found,) = rollout(hosts, [use(hosts, "a100-01", "a100.operator")])["problems"]
-    assert "mlx5_bond_0: bond0 carries the default route: the node would lose its network while" in found
+    assert "mlx5_bond_0: bond0 carries the default route: the node loses its network while" in found
 
 
 def test_what_the_container_itself_unloads_is_not_in_the_way(facts_of: Facts) -> None:

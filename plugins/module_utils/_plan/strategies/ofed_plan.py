@@ -78,22 +78,21 @@ def _of_facts(facts: Facts, loaded: bool) -> Iterator[str]:
         yield f"{text}: remove that driver from the host, or keep it and set {ofed.DEPLOY} to false"
     own = [hca for hca in facts.hcas if hca.driver == _DRIVER]
     if not own:
-        yield "the node has no NVIDIA NIC"
+        yield "it has no NVIDIA NIC"
     for hca in own:
         for port in hca.ports:
             for reason in facts.reasons.get((hca.name, port.number), ()):
                 if reason.code in (reasons.DEFAULT_ROUTE, reasons.DEFAULT_ROUTE_UNKNOWN):
-                    yield f"{hca.name}: {reason.text}: the node would lose its network while the driver is loaded"
+                    yield f"{hca.name}: {reason.text}: the node loses its network while the driver is loaded"
 
 
 def _of_labels(facts: Facts, labels: Mapping[str, str]) -> Iterator[str]:
     missing = [name for name in _NEEDED if not labels.get(name)]
     if missing or labels[_NIC] != "true":
-        told = f"the label {', '.join(missing)}" if missing else f"{_NIC} to true"
-        yield f"Node Feature Discovery has not set {told}, so no pod of the driver would run on the node"
+        yield f"Node Feature Discovery has not set {', '.join(missing) or _NIC}, so no pod of the driver would run here"
     elif facts.system.kernel and labels[ofed.KERNEL] != facts.system.kernel:
-        text = f"the node runs kernel {facts.system.kernel}, but its label {ofed.KERNEL} is {labels[ofed.KERNEL]}"
-        yield f"{text}: wait until Node Feature Discovery has updated the label"
+        text = f"it runs kernel {facts.system.kernel}, but its label {ofed.KERNEL} is {labels[ofed.KERNEL]}"
+        yield f"{text}: wait for Node Feature Discovery"
 
 
 def _of_node(probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
@@ -108,9 +107,9 @@ def _of_node(probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[st
     unloaded = {name for env, names in _UNLOADS.items() if values[ofed.ENV].get(env) == "true" for name in names}
     stays = [name for name in (*_STORAGE, *_OTHERS) if name in loaded and name not in unloaded]
     if stays:
-        yield f"loaded modules use the RDMA modules that the driver replaces: unload {', '.join(stays)} first"
+        yield f"module {', '.join(stays)} uses the RDMA modules that the driver replaces: unload it first"
     if loaded.get(_PEERMEM):
-        yield f"module {_PEERMEM} is in use, so the driver would not start: end the programs that use this module"
+        yield f"module {_PEERMEM} is in use, so the driver does not start: end the programs that use it"
 
 
 def _obstacles(host: ClaimHost, use: NodeUse, probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
@@ -120,9 +119,9 @@ def _obstacles(host: ClaimHost, use: NodeUse, probe: Mapping[str, Any], values: 
         yield "the Network Operator does not run its device plugin yet: run zerocopy.rdma.provision first"
         return
     if use.unschedulable and not begun:
-        yield "the node is cordoned, so somebody may be working on it: uncordon it first"
+        yield "it is cordoned, so somebody is at work on it: uncordon it first"
     if host.facts is None:
-        yield "the node has no facts"
+        yield "it has no facts"
         return
     # What an earlier run has begun may have loaded the driver.
     yield from _of_facts(host.facts, begun)
@@ -182,7 +181,7 @@ def plan(
 ) -> OfedPlan:
     """What is left to do. ``uses`` are the nodes of the cluster, ``probes`` the results of ``driver_watch``, by name.
 
-    A node whose pods use RDMA is left for a later run. It is a problem if that leaves a group without any node.
+    A node whose pods use RDMA is left for a later run. It is a problem if pods use the NICs of all nodes of a group.
     """
     result = OfedPlan()
     todo: List[ClaimHost] = []
@@ -211,7 +210,7 @@ def plan(
     proven = {host.group for host in hosts if host.name in result.done or host.name in result.nodes}
     for group, names in busy.items():
         if group not in proven:
-            text = f"cannot take effect: pods use the NICs of every node of group {group}: end them on one node first"
+            text = f"is to change, but pods use the NICs of every node of group {group}: end them on one node first"
             found += [(name, Problem(ofed.DEPLOY, text)) for name in names]
     result.labels = {name: dict(use.labels) for name, use in uses.items()}
     for name, node in result.nodes.items():
