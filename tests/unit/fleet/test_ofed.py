@@ -246,7 +246,7 @@ def of_facts(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any
         (lambda _facts, node: node["labels"].pop(LABEL), {}, "run zerocopy.rdma.provision first"),
         (lambda _facts, node: node["labels"].update({LABEL: "v100"}), {}, "run zerocopy.rdma.provision first"),
         (None, {"free": {"/": 100.0, "/var": 3.5}}, "/var has 3.5 GiB of free space, less than 20"),
-        (None, {"unlimited": True}, "rsyslog writes all kernel messages"),
+        (None, {"unlimited": True}, "rsyslog writes whatever the kernel says"),
         (None, {"modules": {"nvme_rdma": 2, "siw": 0}}, "module nvme_rdma, siw uses the RDMA modules"),
         (None, {"modules": {"nvidia_peermem": 1}}, "module nvidia_peermem is in use"),
     ],

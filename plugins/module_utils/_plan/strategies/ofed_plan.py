@@ -101,8 +101,8 @@ def _of_node(probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[st
         if space < values[ofed.FREE]:
             yield f"{path} has {space} GiB of free space, less than {values[ofed.FREE]} ({ofed.FREE})"
     if probe.get("unlimited"):
-        text = "rsyslog writes all kernel messages, so a driver that repeats an error would fill the disk"
-        yield f"{text}: limit their rate (RatelimitInterval and RatelimitBurst of rsyslog's module imklog)"
+        text = "rsyslog writes whatever the kernel says, so a driver that repeats an error fills the disk"
+        yield f"{text}: limit it (module imklog, RatelimitInterval and RatelimitBurst)"
     loaded: Mapping[str, int] = probe.get("modules") or {}
     unloaded = {name for env, names in _UNLOADS.items() if values[ofed.ENV].get(env) == "true" for name in names}
     stays = [name for name in (*_STORAGE, *_OTHERS) if name in loaded and name not in unloaded]
