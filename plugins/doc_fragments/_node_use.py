@@ -8,22 +8,26 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """How the modules for the move of nodes know which pods and resources are of RDMA."""
+    """How the modules that move nodes recognise the pods and resources that use RDMA."""
 
     DOCUMENTATION = r"""
 options:
   ours:
-    description: Labels with which the DaemonSets of all strategies select nodes.
+    description:
+      - Labels by which the DaemonSets of this collection select nodes, as the filter P(zerocopy.rdma.strategies#filter)
+        returns them in C(labels). Pods of these DaemonSets do not count as users of RDMA.
     type: list
     elements: str
     default: []
   drivers:
-    description: DRA drivers whose devices are NICs.
+    description:
+      - DRA drivers whose devices are NICs, as the filter P(zerocopy.rdma.strategies#filter) returns them in
+        C(drivers).
     type: list
     elements: str
     default: []
   resources:
-    description: Extended resources that stand for RDMA, besides those known by their names.
+    description: Extended resources that give access to RDMA in this cluster, besides those with well-known names.
     type: list
     elements: str
     default: []

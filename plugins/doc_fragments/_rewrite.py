@@ -13,12 +13,14 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   state:
-    description: V(present) rewrites, V(absent) reverts.
+    description: V(present) rewrites workloads, V(absent) reverts what was rewritten.
     type: str
     choices: [present, absent]
     default: present
   requests:
-    description: The requests of the group, of the filter P(zerocopy.rdma.pod_requests#filter).
+    description:
+      - The requests that pods of the group can make, as the filter P(zerocopy.rdma.pod_requests#filter) returns them.
+        Not used with O(state=absent).
     type: list
     elements: dict
     default: []
@@ -36,11 +38,11 @@ options:
         type: dict
         default: {}
       limits:
-        description: Extended resources with their number.
+        description: Extended resources, each with its number.
         type: dict
         default: {}
       gpus:
-        description: Number of GPUs in the claim.
+        description: Number of GPUs that the claim includes.
         type: int
         default: 0
       annotations:
@@ -48,34 +50,39 @@ options:
         type: dict
         default: {}
       capabilities:
-        description: Capabilities of the container.
+        description: Capabilities to add to the container.
         type: list
         elements: str
         default: []
       environment:
-        description: Variables of the container, set where they are not set already.
+        description: Environment variables of the container. Variables that are already set are kept.
         type: dict
         default: {}
       namespace:
-        description: Namespace in which the request is possible, empty for any.
+        description: Namespace in which the request is possible. If empty, it is possible in any namespace.
         type: str
         default: ''
       host_network:
-        description: Whether pods have to be on the host network. Then C(hostNetwork) stays.
+        description: Whether pods must be on the host network. If so, C(hostNetwork) stays.
         type: bool
         default: false
       gpu_resource:
-        description: Extended resource of GPUs, of which the container has to request one. Empty for none.
+        description:
+          - Extended resource of GPUs of which the container must request at least one. If empty, the request needs no
+            GPU.
         type: str
         default: ''
   choices:
     description:
-      - Names of requests for a workload, by its name or C(namespace/name).
-      - By default a workload makes the only request with as many GPUs as it has, or else the only one without GPUs.
+      - Names of the requests for each workload, by the workload's name or C(namespace/name).
+      - By default, a workload gets the group's only request with as many GPUs as the workload has, or else the only
+        request without GPUs. If several requests match, the workload stays as it is.
     type: dict
     default: {}
   resources:
-    description: Further resources that stand for RDMA, as with M(zerocopy.rdma.workload_audit).
+    description:
+      - Extended resources that give access to RDMA in this cluster, besides those with well-known names. An entry that
+        ends with C(/) is a prefix.
     type: list
     elements: str
     default: []

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: audit_report
-short_description: Convert the results of an audit to a page for a browser
+short_description: Convert the result of an audit to a page for a browser
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Converts the result of M(zerocopy.rdma.workload_audit) to a single, self-contained HTML file with all workloads, in
-    the look of the report of verify.
+  - Converts the result of M(zerocopy.rdma.workload_audit) to a single, self-contained HTML file with all workloads.
 positional: created
 options:
   _input:
@@ -19,7 +18,7 @@ options:
     type: dict
     required: true
   created:
-    description: Time of the audit, as it should be shown.
+    description: Time of the audit, as text to show on the page.
     type: str
     default: ''
 """

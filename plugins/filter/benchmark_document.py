@@ -10,8 +10,10 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Reads the logs of pairs of pods. What did not go over the NICs that the pod was given is an error and no result.
-  - Summarises the runs of each template, against the group's unaligned template and against what ports can carry.
+  - Reads the logs of pairs of pods. A transfer that did not go over the NICs that the pod was given is an error, not a
+    result.
+  - Summarises the runs of each template, and compares them with the group's unaligned template and with what ports can
+    carry.
 positional: results, plan, slices, hostvars, settings, created
 options:
   _input:
@@ -20,7 +22,7 @@ options:
     elements: dict
     required: true
   results:
-    description: For each pair, what M(zerocopy.rdma.pod_probe) returned as C(pods).
+    description: For each pair, RV(zerocopy.rdma.pod_probe#module:pods).
     type: list
     elements: list
     required: true
@@ -39,8 +41,8 @@ options:
     required: true
   settings:
     description:
-      - The C(fraction) of what ports can carry that is demanded, the C(models) of the KV table, the C(parameters) to be
-        shown, and what was C(skipped).
+      - The required C(fraction) of what ports can carry, and the C(parameters) to be shown. Optionally, the C(models)
+        of the KV table, and lines that say what was C(skipped).
     type: dict
     required: true
   created:
@@ -49,7 +51,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Summarise
+- name: Summarise the measurements
   ansible.builtin.set_fact:
     found: "{{ __pairs | zerocopy.rdma.benchmark_document(__results, __plan, [], hostvars, __settings) }}"
   vars:

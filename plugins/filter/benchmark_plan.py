@@ -37,7 +37,7 @@ options:
     type: bool
     default: true
   namespace:
-    description: Namespace of pods that may be in any.
+    description: Namespace of pods whose request is possible in any namespace.
     type: str
     default: default
   gpus:
@@ -49,7 +49,7 @@ options:
     type: str
     default: nvidia.com/gpu
   environment:
-    description: Environment variables, which take precedence.
+    description: Environment variables for the pods. They take precedence over those of the plan.
     type: dict
     default: {}
 """
@@ -66,9 +66,10 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - C(pairs) with their C(group), C(entry) (the name in the inventory), C(alias) (of the request), C(repetition) and
-      two C(pods) for M(zerocopy.rdma.pod_probe), the target first. C(skipped) says of what there is no pair, and
-      C(problems) why nothing can be run. C(lines) are for people.
+    - C(pairs), each with its C(group), C(entry) (the name in the inventory), C(alias) (of the request), C(repetition)
+      and two C(pods) for M(zerocopy.rdma.pod_probe), the target first.
+    - C(skipped) says which requests have no pair, and why. C(problems) says why nothing can be run. C(lines) is the
+      plan as text.
   type: dict
 """
 

@@ -11,13 +11,14 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Checks for each node whether DRANET runs and publishes what the facts say, and for each set of objects whether it is
-    still as applied, by what the entry points C(compare) of the roles of strategies registered.
+    still as applied. Run the entry points C(compare) of the strategies' roles before, because this filter reads the
+    results that they registered.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
 positional: hostvars
 options:
   nodes:
-    description: What M(zerocopy.rdma.resource_slice_info) returned for each node.
+    description: RV(zerocopy.rdma.resource_slice_info#module:nodes).
     type: dict
     required: true
   pods:

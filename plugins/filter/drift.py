@@ -10,14 +10,14 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Combines what the role C(zerocopy.rdma.rdma_drift) found on each host into one view.
+  - Combines what the role P(zerocopy.rdma.rdma_drift#role) found on each host into one view.
   - Compute it once for all hosts (C(run_once)), not per host.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
 positional: hostvars, diff
 options:
   diff:
-    description: Whether the text shows how files differ, once for each kind of change.
+    description: Whether the text also shows how files differ, once for each kind of change.
     type: bool
     default: false
 """

@@ -35,7 +35,7 @@ _value:
       description: Namespace of the driver.
       type: str
     wait:
-      description: Whether to wait until it runs.
+      description: Whether to wait until the driver runs (C(rdma_driver_wait)).
       type: bool
     objects:
       description: Objects in the order in which to apply them. Empty if there are problems.

@@ -10,9 +10,9 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Compares the facts with the inventory, turns what the role C(zerocopy.rdma.rdma_drift) found into findings, and
+  - Compares the facts with the inventory, turns what the role P(zerocopy.rdma.rdma_drift#role) found into checks, and
     judges the results of the tests on the hosts.
-  - Reads the results that the tasks of the role C(zerocopy.rdma.rdma_verify) have registered for each host.
+  - Reads the results that the tasks of the role P(zerocopy.rdma.rdma_verify#role) have registered for each host.
   - Compute it once for all hosts (C(run_once)), not per host.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
@@ -48,7 +48,8 @@ _value:
     checks:
       description:
         - Checks with C(ring), C(id), C(host), C(group), C(subject), C(verdict) (V(pass), V(warn), V(fail) or
-          V(impossible)), C(text), C(evidence) and C(remedy).
+          V(impossible)), C(text), C(evidence), C(remedy), and in C(mend) the code of the command that fixes it (empty
+          if none does).
       type: list
       elements: dict
     bandwidth:

@@ -10,8 +10,9 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Compares the strategy that each host has in the inventory with what its node in the cluster shows, and returns what
-    is left to do on each node and in which waves. The answer depends on the cluster only, not on earlier runs.
+  - Compares the strategy that each host has in the inventory with the state of its node in the cluster, and returns
+    what is left to do on each node, in which waves. All state is in the cluster, so no result of an earlier run is
+    needed.
   - Compute it once for all hosts (C(run_once)), not per host.
 requirements:
   - cel-expr-python (Python library, where Ansible runs)
@@ -32,16 +33,19 @@ options:
     elements: str
     required: true
   now:
-    description: Those of the hosts that have left their old strategy, for which objects and labels are returned.
+    description: Hosts that have left their old strategy. For these, C(objects) is returned.
     type: list
     elements: str
     default: []
   evict:
-    description: Which pods are evicted, as in M(zerocopy.rdma.node_move).
+    description: Which pods are evicted, as O(zerocopy.rdma.node_move#module:evict).
     type: str
+    choices: [managed, all, none]
     default: managed
   old_labels:
-    description: Labels of nodes (V(null) for none) that keep a device plugin of somebody else away.
+    description:
+      - Node labels that keep away a device plugin which somebody else has deployed. A label with the value V(null) is
+        removed.
     type: dict
     default: {}
   ramp:
@@ -49,7 +53,7 @@ options:
     type: raw
     default: [1, "10%", "25%"]
   plugins:
-    description: Device plugins of others, as M(zerocopy.rdma.node_move_info) returns them.
+    description: Device plugins of others, as M(zerocopy.rdma.node_move_info) returns them. The text lists them.
     type: list
     elements: dict
     default: []
@@ -69,9 +73,11 @@ _value:
   contains:
     nodes:
       description:
-        - For each host to move, its C(state) (C(todo), C(cordoned), C(drained), C(left), C(switched), C(done)), the
-          strategy it has (C(away)), had when its move began (C(was)), and gets (C(to)), the labels that go (C(off)),
-          and the pods that have to end (C(users)).
+        - For each host to move, its C(name), the strategy it has (C(away)), had when its move began (C(was)), and gets
+          (C(to)), the labels to set or remove (C(off)), and the pods that have to end (C(users)).
+        - The C(state) is V(todo) (not begun), V(cordoned) (pods still use RDMA), V(drained) (no pod uses RDMA),
+          V(left) (the node has no strategy), V(switched) (the node has the new strategy and is still cordoned) or
+          V(done).
       type: dict
     waves:
       description: Hosts of each wave. Hosts whose move has begun come first.
@@ -79,7 +85,7 @@ _value:
       elements: list
       sample: [[h100-01], [h100-02, h100-03]]
     rest:
-      description: Other hosts of the inventory that still have another strategy than they should.
+      description: Hosts that are not in O(moving) and whose strategy has changed in the inventory.
       type: list
       elements: str
     text:
@@ -93,6 +99,7 @@ _value:
       description:
         - C(sets) of objects (M(zerocopy.rdma.applyset)) that the hosts of O(now) need, the C(labels) and C(counters)
           of these hosts, what their nodes then show (C(shows)), and how pods can request RDMA on them (C(asks)).
+        - C(problems) has one line for each problem that prevents applying the objects.
       type: dict
 """
 

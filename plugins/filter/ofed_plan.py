@@ -8,35 +8,30 @@ name: ofed_plan
 short_description: Plan which nodes get the OFED driver of NVIDIA's Network Operator, or lose it
 version_added: 0.1.0
 description:
-  - Computes what is left to do to reach C(rdma_ofed_deploy) on each node, and what is in the way, from the facts of the
-    hosts, from what M(zerocopy.rdma.driver_watch) said of them, and from the current state of the cluster.
-  - The first node of each group goes alone.
+  - Plans which nodes get the driver (C(rdma_ofed_deploy)) or lose it, in which waves, and reports what is in the way.
+    The plan depends on the facts of the hosts, the results of M(zerocopy.rdma.driver_watch), and the current state of
+    the cluster.
+  - If no node of a group has the driver yet, one node of the group is a wave of its own, before all other nodes.
+  - Nodes whose NICs are in use by pods are left out.
+  - Compute it once for all hosts (C(run_once)), not per host.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
-positional: _input, hostvars, nodes
+extends_documentation_fragment:
+  - zerocopy.rdma._hosts
+positional: hostvars, nodes
 options:
-  _input:
-    description: Names of the hosts of the whole fleet.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: C(hostvars).
-    type: dict
-    required: true
   nodes:
-    description: C(nodes) of M(zerocopy.rdma.node_move_info).
+    description: The nodes of the cluster, as M(zerocopy.rdma.node_move_info) returns them.
     type: dict
     required: true
   probes:
-    description: Result of M(zerocopy.rdma.driver_watch) for each host.
+    description: Result of M(zerocopy.rdma.driver_watch) without C(watch) for each host.
     type: dict
     default: {}
   ramp:
-    description: Numbers or percentages of nodes in the waves after those of single nodes.
-    type: list
-    elements: raw
-    default: [1, 10%, 25%]
+    description: Sizes of the waves after the single nodes, as for the filter P(zerocopy.rdma.waves#filter).
+    type: raw
+    default: [1, "10%", "25%"]
 """
 
 EXAMPLES = r"""
@@ -53,26 +48,28 @@ _value:
   contains:
     nodes:
       description:
-        - For each host with something to do, whether it gets the driver (C(deploy)), and the values of its label
-          afterwards (C(to)) and without the driver (C(was)).
+        - For each host with something to do, whether it gets the driver (C(deploy)) or loses it, and the value of its
+          label afterwards (C(to)) and without the driver (C(was)).
       type: dict
+      sample:
+        v100-01: {name: v100-01, deploy: true, to: v100.ofed, was: v100.operator}
     waves:
       description: Hosts of each wave.
       type: list
       elements: list
       sample: [[v100-01], [v100-02, v100-03]]
     labels:
-      description: Labels of all nodes when all is done.
+      description: Labels that each node of the cluster has after all waves.
       type: dict
       sample: {v100-01: {zerocopy.rdma/shared-device: v100.ofed}}
     names:
       description:
-        - The C(label) by which a node finds its policy, C(trial), the label of a node from the moment that it is
-          cordoned until it is uncordoned, C(waits), the label that the operator sets to V(false) where its driver is
-          ready, and C(pods), the label of the driver's pods.
+        - Names of labels. C(label) selects the operator's policy for a node. C(trial) is on a node from the moment that
+          it is cordoned until it is uncordoned. C(waits) is set to V(false) by the operator when its driver is ready on
+          the node. C(pods) is on the driver's pods.
       type: dict
     done:
-      description: Hosts that have the driver.
+      description: Hosts that have the driver and keep it.
       type: list
       elements: str
     warnings:
@@ -80,10 +77,10 @@ _value:
       type: list
       elements: str
     text:
-      description: The plan by node.
+      description: The plan as text, by wave and node.
       type: str
     problems:
-      description: One line for each thing that is in the way.
+      description: One line for each obstacle, with the hosts.
       type: list
       elements: str
 """

@@ -10,8 +10,8 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Plans a pod on some nodes of each group for each way in which its pods can request RDMA, and pods that request
-    nothing. Pods that may run at the same time form a wave. Of two neighbouring pods, the second one measures the
+  - Plans, for each group, a pod on some of its nodes for each way in which pods can request RDMA, and pods that must
+    get no device. Pods that may run at the same time form a wave. Of two neighbouring pods, the second one measures the
     bandwidth to the first.
 positional: ""
 options:
@@ -32,7 +32,7 @@ options:
     type: bool
     default: true
   namespace:
-    description: Namespace of pods that may be in any.
+    description: Namespace of pods whose request is possible in any namespace.
     type: str
     default: default
 """
@@ -47,13 +47,15 @@ EXAMPLES = r"""
     __plan: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars) }}"
     __waves: "{{ __plan | zerocopy.rdma.pod_plan }}"
   run_once: true
+  delegate_to: localhost
 """
 
 RETURN = r"""
 _value:
   description:
     - The waves. Each entry has the C(pod) as an option of M(zerocopy.rdma.pod_probe), its C(group), the C(alias) of its
-      request (V(nothing) for a pod that requests nothing), and the C(entry) of the inventory that the request is from.
+      request (V(nothing) for a pod that requests nothing, V(without-gpu) for a pod that requests the NICs nearest to
+      its GPUs and has no GPU), and the C(entry) of the inventory to which the request belongs.
   type: list
   elements: list
 """

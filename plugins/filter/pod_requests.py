@@ -5,13 +5,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: pod_requests
-short_description: Name the objects with which the pods of a group request RDMA
+short_description: Return how the pods of a group request RDMA, with the names that objects have in the cluster
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Returns how the pods of one group request RDMA, with the names that ResourceClaimTemplates and ResourceClaims have
-    in each namespace of the cluster, as M(zerocopy.rdma.workload_manifests) takes it.
+  - Returns the requests that the pods of one group can make, with the names that ResourceClaimTemplates and
+    ResourceClaims have in each namespace of the cluster. M(zerocopy.rdma.workload_manifests) and
+    M(zerocopy.rdma.workload_rewrite) take them as their option C(requests).
 positional: group
 options:
   _input:
@@ -19,7 +20,7 @@ options:
     type: dict
     required: true
   group:
-    description: Name of the group. Not needed if only one group has a way to request RDMA.
+    description: Name of the group. Not needed if pods can request RDMA in only one group.
     type: str
     default: ''
 """

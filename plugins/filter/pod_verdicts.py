@@ -10,8 +10,8 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Compares what pods were given, saw and measured with what they requested and with the facts of their nodes, and the
-    facts after the pods with those before.
+  - Compares what pods were given, saw and measured with what they requested and with the facts of their nodes. Also
+    compares the facts after the pods have run with the facts before.
 positional: results, plan, slices, before, after
 options:
   _input:
@@ -29,26 +29,26 @@ options:
     type: dict
     required: true
   slices:
-    description: The ResourceSlices of the cluster before the pods.
+    description: The ResourceSlices of the cluster before the pods were run.
     type: list
     elements: dict
     required: true
   before:
-    description: Facts of each host before the pods.
+    description: Facts of each host before the pods were run.
     type: dict
     required: true
   after:
-    description: Facts of each host after the pods.
+    description: Facts of each host after the pods were run.
     type: dict
     required: true
   in_use:
-    description: What was in use on each node before the pods, as returned by M(zerocopy.rdma.pod_probe).
+    description: What was in use on each node before the pods were run, RV(zerocopy.rdma.pod_probe#module:in_use).
     type: dict
     default: {}
   hostvars:
     description:
       - The magic variable C(hostvars). Bandwidth is judged by C(rdma_verify_fraction) and C(rdma_verify_gbps) of the
-        node that measured it, or by the defaults without this option.
+        node that measured it. Without this option, 0.9 of what the port can carry is required.
     type: dict
     default: {}
 """

@@ -34,7 +34,8 @@ options:
   networks:
     description:
       - Networks that the cluster has for C(pods) and C(services), as M(zerocopy.rdma.cluster_info) returns them.
-        No RDMA link may have an address in them. When given, this is all that is checked.
+        No RDMA link may have an address in them, and no network of pods may overlap them. If this option is set,
+        nothing else is checked.
     type: dict
 """
 

@@ -54,7 +54,7 @@ _value:
   type: dict
   contains:
     names:
-      description: Strategy of the hosts of each group.
+      description: Strategy of each group.
       type: dict
       sample: {h100: dra, login: none}
     resources:
@@ -62,7 +62,7 @@ _value:
       type: dict
       sample: {shared_device: [rdma/rdma_v100]}
     labels:
-      description: Labels with which the DaemonSets of all strategies select nodes.
+      description: Labels by which the DaemonSets of all strategies select nodes.
       type: list
       elements: str
       sample: [zerocopy.rdma/group, zerocopy.rdma/shared-device]
@@ -77,16 +77,18 @@ _value:
       elements: dict
       sample: [{name: zerocopy-rdma-driver, namespace: kube-system}]
     driver_pods:
-      description: C(namespace) of the pods of each DRA driver, and a C(selector) of their labels.
+      description: C(namespace) and label C(selector) of the pods of each DRA driver.
       type: list
       elements: dict
       sample: [{namespace: kube-system, selector: app.kubernetes.io/name=dranet}]
     kinds:
-      description: Kinds of operators' resources that strategies use if a group says so.
+      description: Kinds of operators' resources that strategies use with the provider of that operator.
       type: list
       elements: str
     objects:
-      description: C(kind) and C(name) (empty for all) of objects in the cluster that the strategies of hosts look at.
+      description:
+        - C(kind) and C(name) (empty for all) of objects in the cluster that the strategies of these hosts need to know.
+          M(zerocopy.rdma.cluster_info) takes them as its option C(objects).
       type: list
       elements: dict
       sample: [{kind: SriovNetworkNodePolicy.sriovnetwork.openshift.io, name: ""}]
@@ -94,7 +96,7 @@ _value:
       description: Whether the cluster has to serve C(resource.k8s.io).
       type: bool
     ofed:
-      description: Hosts whose nodes have the OFED driver of NVIDIA's Network Operator, by O(nodes).
+      description: Hosts whose nodes have the OFED driver of NVIDIA's Network Operator, according to O(nodes).
       type: list
       elements: str
     problems:

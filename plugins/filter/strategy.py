@@ -32,7 +32,9 @@ _value:
   type: dict
   contains:
     name:
-      description: Name of the strategy. Where one strategy serves several values of C(rdma_strategy), the first.
+      description:
+        - Name of the strategy, which may differ from C(rdma_strategy) because some values share a strategy (V(sriov)
+          is served by V(host_device)).
       type: str
     netns_mode:
       description: RDMA netns mode. Empty to leave it unchanged.

@@ -85,12 +85,33 @@ _value:
       description:
         - For each host, the DRA C(drivers) that publish ResourceSlices for the node, and the extended C(resources) with
           the number that capacity and allocatable should have.
+        - C(daemon_sets) (namespace/name) have a pod on the node and on no node outside the inventory, C(foreign) ones
+          may have pods on other nodes as well. C(owners) are kinds of an operator's objects whose DaemonSets have a pod
+          on the node. C(synced) is the namespace of the node's SriovNetworkNodeState, empty without the SR-IOV
+          operator.
       type: dict
-      sample: {h100-01: {drivers: [dra.net, gpu.nvidia.com], resources: {}}}
+      sample:
+        h100-01:
+          drivers: [dra.net, gpu.nvidia.com]
+          resources: {}
+          daemon_sets: []
+          foreign: []
+          synced: ""
+          owners: []
+    nodes:
+      description: The labels of the nodes as objects, for a file of manifests.
+      type: list
+      elements: dict
+    wait:
+      description: Whether to wait until all components run.
+      type: bool
+    everywhere:
+      description: Whether a device plugin runs on all nodes, also on those where it has nothing to offer.
+      type: bool
     policy:
       description:
-        - Fields of an operator's policy. C(object) has no C(spec) if there are none; C(without) are fields that nobody
-          else may have (M(zerocopy.rdma.object_fields)). Only with O(name).
+        - Fields of an operator's policy, with C(object) and C(without) as options of M(zerocopy.rdma.object_fields).
+          C(object) has no C(spec) if there are no fields. Meaningful only with O(name).
       type: dict
     counters:
       description:

@@ -16,8 +16,8 @@ positional: ""
 options:
   _input:
     description:
-      - V(drivers) for the roles that apply the objects of strategies, V(claims) for those that apply what pods claim of
-        them, V(sets) for those of both that have a set of objects (M(zerocopy.rdma.applyset)).
+      - V(drivers) for the roles that deploy drivers and device plugins, V(claims) for the roles that apply what pods
+        claim, V(sets) for all of these roles that have a set of objects (M(zerocopy.rdma.applyset)).
     type: str
     choices: [drivers, claims, sets]
     required: true

@@ -11,8 +11,8 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Checks whether the pods of the device plugins' DaemonSets are ready, and whether each node has the extended resource
-    of its group, and none of another group. Where the SR-IOV operator hands out VFs, also whether it is done with each
-    node.
+    of its group, and none of another group. Where the SR-IOV operator provides VFs, also checks whether the operator
+    has finished with each node.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
 positional: hostvars
@@ -28,7 +28,7 @@ options:
     elements: dict
     required: true
   states:
-    description: The SriovNetworkNodeStates of the cluster, where the SR-IOV operator hands out VFs.
+    description: The SriovNetworkNodeStates of the cluster, if the SR-IOV operator provides VFs.
     type: list
     elements: dict
     default: []

@@ -16,7 +16,8 @@ positional: hostvars
 options:
   _input:
     description:
-      - Results of M(kubernetes.core.k8s_log) in a loop, in which the second entry of C(item) is the pod.
+      - Results of M(kubernetes.core.k8s_log) in a loop whose C(item) is a list with the pod as second entry, as
+        C(subelements) makes it.
     type: list
     elements: dict
     required: true

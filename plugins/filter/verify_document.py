@@ -29,7 +29,7 @@ options:
         or cannot be read.
     type: path
   benchmark:
-    description: A C(document) of P(zerocopy.rdma.benchmark_document#filter), to be shown with the rest.
+    description: A C(document) of P(zerocopy.rdma.benchmark_document#filter), to be shown in the same report.
     type: dict
 """
 
@@ -61,10 +61,12 @@ _value:
       description: How Ansible was called, according to its magic variables, for the commands in the report.
       type: dict
     earlier:
-      description: C(created) of the earlier run, what is C(new) and C(gone) since, and how much is C(unchanged).
+      description:
+        - C(created) of the earlier run, which findings are C(new) and C(gone) since, and how many are C(unchanged).
+          V(null) without an earlier run.
       type: dict
     benchmark:
-      description: The benchmark's document, if there is one.
+      description: The benchmark's document. V(null) if there is none.
       type: dict
     hosts:
       description: C(group) and C(facts) of each host.

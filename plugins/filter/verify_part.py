@@ -10,8 +10,8 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Returns one host's entry of a variable that has one for every host, without evaluating the others. A template would
-    be evaluated for all of them on every host, which takes minutes with a large fleet.
+  - Returns one host's entry of a variable that has an entry for every host, without evaluating the other entries. A
+    template would evaluate all entries on every host, which takes minutes with a large fleet.
 options:
   _input:
     description: Variables of the host that has the plan as a fact, C(hostvars['localhost']).

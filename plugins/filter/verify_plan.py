@@ -21,7 +21,9 @@ extends_documentation_fragment:
 positional: hostvars
 options:
   forks:
-    description: Number of hosts on which Ansible works at once. It decides how long a server waits for its client.
+    description:
+      - Number of hosts on which Ansible works at once (C(ansible_forks)). It determines how long a server waits for its
+        client.
     type: int
     default: 5
 """
@@ -31,6 +33,8 @@ EXAMPLES = r"""
   ansible.builtin.set_fact:
     plan: "{{ ansible_play_hosts_all | zerocopy.rdma.verify_plan(hostvars, ansible_forks) }}"
   run_once: true
+  delegate_to: localhost
+  delegate_facts: true
 """
 
 RETURN = r"""

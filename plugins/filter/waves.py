@@ -10,8 +10,8 @@ version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Selects the hosts on which the role C(zerocopy.rdma.rdma_drift) found differences, and divides them into waves for
-    C(hosts) and C(serial) of a play.
+  - Selects the hosts on which the role P(zerocopy.rdma.rdma_drift#role) found differences, and divides them into waves
+    for C(hosts) and C(serial) of a play.
   - The host variable C(rdma_serial_max) limits how many hosts of a group are in one wave.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts

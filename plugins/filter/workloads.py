@@ -5,13 +5,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: workloads
-short_description: Make example workloads that use RDMA, and what to add to other ones
+short_description: Make example workloads that use RDMA, and show what to add to workloads of your own
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Makes complete manifests for the pods of each group, which request RDMA as the strategy of the group says, and for
-    each request what has to be added to a pod of one's own.
+  - Makes complete manifests for the pods of each group, which request RDMA as the strategy of the group prescribes.
+    Also returns, for each request, what has to be added to a pod of your own.
 positional: script, settings, requests, manifests
 options:
   _input:
@@ -24,19 +24,19 @@ options:
     required: true
   settings:
     description:
-      - What a site chooses, with the keys C(images) (by C(vllm), C(sglang), C(ray), C(nccl_tests)), C(model),
-        C(namespace), C(gpus), C(gpu_resource), C(shm) and C(environment). The role C(zerocopy.rdma.rdma_workloads)
-        explains them.
+      - Settings of the site. C(images) (with the keys C(vllm), C(sglang), C(ray) and C(nccl_tests)) and C(model) are
+        required. C(namespace), C(gpus), C(gpu_resource), C(shm) and C(environment) are optional. The variables of the
+        role P(zerocopy.rdma.rdma_workloads#role) with these names explain them.
     type: dict
     required: true
   requests:
-    description: For some groups, the request that the examples use.
+    description: For each group, the request that its examples use, as C(rdma_workloads_requests) of the role.
     type: dict
     default: {}
   manifests:
     description:
-      - Manifests to be completed, with C(path), C(container), C(group) and C(request), as the role's
-        C(rdma_workloads_manifests).
+      - Manifests to complete, with C(path), C(container), C(group) and C(request), as C(rdma_workloads_manifests) of
+        the role.
     type: list
     elements: dict
     default: []
@@ -48,7 +48,13 @@ EXAMPLES = r"""
     msg: "{{ (__plan | zerocopy.rdma.workloads('', __settings)).adds }}"
   vars:
     __plan: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars) }}"
-    __settings: {images: {}, model: ""}
+    __settings:
+      model: Qwen/Qwen3-8B
+      images:
+        vllm: docker.io/vllm/vllm-openai:v0.12.0
+        sglang: docker.io/lmsysorg/sglang:v0.5.5
+        ray: docker.io/rayproject/ray:2.49.0-py312-gpu
+        nccl_tests: ""
   run_once: true
 """
 
@@ -59,8 +65,8 @@ _value:
   contains:
     examples:
       description:
-        - One entry for each file, with its C(path), the C(objects) (not of a given manifest), and the C(content) of the
-          file.
+        - One entry for each file, with its C(path), the C(content) of the file, and the C(objects) in it (empty for a
+          manifest of O(manifests)).
       type: list
       elements: dict
     adds:
@@ -69,7 +75,7 @@ _value:
           C(container).
       type: dict
     problems:
-      description: One line for each problem.
+      description: One line for each problem that prevents making the examples.
       type: list
       elements: str
 """

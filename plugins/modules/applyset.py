@@ -68,10 +68,10 @@ options:
     default: zerocopy.rdma
   force_conflicts:
     description:
-      - Which fields to take over if another field manager has set them to another value. Otherwise the call fails
-        before it changes anything.
+      - Which fields to take over if another field manager has set them to another value. V(never) takes over none, and
+        the call fails before it changes anything.
       - V(members) takes over fields of objects that are already part of the set, for example what somebody has changed
-        with C(kubectl edit), but none of an object that was there before. V(always) takes over fields of any object.
+        with C(kubectl edit), but no fields of other objects. V(always) takes over fields of any object.
     type: str
     choices: [never, members, always]
     default: never
@@ -143,15 +143,15 @@ EXAMPLES = r"""
 RETURN = r"""
 objects:
   description:
-    - Every object of the set in the order of O(objects), then those that have left it, then the parent. In check mode,
-      what would happen to them. Check mode does not predict that a pod ends because its owner leaves the set in the
-      same call.
+    - Every object of the set in the order of O(objects), then the objects that have left the set, then the parent.
+    - Check mode returns what would happen to the objects. It does not predict that a pod ends because its owner leaves
+      the set in the same call.
   returned: success
   type: list
   elements: dict
   contains:
     api_version:
-      description: Group and version with which it was applied.
+      description: Group and version with which the object was applied.
       type: str
     kind:
       description: Kind of the object.
@@ -170,7 +170,7 @@ objects:
       description: V(created), V(configured), V(unchanged), V(pruned) or V(kept).
       type: str
     reason:
-      description: Why it was kept.
+      description: Why the object was kept.
       type: str
       returned: when RV(objects[].action) is V(kept)
   sample:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_info
-short_description: Query an API server for what a plan for RDMA needs to know about the cluster
+short_description: Query what a plan for RDMA needs to know about a cluster
 version_added: 0.1.0
 description:
   - Returns the version and the networks of a cluster, the labels of its nodes, and the pods that hold devices of DRA
     drivers.
-  - Lists the nodes, the ResourceClaims, the DaemonSets of O(sets) and O(objects) once.
+  - Lists the nodes, the ResourceClaims, the ServiceCIDRs, the DaemonSets of O(sets), and O(objects) once each.
+  - The user must be allowed to list nodes and O(objects). ResourceClaims, ServiceCIDRs and DaemonSets that the user may
+    not list are left out of the result without a warning.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -23,12 +25,12 @@ options:
   dra:
     description:
       - Whether DRA drivers have to work in this cluster. If so, the module fails if the API server does not serve
-        C(resource.k8s.io), and the message says what to enable. It also fails on the versions of Kubernetes in which
-        drivers do not stay registered with the kubelet (1.34.0 and 1.34.1).
+        C(resource.k8s.io), and the message says what to enable. The module also fails if the API server or a kubelet is
+        Kubernetes 1.34.0 or 1.34.1, in which drivers do not stay registered with the kubelet.
     type: bool
     default: false
   kinds:
-    description: Kinds of custom resources to look for, such as V(NicClusterPolicy.mellanox.com).
+    description: Kinds of custom resources, such as V(NicClusterPolicy.mellanox.com). RV(kinds) has those that exist.
     type: list
     elements: str
     default: []
@@ -43,11 +45,11 @@ options:
         type: str
         required: true
       name:
-        description: Name of the objects, in whatever namespace. If empty, all objects of the kind.
+        description: Name of the objects, in any namespace. If empty, all objects of the kind are listed.
         type: str
         default: ""
   sets:
-    description: Sets of objects (M(zerocopy.rdma.applyset)) whose DaemonSets are looked at.
+    description: Sets of objects (M(zerocopy.rdma.applyset)) for whose DaemonSets RV(selectors) is returned.
     type: list
     elements: dict
     default: []
@@ -88,14 +90,14 @@ kubernetes:
   type: str
   sample: v1.36.3
 api_version:
-  description: Group and version in which DRA's objects are read and written, the newest one served.
-  returned: with O(dra)
+  description: Newest group and version of DRA's objects that the API server serves.
+  returned: with O(dra=true)
   type: str
   sample: resource.k8s.io/v1
 networks:
   description:
-    - Networks of C(pods) (C(spec.podCIDRs) of the nodes) and of C(services) (ServiceCIDRs, Kubernetes 1.33 and newer),
-      merged into as few as possible. The API server does not know the ranges of a network plugin with its own IPAM.
+    - Networks of C(pods) (C(spec.podCIDRs) of the nodes) and of C(services) (ServiceCIDRs, Kubernetes 1.33 and newer).
+      Adjacent networks are merged. The API server does not know the ranges of a network plugin with its own IPAM.
   returned: success
   type: dict
   sample: {pods: [10.42.0.0/22], services: [10.43.0.0/16]}
@@ -111,12 +113,17 @@ kinds:
   elements: str
   sample: [NicClusterPolicy.mellanox.com]
 objects:
-  description: The objects of O(objects), with C(kind), C(metadata.namespace), C(metadata.name) and C(spec).
+  description:
+    - The objects of O(objects), with C(kind) (without the group), C(metadata.namespace), C(metadata.name) and C(spec).
   returned: success
   type: list
   elements: dict
+  sample:
+    - kind: SriovNetworkNodePolicy
+      metadata: {name: h100-rail0, namespace: sriov-network-operator}
+      spec: {numVfs: 8}
 selectors:
-  description: Node selectors of the DaemonSets of O(sets).
+  description: Node selector of each DaemonSet of O(sets).
   returned: success
   type: list
   elements: dict

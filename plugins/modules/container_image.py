@@ -10,9 +10,9 @@ short_description: Import a container image from an archive, for nodes that cann
 version_added: 0.1.0
 description:
   - Imports an image from a tar archive on the controller into the image store that the kubelet uses, with containerd,
-    k3s and RKE2. CRI-O cannot import archives; there the module only verifies that the image was loaded in another way.
-  - Queries the CRI whether the runtime has the image under this name and with this content. The archive is sent only to
-    nodes that lack the image, and is deleted after the import.
+    k3s and RKE2. CRI-O cannot import archives. There the module fails unless the image was loaded in another way.
+  - Asks the runtime, through its CRI, whether it has the image under this name and with this content. The archive is
+    sent only to nodes that lack the image, and is deleted after the import.
   - An imported image is known by its tag, not by a registry's digest, so pods must refer to it without a digest.
   - O(state=absent) removes the images that this module imported, under any name, unless they have been replaced or
     given other names since.
@@ -32,11 +32,12 @@ options:
   archive:
     description:
       - Path of the archive on the controller, an uncompressed OCI image layout or the output of C(docker save).
+      - O(state=present) requires O(archive) or O(ids).
     type: path
   ids:
     description:
       - IDs of the image by architecture (digests of the image configurations). Read from O(archive) by default.
-      - Without O(archive) nothing is imported, and the result reports whether the image is missing.
+      - With O(ids) and without O(archive), nothing is imported, and the task is changed if the image is missing.
     type: dict
   state:
     description: V(absent) removes the images that this module imported.
@@ -70,7 +71,7 @@ id:
   type: str
   sample: sha256:6f0e9d3c6f6d7b7e2b0f6e9d3c6f6d7b7e2b0f6e9d3c6f6d7b7e2b0f6e9d3c6f
 runtime:
-  description: The runtime that has the image.
+  description: Container runtime of the node.
   returned: O(state=present)
   type: str
   sample: containerd

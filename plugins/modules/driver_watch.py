@@ -9,14 +9,16 @@ module: driver_watch
 short_description: Watch a node while a container replaces the driver of its NICs
 version_added: 0.1.0
 description:
-  - Returns what is to be known of a node before NVIDIA's OFED driver is loaded there. With O(watch), also watches the
-    kernel log and the free space of the node until the driver is ready and for some time after, and ends at once if
-    either gets out of hand.
+  - Without O(watch), returns at once what has to be known about a node before NVIDIA's OFED driver is loaded there.
+  - With O(watch), watches the kernel log and the free space of the node until the driver is ready, and for O(watch)
+    seconds after that. The watch ends early if there are too many kernel messages, if a file system has too little
+    space, if the driver does not become ready in time, or if it is no longer ready.
   - The driver is ready when its container has created C(/run/mellanox/drivers/.driver-ready) and the module
     C(mlx5_core) has a version of its own.
-  - Counts kernel messages by their sequence numbers in C(/dev/kmsg), so that those that the ring buffer has lost count
-    as well. This needs root.
-  - Changes nothing, and does the same in check mode. What it finds wrong is a result, not a failure.
+  - Counts kernel messages by their sequence numbers in C(/dev/kmsg), so messages that the ring buffer has lost count as
+    well. This needs root.
+  - Changes nothing, and does the same in check mode. A watch that ends early is a result (RV(reason)), not a failure.
+    The module fails only if it cannot read the kernel log.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -24,27 +26,27 @@ extends_documentation_fragment:
   - zerocopy.rdma._attributes.facts_module
 options:
   watch:
-    description: Seconds to watch after the driver is ready. If unset, nothing is watched.
+    description: Seconds to watch the node after the driver is ready. If unset, the node is not watched.
     type: int
   since:
     description:
-      - Kernel messages after this one count, as RV(sequence) of an earlier call has it. If unset, those count that come
-        during this call.
+      - Sequence number of the last kernel message that does not count, as RV(sequence) of an earlier call. If unset,
+        only messages that are written during this call count.
     type: int
   timeout:
-    description: Seconds until the driver must be ready.
+    description: Seconds after which the watch ends if the driver is not ready.
     type: int
     default: 1800
   messages:
-    description: Number of kernel messages within a minute that ends the watch, if there are more.
+    description: The watch ends if there are more kernel messages than this within a minute.
     type: int
     default: 2000
   free:
-    description: Free space in GiB that ends the watch, if a file system has less.
+    description: The watch ends if a file system has less free space than this, in GiB.
     type: float
     default: 20
   root:
-    description: Directory that is the root of the node's file system, for recorded nodes.
+    description: Root directory of the node's files. Set it to another directory than V(/) for a recorded node.
     type: path
     default: /
 """
@@ -59,31 +61,33 @@ EXAMPLES = r"""
     watch: 600
     since: "{{ before.sequence }}"
   register: watched
-  failed_when: watched.reason != ''
+  failed_when: watched is failed or watched.reason != ''
 """
 
 RETURN = r"""
 sequence:
-  description: Sequence number of the newest kernel message.
+  description: Sequence number of the newest kernel message. V(-1) if there is none.
   returned: success
   type: int
   sample: 4711
 free:
-  description: Free space in GiB of each file system, by a path on it. With O(watch), the least that was seen.
+  description:
+    - Free space in GiB of each file system that has images, pods or logs, by a path on it. With O(watch), the smallest
+      value that was seen.
   returned: success
   type: dict
   sample: {/: 61.5, /var: 210.22}
 version:
-  description: Version of the loaded C(mlx5_core). Empty for the kernel's own driver, which has none.
+  description: Version of the loaded C(mlx5_core). Empty for the kernel's own driver, which has no version.
   returned: success
   type: str
   sample: 26.07-0.7.0
 ready:
-  description: Whether the driver's container says that it is ready.
+  description: Whether the OFED driver is ready. With O(watch), whether it was ready when the watch ended.
   returned: success
   type: bool
 modules:
-  description: Loaded kernel modules, and how often each is in use.
+  description: Loaded kernel modules, each with the number of its users.
   returned: without O(watch)
   type: dict
   sample: {nvidia_peermem: 0}
@@ -94,12 +98,13 @@ unlimited:
 reason:
   description:
     - Why the watch ended early. V(log) for too many kernel messages, V(disk) for too little space, V(timeout) if the
-      driver did not become ready, V(gone) if it was ready and then not any more. Empty if all is well.
+      driver did not become ready in time, V(gone) if the driver was ready and then was no longer ready. Empty if the
+      watch did not end early.
   returned: with O(watch)
   type: str
   sample: log
 text:
-  description: The reason as a sentence.
+  description: RV(reason) in words. Empty if RV(reason) is empty.
   returned: with O(watch)
   type: str
   sample: the kernel wrote 48211 messages within a minute, more than 2000

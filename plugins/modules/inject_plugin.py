@@ -6,19 +6,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: inject_plugin
-short_description: Install the NRI plugin that gives containers the RDMA devices beside their GPUs
+short_description: Install the NRI plugin that gives containers the RDMA devices next to their GPUs
 version_added: 0.1.0
 description:
-  - Installs a plugin for NRI (node resource interface), which containerd and CRI-O implement. When a container is
-    created that asks for it, the plugin adds the device nodes of the NICs that are nearest to the container's GPUs.
-  - The plugin is one file (C(/usr/local/libexec/zerocopy-rdma/inject.pyz)), made on the controller of this collection's
-    own files. It needs the node's Python and nothing else. It runs as the systemd unit
-    C(zerocopy-rdma-inject.service), which may read the system, talk to the runtime's socket, and little more.
-  - The plugin is restarted only if its program or its unit changed. It reads a changed configuration
-    (C(/etc/zerocopy-rdma/inject.json)) without a restart. Running containers are not affected by either.
-  - After a start, the plugin must be registered with the runtime. Otherwise the module fails with the reason. If nobody
-    listens at O(socket), it warns instead, because the plugin registers as soon as NRI is enabled
-    (M(zerocopy.rdma.container_runtime)).
+  - Installs a plugin for NRI (node resource interface), which containerd and CRI-O implement. When a container that
+    requests RDMA devices is created, the plugin adds the device nodes of the NICs that are nearest to the container's
+    GPUs.
+  - The plugin is one file (C(/usr/local/libexec/zerocopy-rdma/inject.pyz)), which is built on the controller from files
+    of this collection. It needs only Python on the node. It runs as the systemd unit C(zerocopy-rdma-inject.service),
+    which may do little more than read the system and connect to the runtime's socket.
+  - The plugin is restarted only if it does not run, or if its program, its unit, O(socket) or O(metrics) changed. It
+    reads all other changes of its configuration (C(/etc/zerocopy-rdma/inject.json)) without a restart. A restart does
+    not affect running containers.
+  - After a start, the plugin must be registered with the runtime within O(await_seconds). Otherwise the module fails
+    with the reason. If nothing listens at O(socket), the module warns instead of failing, because the plugin registers
+    as soon as NRI is enabled (M(zerocopy.rdma.container_runtime)).
   - The module owns only the files in its ledger (C(/var/lib/zerocopy-rdma/inject)).
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -28,8 +30,9 @@ extends_documentation_fragment:
 options:
   policy:
     description:
-      - Which containers get devices. With V(annotated), those of pods with the annotation C(rdma.zerocopy.io/nics), and
-        those with a GPU in O(namespaces). With V(gpu_containers), every container with a GPU.
+      - Which containers get devices. With V(annotated), those that an annotation of their pod selects, such as
+        C(rdma.zerocopy.io/nics=nearest), and those with a GPU in O(namespaces).
+      - With V(gpu_containers), every container with a GPU.
     type: str
     choices: [annotated, gpu_containers]
     default: annotated
@@ -39,55 +42,64 @@ options:
     elements: str
     default: []
   missing:
-    description: Whether a container that asks while no NIC is usable for it is refused, or started without devices.
+    description:
+      - What happens to a container that cannot get the devices it requests. With V(refuse), the container is not
+        created, and the pod's events say why. With V(start), the container is created without devices, and the plugin's
+        log says why.
     type: str
     choices: [refuse, start]
     default: refuse
   exclude:
-    description: HCAs that no container gets, by name or PCI address.
+    description: Names or PCI addresses of HCAs that no container gets.
     type: list
     elements: str
     default: []
   umad:
-    description: Whether containers get C(umad) and C(issm) device nodes as well.
+    description:
+      - Whether containers also get the C(umad) and C(issm) device nodes. With them, a container can send management
+        packets to the whole InfiniBand fabric.
     type: bool
     default: false
   memlock:
     description:
-      - Limit of locked memory of containers that get devices, V(unlimited) or a number of bytes. V(0) leaves it
+      - Limit of locked memory for containers that get devices, V(unlimited) or a number of bytes. V(0) leaves the limit
         unchanged.
     type: str
     default: unlimited
   environment:
-    description: Whether to set the variables of NCCL, UCX and vLLM that a container does not set itself.
+    description:
+      - Whether to set C(NCCL_IB_HCA), C(UCX_NET_DEVICES), C(NVSHMEM_HCA_LIST) and, on RoCE, the variables for the GID
+        index. Variables that a container sets itself are kept.
     type: bool
     default: true
   metrics:
-    description: File for metrics, in the directory of node_exporter's textfile collector. If empty, there are none.
+    description:
+      - File for metrics, in the directory of node_exporter's textfile collector, which reads only files whose names end
+        with C(.prom). If empty, no metrics are written.
     type: str
     default: ''
   log_level:
-    description: Least level of messages in the journal.
+    description: Minimum level of the plugin's messages in the journal.
     type: str
     choices: [debug, info, warning, error]
     default: info
   drivers:
-    description: Drivers of HCAs that containers may get, as with M(zerocopy.rdma.rdma_facts).
+    description: PCI drivers of the HCAs that containers may get, as O(zerocopy.rdma.rdma_facts#module:drivers).
     type: list
     elements: str
     default: [mlx5_core, mlx4_core, bnxt_en, ionic, efa]
   gpu_vendors:
-    description: PCI vendors of GPUs, as with M(zerocopy.rdma.rdma_facts).
+    description: PCI vendor IDs of GPUs, as O(zerocopy.rdma.rdma_facts#module:gpu_vendors).
     type: list
     elements: str
     default: ["10de", "1002"]
   gpu_classes:
-    description: PCI classes of GPUs, as with M(zerocopy.rdma.rdma_facts).
+    description: PCI classes of GPUs, as O(zerocopy.rdma.rdma_facts#module:gpu_classes).
     type: list
     elements: str
     default: ["0300", "0302", "0380", "1200"]
   allow_software:
-    description: Whether software devices (Soft-RoCE) count as HCAs.
+    description: Whether containers may get software devices (Soft-RoCE).
     type: bool
     default: false
   socket:
@@ -95,13 +107,15 @@ options:
     type: str
     default: /var/run/nri/nri.sock
   interpreter:
-    description: Python that runs the plugin, 3.8 or newer. By default, the one that runs this module.
+    description:
+      - Path of the Python that runs the plugin, version 3.8 or newer. By default, the Python that runs this module or,
+        if the unit cannot see that one or O(root) is not V(/), C(/usr/bin/python3).
     type: str
   digest:
-    description: SHA-256 digest of the program. It is added on the controller.
+    description: SHA-256 digest of the program. Do not set it; the controller adds it.
     type: str
   program:
-    description: The program as base64. It is added on the controller.
+    description: The program as base64. Do not set it; the controller adds it.
     type: str
   await_seconds:
     description: Seconds to wait after a start until the plugin is registered.
@@ -113,7 +127,7 @@ options:
     type: path
     default: /
   state:
-    description: V(absent) stops and removes the plugin.
+    description: V(absent) stops and removes the plugin. Running containers keep their devices.
     type: str
     choices: [present, absent]
     default: present
@@ -125,10 +139,10 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Give containers that ask for it the NICs beside their GPUs
+- name: Give containers that request it the NICs next to their GPUs
   zerocopy.rdma.inject_plugin:
 
-- name: Give them to all GPU containers, and keep one HCA for the host
+- name: Give the NICs to all GPU containers, and keep one HCA for the host
   zerocopy.rdma.inject_plugin:
     policy: gpu_containers
     exclude: [mlx5_bond_0]
@@ -160,18 +174,19 @@ registered:
   type: bool
 registered_by:
   description:
-    - V(runtime) if the plugin says that it is registered and the runtime holds a connection with it, V(plugin) if only
-      the plugin says so because the kernel does not show connections, or empty. NRI has no list of plugins to ask for.
+    - V(runtime) if the plugin says that it is registered and the runtime holds a connection with it. V(plugin) if only
+      the plugin says so because the kernel does not show connections. Empty if the plugin is not registered.
+    - NRI has no list of plugins to query.
   returned: O(state=present) and O(root=/)
   type: str
   sample: runtime
 runtime:
-  description: Name and version of the runtime, as it told the plugin.
+  description: Name and version that the runtime sent to the plugin.
   returned: O(state=present) and O(root=/)
   type: dict
   sample: {name: containerd, version: v2.1.9}
 config_error:
-  description: Why the plugin still runs with an older configuration, V(null) if it does not.
+  description: Why the plugin still uses an older configuration. V(null) if it uses the current one.
   returned: O(state=present) and O(root=/)
   type: str
 injected:
@@ -183,7 +198,7 @@ refused:
   returned: O(state=present) and O(root=/)
   type: int
 last_refusal:
-  description: Why a container was last refused, V(null) if none was.
+  description: Why the last refused container was refused. V(null) if none was refused.
   returned: O(state=present) and O(root=/)
   type: str
 """

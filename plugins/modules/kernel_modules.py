@@ -132,7 +132,7 @@ EXAMPLES = r"""
 RETURN = r"""
 changes:
   description:
-    - What changed, or would change in check mode. C(kind) is V(file), V(module), V(rdma_netns_mode) or V(initramfs).
+    - What changed or, in check mode, would change. C(kind) is V(file), V(module), V(rdma_netns_mode) or V(initramfs).
   returned: success
   type: list
   elements: dict
@@ -173,7 +173,7 @@ modules:
   sample: {rdma_cm: {state: loaded}, ib_uverbs: {state: builtin}}
 warnings:
   description: What needs attention, such as contradicting files, or modules that could not be unloaded.
-  returned: success
+  returned: if there are any
   type: list
   elements: str
 """

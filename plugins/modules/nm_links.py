@@ -44,7 +44,9 @@ options:
         type: str
         required: true
       hca:
-        description: RDMA device of the port, for example V(mlx5_0). One of hca, pci and mac is required.
+        description:
+          - RDMA device of the port, for example V(mlx5_0). Exactly one of O(links[].hca), O(links[].pci) and
+            O(links[].mac) is required.
         type: str
       port:
         description: Port number of the HCA. The default is 1.

@@ -106,8 +106,8 @@ concerns:
       type: bool
     unfinished:
       description:
-        - Whether an earlier run was interrupted and has to be completed, although nothing differs. For example, links
-          were never confirmed to NetworkManager and would be rolled back.
+        - Whether an earlier run was interrupted and has to be completed, although nothing differs. For example, a run
+          was killed before it confirmed its links to NetworkManager, which will roll them back.
       type: bool
     diff:
       description: The changed files with their text before and after.

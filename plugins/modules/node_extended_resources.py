@@ -6,14 +6,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_extended_resources
-short_description: Remove extended resources that a device plugin left behind, and keep those that only count pods
+short_description: Remove extended resources that a device plugin left behind, and maintain those that only count pods
 version_added: 0.1.0
 description:
-  - When a device plugin is removed, its resources stay in the status of its nodes for ever, with their capacity and
-    with 0 allocatable. To users and tools that look at the capacity, such nodes seem to have devices.
-  - This module removes such resources from C(status.capacity) and C(status.allocatable) of many nodes in one call.
-  - With O(counters), it writes extended resources that no device plugin offers, because they only count pods. An
-    annotation of the node (C(zerocopy.rdma/counters)) says which are its own; others are never changed.
+  - When a device plugin is removed, its resources stay in the status of its nodes forever, with their capacity and with
+    0 allocatable. To users and tools that look at the capacity, such nodes seem to have devices.
+  - With O(nodes), this module removes such resources from C(status.capacity) and C(status.allocatable) of many nodes in
+    one call.
+  - With O(counters), the module writes extended resources that no device plugin offers, because they only count pods.
+    The annotation C(zerocopy.rdma/counters) of a node says which resources the module has written there. The module
+    never changes other resources of the node.
   - Fails before any change if a device plugin still offers devices, because the kubelet would add the resources again,
     or if a pod that has not ended still holds one.
 author:
@@ -26,36 +28,39 @@ extends_documentation_fragment:
 options:
   nodes:
     description:
-      - For each node, the full names of the resources, such as V(nvidia.com/hostdev). Nodes that are not in the cluster
-        are skipped, and so are resources that a node does not have.
-      - Either this or O(counters) is required.
+      - For each node, the full names of the resources to remove, such as V(nvidia.com/hostdev). Nodes that are not in
+        the cluster are skipped, and so are resources that a node does not have.
+      - Exactly one of O(nodes) and O(counters) is required.
     type: dict
   counters:
     description:
-      - For each node, the extended resources that it should have of this module and no others, each with its number.
-        Nodes that are not in the cluster are skipped.
-      - Fails before any change if somebody else offers such a resource.
+      - For each node, all extended resources that this module should maintain there, each with its number. Resources
+        that an earlier call wrote to the node and that are no longer listed are removed. Nodes that are not in the
+        cluster are skipped.
+      - The module fails before any change if something else offers one of these resources.
     type: dict
   keep_used:
     description:
-      - Whether to leave resources that are still advertised or in use as they are, with a warning, instead of failing.
+      - Whether to warn of resources that are still advertised or in use and leave them unchanged, instead of failing.
     type: bool
     default: false
   wait_timeout:
     description:
-      - Seconds to wait for device plugins whose pods are ending, and for the kubelet, which writes a resource again
-        until its plugin has been gone for five minutes. What it still has after that time is removed with a warning.
-        Check mode does not wait.
+      - Seconds to wait, with O(nodes), for device plugins whose pods are ending, and for the kubelet, which writes a
+        resource again until its plugin has been gone for five minutes. A resource that the kubelet still writes after
+        that time is removed, with a warning that it will come back.
+      - Check mode does not wait.
     type: int
     default: 400
 notes:
   - The user needs the verb C(list) for C(nodes) and C(pods), C(get) and C(watch) for C(nodes), and C(patch) for
     C(nodes/status).
-  - A device plugin all of whose devices are unhealthy looks like one that was removed. The kubelet then adds its
-    resources again.
-  - The kubelet keeps a resource of O(counters) in the status of its node. It sets the resource to 0 if it starts
-    without a checkpoint of its device manager, that is, on a node where no device plugin has ever registered. A node
-    that was deleted and registers again has none. The next call puts it right.
+  - A device plugin all of whose devices are unhealthy looks like one that was removed. The kubelet then adds the
+    plugin's resources again.
+  - The kubelet keeps a resource of O(counters) in the status of its node. Two events remove the resource, and the next
+    call of this module restores it. A kubelet that starts without a checkpoint of its device manager, that is, on a
+    node where no device plugin has ever registered, sets the resource to 0. A node that was deleted and registers again
+    does not have the resource.
 """
 
 EXAMPLES = r"""
@@ -65,7 +70,7 @@ EXAMPLES = r"""
       v100-01: [nvidia.com/hostdev]
       v100-02: [nvidia.com/hostdev]
 
-- name: Count the pods that use the NICs of a node, and no longer those of another
+- name: Count the pods that use the NICs of one node, and stop counting them on another node
   zerocopy.rdma.node_extended_resources:
     counters:
       v100-01: {rdma.io/hca: 100}
@@ -79,8 +84,10 @@ nodes:
   type: dict
   sample: {v100-01: [nvidia.com/hostdev]}
 warnings:
-  description: In check mode, the errors with which a run would fail. With O(keep_used), what was left.
-  returned: success
+  description:
+    - In check mode, the errors with which a run would fail. With O(keep_used=true), the resources that were left
+      unchanged. Also the resources that the kubelet will write again.
+  returned: if there are any
   type: list
   elements: str
 """

@@ -20,7 +20,7 @@ extends_documentation_fragment:
 options:
   nodes:
     description:
-      - Labels of each node, by node name. V(null) removes the label.
+      - Labels of each node, by node name. V(null) removes the label. Labels that are not listed are not changed.
       - A node that is not in the cluster is an error, unless labels are only removed from it.
     type: dict
     required: true

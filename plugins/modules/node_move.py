@@ -9,10 +9,11 @@ module: node_move
 short_description: Move a node from one way to RDMA to another, step by step
 version_added: 0.1.0
 description:
-  - One step of a node that changes its strategy. C(zerocopy.rdma.migrate) runs V(off), V(on), and V(done).
-  - What the node was before is in its annotation C(zerocopy.rdma/move) from the moment that it is cordoned. Each step
-    can be repeated after it was interrupted.
-  - M(kubernetes.core.k8s_drain) cannot be used for this. It selects pods by labels only, stops at the first
+  - Runs one step of the move of a node from one strategy to another. The playbook C(zerocopy.rdma.migrate) runs
+    V(off), V(on) and V(done) on each node, or V(back) if the move fails.
+  - From the moment that the node is cordoned until the move ends, the annotation C(zerocopy.rdma/move) of the node
+    stores its former labels and whether it was cordoned before. An interrupted step can be repeated.
+  - M(kubernetes.core.k8s_drain) does not fit this purpose, because it selects pods by labels only, stops at the first
     PodDisruptionBudget that does not allow an eviction, and does not know who cordoned a node.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -32,41 +33,45 @@ options:
     required: true
   step:
     description:
-      - V(off) cordons the node, evicts the pods that use RDMA, takes O(labels) away, waits for the pods of the old
-        plugin or driver to end, and removes the resources that only count pods. Pods without RDMA stay.
-      - V(on) sets O(labels) and O(counters), and waits for what O(shows) says.
-      - V(done) uncordons the node, unless it was cordoned before V(off). Then it removes the extended resources that a
-        device plugin left behind, which takes until five minutes after the plugin has ended; see
-        M(zerocopy.rdma.node_extended_resources).
-      - V(back) puts labels and cordon back as they were before V(off).
+      - V(off) cordons the node, evicts the pods that use RDMA, sets or removes O(labels), waits for the pods of the old
+        plugin or driver to end, and removes the resources that only count pods. Pods that do not use RDMA stay.
+      - V(on) sets O(labels) and O(counters), and waits until the node offers what O(shows) lists.
+      - V(done) uncordons the node, unless it was cordoned before V(off), and removes the annotation. Then it removes
+        the extended resources that a device plugin left behind. This can take until five minutes after the plugin has
+        ended; see M(zerocopy.rdma.node_extended_resources). If they cannot be removed, the module warns, because the
+        node has moved by then. Repeating the step does not remove them.
+      - V(back) restores the labels, the counters and the cordon that the node had before V(off), and removes the
+        extended resources that a device plugin left behind.
     type: str
     required: true
     choices: ['off', 'on', done, back]
   to:
-    description: Name of the new strategy, for messages.
+    description: Name of the new strategy, for messages and for the annotation.
     type: str
     default: ''
   labels:
-    description: Labels of the node. V(null) removes a label.
+    description: Labels of the node that O(step=off) or O(step=on) sets. V(null) removes a label.
     type: dict
     default: {}
   evict:
     description:
-      - Pods to evict (Eviction API, so PodDisruptionBudgets are respected). V(managed) are those that a controller
-        creates again. The end of others is awaited.
+      - Which pods O(step=off) evicts. It uses the Eviction API, so PodDisruptionBudgets are respected.
+      - V(managed) evicts the pods that a controller will create again, V(all) evicts all of them, and V(none) evicts
+        none. The step waits until pods that it does not evict have ended by themselves.
     type: str
     choices: [managed, all, none]
     default: managed
   shows:
     description:
-      - What the node offers with the new strategy, C(drivers) with devices and C(resources) with numbers. C(pods) says
-        whether a pod with O(labels) serves it.
+      - What O(step=on) waits for. C(drivers) are the DRA drivers that must publish devices of the node. C(resources)
+        are extended resources with the number that must be allocatable. C(pods) says whether a pod of a DaemonSet that
+        selects nodes by O(labels) must be ready on the node.
     type: dict
     default: {}
   counters:
     description:
-      - With O(step=on), the extended resources that no device plugin offers, as with
-        M(zerocopy.rdma.node_extended_resources).
+      - Extended resources that O(step=on) writes to the node and that no device plugin offers, as
+        O(zerocopy.rdma.node_extended_resources#module:counters) of one node.
     type: dict
     default: {}
   wait_timeout:
@@ -74,20 +79,29 @@ options:
     type: int
     default: 600
 notes:
-  - The user needs the verb C(list) for C(pods) and C(resourceclaims), C(get), C(list), C(watch) and C(patch) for
-    C(nodes), C(patch) for C(nodes/status), and C(create) for C(pods/eviction).
+  - The user needs the verbs C(get), C(list), C(watch) and C(patch) for C(nodes), C(patch) for C(nodes/status), C(list)
+    and C(watch) for C(pods), C(create) for C(pods/eviction), and C(list) for C(resourceclaims) and C(resourceslices).
+  - Without access to C(resourceclaims), pods that hold devices of DRA drivers are not recognised by their devices.
 """
 
 EXAMPLES = r"""
+- name: Evict the pods that use RDMA from a node, and remove the shared device plugin
+  zerocopy.rdma.node_move:
+    node: v100-01
+    step: 'off'
+    to: dra
+    labels: {zerocopy.rdma/shared-device: null}
+    ours: [zerocopy.rdma/group, zerocopy.rdma/shared-device]
+
 - name: Uncordon a node whose move has ended
   zerocopy.rdma.node_move:
-    node: h100-01
+    node: v100-01
     step: done
 """
 
 RETURN = r"""
 evicted:
-  description: Pods (namespace/name) that were evicted.
+  description: Pods (namespace/name) that were evicted. Always empty in check mode.
   returned: success
   type: list
   elements: str

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_move_info
-short_description: Query which pods use RDMA on each node, and whether the node changes its strategy
+short_description: Query which pods use RDMA on each node, and which nodes are being moved to another strategy
 version_added: 0.1.0
 description:
-  - Returns what a plan needs to move nodes from one way to RDMA to another. Lists nodes, pods, ResourceClaims and
+  - Returns what a plan needs to move nodes from one strategy to another. Lists nodes, pods, ResourceClaims and
     DaemonSets once.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -24,8 +24,13 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Query which pods hold RDMA resources
+- name: Query which pods use RDMA on each node
   zerocopy.rdma.node_move_info:
+    ours: "{{ __strategies.labels }}"
+    drivers: "{{ __strategies.drivers }}"
+    resources: "{{ __strategies.resources.values() | flatten }}"
+  vars:
+    __strategies: "{{ ansible_play_hosts_all | zerocopy.rdma.strategies(hostvars) }}"
   register: uses
   run_once: true
   delegate_to: localhost
@@ -34,9 +39,12 @@ EXAMPLES = r"""
 RETURN = r"""
 nodes:
   description:
-    - For each node, its C(name), C(labels), whether it is C(unschedulable), the C(mark) of a move that has begun, the
-      C(users) of its NICs, allocatable RDMA C(resources), DaemonSets of other device C(plugins), and the C(counters)
-      that M(zerocopy.rdma.node_extended_resources) wrote.
+    - For each node, its C(name), its C(labels), whether it is C(unschedulable), the C(mark) that
+      M(zerocopy.rdma.node_move) leaves on a node that is being moved (V(null) on other nodes), the allocatable RDMA
+      C(resources), and the C(counters) that M(zerocopy.rdma.node_extended_resources) wrote.
+    - C(users) are the pods that use NICs of the node, each with C(namespace), C(name), C(uid), C(why) it counts as a
+      user, and the C(owner) and C(owner_kind) that control it (empty if nothing does).
+    - C(plugins) are the DaemonSets (namespace/name) of device plugins of others that have a pod on the node.
   returned: success
   type: dict
   sample:
@@ -45,14 +53,21 @@ nodes:
       labels: {zerocopy.rdma/group: h100}
       unschedulable: false
       mark: null
-      resources: {}
-      users: []
-      plugins: []
+      resources: {rdma/hca_shared_devices_a: 63}
+      users:
+        - namespace: llm
+          name: decode-0
+          uid: 6c1f7a52-9d7e-4f0e-8a51-0c6b3f4d2e11
+          why: rdma/hca_shared_devices_a
+          owner: StatefulSet llm/decode
+          owner_kind: StatefulSet
+      plugins: [kube-system/rdma-shared-dp]
       counters: {}
 plugins:
   description:
-    - Device plugins of others in the cluster. C(daemon_set) is C(namespace/name), C(program) what it is, C(nodes) the
-      number of nodes that it is meant for, and C(remove) the command that removes it, or where to take it out.
+    - Device plugins for RDMA that something other than this collection has deployed. C(daemon_set) is the DaemonSet
+      (namespace/name), C(program) the name of the device plugin, C(nodes) the number of nodes that should run it, and
+      C(remove) the way to remove it.
   returned: success
   type: list
   elements: dict

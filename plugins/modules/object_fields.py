@@ -11,8 +11,8 @@ version_added: 0.1.0
 description:
   - Applies the fields in O(object) by server-side apply with strict field validation, and leaves all other fields as
     they are. Creates the object if it does not exist.
-  - Fails before it changes anything if another field manager has one of these fields with another value.
-  - For objects that belong to this collection as a whole, use M(zerocopy.rdma.applyset).
+  - Fails before it changes anything if another field manager has set one of these fields to another value.
+  - For objects that you manage as a whole, use M(zerocopy.rdma.applyset).
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -23,23 +23,29 @@ extends_documentation_fragment:
 options:
   object:
     description:
-      - C(apiVersion), C(kind), C(metadata.name) and the fields to apply. Fields that an earlier call with the same
-        O(field_manager) applied and that are missing now are removed, unless others have them as well.
+      - C(apiVersion), C(kind), C(metadata.name), C(metadata.namespace) if the kind is namespaced, and the fields to
+        apply. Fields that an earlier call with the same O(field_manager) applied and that are missing now are removed,
+        unless other field managers have set them as well.
     type: dict
     required: true
   field_manager:
-    description: Name under which the API server records whose fields these are. Use another one for each user.
+    description:
+      - Name under which the API server records who manages these fields. Callers that apply different fields of one
+        object need different names.
     type: str
     required: true
   without:
-    description: Fields, such as V(spec.sriovDevicePlugin), that the object must not have from anybody else.
+    description:
+      - Fields, such as V(spec.sriovDevicePlugin), that the object must not have afterwards. If another field manager
+        has set one of them, the call fails before it changes anything.
     type: list
     elements: str
     default: []
   state:
     description:
-      - With V(absent), all fields of O(field_manager) are removed, and the object is deleted if nobody else has a field
-        of it. Of O(object), only what identifies it is used.
+      - With V(absent), all fields of O(field_manager) are removed, and the object is deleted if no other field manager
+        has a field of it. Of O(object), only C(apiVersion), C(kind), C(metadata.name) and C(metadata.namespace) are
+        used.
     type: str
     choices: [present, absent]
     default: present
@@ -59,7 +65,7 @@ EXAMPLES = r"""
           multus: {image: multus-cni, repository: ghcr.io/k8snetworkplumbingwg, version: v4.2.2}
     field_manager: site-multus
 
-- name: Take these fields back
+- name: Remove these fields again
   zerocopy.rdma.object_fields:
     object: {apiVersion: mellanox.com/v1alpha1, kind: NicClusterPolicy, metadata: {name: nic-cluster-policy}}
     field_manager: site-multus
@@ -68,7 +74,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 objects:
-  description: The object. In check mode, what would happen to it.
+  description: The object, as the only entry. In check mode, the entry says what would happen to the object.
   returned: success
   type: list
   elements: dict

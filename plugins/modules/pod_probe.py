@@ -13,7 +13,10 @@ description:
     resources, or none of these. Waits until all pods have ended, returns their allocated devices and logs, and deletes
     the pods.
   - A pod may have a peer, which is another entry that is a server. The pod is created as soon as the server has an IP
-    address, and finds it in the environment variable E(ZEROCOPY_PEER). In the server, E(ZEROCOPY_SERVER) is set.
+    address, and finds this address in the environment variable E(ZEROCOPY_PEER). In the server, E(ZEROCOPY_SERVER) is
+    V(1).
+  - Deletes pods that a killed run of this module has left in the same namespaces. Fails if such pods are still running;
+    they end by themselves after the O(timeout) of that run.
   - Runs on the controller and needs only the API server.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -25,7 +28,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - No pod is created in check mode.
+      - No pod is created in check mode, so RV(pods) is empty.
   diff_mode:
     support: N/A
     details:
@@ -58,7 +61,7 @@ options:
         type: str
       claim:
         description:
-          - Name of a ResourceClaim to use instead of a template. If other pods use it, the pod is not created.
+          - Name of a ResourceClaim to use instead of a template. If other pods use this claim, the pod is not created.
         type: str
       limits:
         description: Extended resources that the pod requests, each with its number.
@@ -78,7 +81,7 @@ options:
         type: dict
         default: {}
       host_network:
-        description: Whether the pod is on the network of its node.
+        description: Whether the pod uses the network of its node.
         type: bool
         default: false
       host_sys:
@@ -90,7 +93,7 @@ options:
         type: bool
         default: false
       peer:
-        description: Name of the pod that this one measures against.
+        description: Name of the server that this pod measures against.
         type: str
   image:
     description: Image of the pods, with C(/bin/sh). It is pulled only on nodes that do not have it.
@@ -101,7 +104,7 @@ options:
     type: str
     required: true
   timeout:
-    description: Seconds within which a pod must have ended.
+    description: Seconds after which a pod is ended. The time of a pod with a peer begins when the pod is created.
     type: int
     default: 120
   tolerations:
@@ -155,13 +158,14 @@ pods:
       description: Log of the pod.
       type: str
     seconds:
-      description: Seconds from the pod's creation to the start of its container.
+      description:
+        - Seconds from the pod's creation to the start of its container. V(null) if the container never started.
       type: float
     claim:
-      description: Name of the pod's claim.
+      description: Name of the pod's claim. Empty if it has none.
       type: str
     allocation:
-      description: Request, driver, pool and name of each device in the claim.
+      description: For each device in the claim, its C(request), C(driver), C(pool) and C(device) (the device's name).
       type: list
       elements: dict
 in_use:

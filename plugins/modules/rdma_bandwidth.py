@@ -11,8 +11,8 @@ version_added: 0.1.0
 description:
   - Runs perftest (C(ib_write_bw), C(ib_read_lat), ...) on this node, as servers in the background
     (O(state=server)), as clients of servers on another node (O(state=client)), or as both (O(state=loopback)).
-  - A server ends with its client, or after O(seconds) at the latest, so no process is left behind. The module returns
-    when all servers are listening.
+  - A server ends with its client, or after O(seconds) at the latest, so no process is left behind. With
+    O(state=server), the module returns when all servers are listening.
   - Each process is pinned to the CPUs near its HCA.
   - Values are read from perftest's JSON output if it has one, otherwise from its table.
   - If a measurement is not possible, its result gives the reason and the module does not fail.
@@ -24,7 +24,7 @@ attributes:
   check_mode:
     support: none
     details:
-      - This module changes nothing, but puts load on the node and the network.
+      - This module changes nothing, but puts load on the node and the network. It is therefore skipped in check mode.
   diff_mode:
     support: N/A
     details:
@@ -73,7 +73,7 @@ options:
         description: GID index. Required on Ethernet.
         type: int
       tcp_port:
-        description: TCP port of the server, different for each run.
+        description: TCP port of the server. Each run needs a different one.
         type: int
         default: 18515
       iterations:
@@ -84,7 +84,7 @@ options:
         description: Message size in bytes, by default perftest's. Must be the same for client and server.
         type: int
       address:
-        description: Address or name of the server, for O(state=client).
+        description: Address or name of the server. Required with O(state=client), and not allowed otherwise.
         type: str
       ipv6:
         description: Whether the address is IPv6. Must be the same for client and server. Needs perftest 23.07.
@@ -111,7 +111,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 results:
-  description: One result for each of O(runs).
+  description: One result for each of O(runs). The order may differ, so select a result by its C(name).
   returned: success
   type: list
   elements: dict
@@ -123,33 +123,42 @@ results:
       description: Whether the server is listening or, for a client, a value was measured.
       type: bool
     code:
-      description: V(not_installed) if this node has no perftest, V(failed) if the run failed for another reason.
+      description:
+        - V(not_installed) if this node has no perftest, V(failed) if the run failed for another reason. Empty if
+          RV(results[].ok) is V(true).
       type: str
     error:
-      description: Why the run failed, as text.
+      description: Why the run failed, as text. Empty if it did not fail.
       type: str
     value:
-      description: Average bandwidth in Gb/s or typical latency in microseconds. Clients only.
+      description: Average bandwidth in Gb/s or typical latency in microseconds.
       type: float
+      returned: if a value was measured
     peak:
-      description: Peak bandwidth in Gb/s, if perftest reports it.
+      description: Peak bandwidth in Gb/s. V(null) if perftest does not report it.
       type: float
+      returned: if a value was measured
     size:
       description: Message size in bytes.
       type: int
+      returned: if a value was measured
     iterations:
       description: Number of messages.
       type: int
+      returned: if a value was measured
     source:
       description: Output from which the value was read, V(json) or V(text).
       type: str
+      returned: if a value was measured
     command:
-      description: Command line.
+      description: Command line of the client.
       type: list
       elements: str
+      returned: for clients
     cpus:
-      description: Number of CPUs to which the process was pinned.
+      description: Number of CPUs to which the client was pinned.
       type: int
+      returned: for clients
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -134,15 +134,16 @@ ansible_facts:
               sample: MT_0000000223
             pci:
               description:
-                - Address, vendor, device and class ID, driver, NUMA node, C(pcie_root) (the value of the Kubernetes
-                  attribute C(resource.kubernetes.io/pcieRoot)) and C(pcie_path) (PCI addresses from the root port to
-                  the function).
-                - For a software device, the NIC below its netdev.
+                - C(address), C(vendor_id), C(device_id), C(class_id), C(driver), C(numa_node), C(pcie_root) (the value
+                  of the Kubernetes attribute C(resource.kubernetes.io/pcieRoot)) and C(pcie_path) (PCI addresses from
+                  the root port to the function).
+                - For a software device, these are of the NIC below its netdev. V(null) if there is no single one.
               type: dict
             pcie_link:
               description:
-                - Current and maximum speed (GT/s per lane) and width, current and maximum bandwidth after line coding
-                  (C(gbps), C(max_gbps)), and whether the link is C(degraded).
+                - Current and maximum speed in GT/s per lane (C(speed_gts), C(max_speed_gts)), width in lanes (C(width),
+                  C(max_width)) and bandwidth after line coding in Gb/s (C(gbps), C(max_gbps)), and whether the link is
+                  C(degraded), that is, slower or narrower than it could be.
               type: dict
             sriov:
               description:
@@ -178,7 +179,8 @@ ansible_facts:
                   description: Active rate in Gb/s.
                   type: float
                 max_rate_gbps:
-                  description: Highest rate the netdev's driver supports, in Gb/s; needs C(pyroute2).
+                  description:
+                    - Highest rate the netdev's driver supports, in Gb/s. V(null) without C(pyroute2) on the node.
                   type: float
                 lanes:
                   description: Active lanes.
@@ -210,10 +212,10 @@ ansible_facts:
                     - C(present) is V(false) while a pod holds the network device.
                   type: dict
                 umad:
-                  description: Character device for management datagrams.
+                  description: Character device for management datagrams, with the same keys as C(uverbs).
                   type: dict
                 issm:
-                  description: Character device for a subnet manager.
+                  description: Character device for a subnet manager, with the same keys as C(uverbs).
                   type: dict
                 error_counters:
                   description:
@@ -260,15 +262,19 @@ ansible_facts:
                   fields: {netdev: bond0, slaves: [eno1, eno2]}
         system:
           description:
-            - C(kernel) release, RDMA network namespace mode (C(netns_mode)), C(rdma_cm) device, C(gpudirect) support,
-              C(numa_nodes), the locked-memory limit of the container runtime (C(memlock)), and whether it listens on
-              NRI's socket (C(nri)).
+            - C(kernel) release, RDMA network namespace mode (C(netns_mode)), C(rdma_cm) device, C(numa_nodes), and
+              whether a container runtime listens on NRI's socket (C(nri)).
+            - C(gpudirect) has the state of C(nvidia_peermem) (C(peermem)), and whether dma-buf can be used (C(dmabuf))
+              and why (C(dmabuf_reason)).
+            - C(memlock) has the C(soft) and C(hard) limit of locked memory of the container C(runtime), in bytes or
+              V(unlimited), and the C(pid) of the runtime.
             - C(versions) of C(rdma-core) and of kernel modules that report their own version, such as C(mlx5_core) of
               OFED and C(nvidia). Modules of the kernel itself do not.
             - C(modules) has the state of each kernel module that the hardware needs, V(loaded), V(builtin),
               V(available), V(missing) or V(unknown).
             - C(iommu) is V(off), V(passthrough), V(translated) or V(mixed) for the GPUs and HCAs. C(acs) has, for each
-              bridge between a GPU and its HCAs, whether ACS redirects their traffic to the root complex.
+              bridge between a GPU and its nearest HCAs, whether ACS redirects their traffic to the root complex. It
+              needs the subset V(affinity).
           returned: when O(gather_subset) has V(system)
           type: dict
         warnings:

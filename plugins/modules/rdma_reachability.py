@@ -10,8 +10,8 @@ short_description: Test path MTU, duplicate addresses and the links of an Infini
 version_added: 0.1.0
 description:
   - Pings addresses of other nodes from addresses of this one, with packets of a given size that must not be fragmented
-    (C(ping -M do) of iputils). If none is answered, it tries small packets, to distinguish a wrong MTU from a missing
-    path.
+    (C(ping -M do) of iputils). If no packet is answered, the module tries small packets, to distinguish a wrong MTU
+    from a missing path.
   - Sends ARP probes (RFC 5227) to find other stations that claim an IPv4 address of this node. This needs root and an
     Ethernet netdev, and changes no ARP cache.
   - Reads the links of InfiniBand fabrics with C(iblinkinfo) of infiniband-diags. This needs root.
@@ -121,7 +121,7 @@ pings:
       description: Number of large packets without an answer, where others were answered.
       type: int
     mtu_named:
-      description: MTU that the kernel or a router reported when it rejected a packet.
+      description: MTU that the kernel or a router reported when it rejected a packet. V(null) if none was reported.
       type: int
     complaint:
       description: Error message of ping.
@@ -143,7 +143,7 @@ addresses:
       description: The address.
       type: str
     other:
-      description: MAC address of another station that claims the address.
+      description: MAC address of another station that claims the address. V(null) if there is none.
       type: str
     skipped:
       description: Why the address could not be probed, empty otherwise.
@@ -166,8 +166,8 @@ fabrics:
     links:
       description:
         - Both ends of each link, with the C(guid), C(name), C(port), C(state), C(width) and lane C(speed) (Gb/s) of one
-          end, the C(peer_guid), C(peer) and C(peer_port) of the other end, and in C(could) the higher width and speed
-          that both ends support, if any.
+          end, the C(peer_guid), C(peer) and C(peer_port) of the other end. C(could) has the higher width and speed that
+          both ends support, if any.
       type: list
       elements: dict
 """

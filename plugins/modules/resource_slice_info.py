@@ -9,8 +9,9 @@ module: resource_slice_info
 short_description: Read what DRA drivers publish and compare it with the facts
 version_added: 0.1.0
 description:
-  - Reads the ResourceSlices of a cluster, in the newest version of C(resource.k8s.io) that it serves. If it serves
-    none, the message says what to enable.
+  - Reads the ResourceSlices of a cluster, in the newest version of C(resource.k8s.io) that the API server serves. Fails
+    if the API server serves none, and the message says what to enable. Fails also on Kubernetes 1.34.0 and 1.34.1, in
+    which DRA drivers do not stay registered.
   - Compares them with what the drivers should publish according to the facts of M(zerocopy.rdma.rdma_facts), and gives
     the reason for each difference.
   - Does not compare attributes that the facts do not contain, those of a netdev whose NIC is in a pod, and those that
@@ -31,7 +32,7 @@ options:
     default: {}
   gather_subset:
     description:
-      - Which of RV(slices) and RV(devices) to return. The size of both grows with the cluster.
+      - Which of RV(slices) and RV(devices) to return. Both are large in a large cluster.
     type: list
     elements: str
     choices: [slices, devices]
@@ -40,11 +41,12 @@ options:
     description:
       - Whether to wait until DRANET has published devices for each node in O(expected) that should have NICs, is in the
         cluster and has C(rdma_driver_wait) set to V(true). A pod of DRANET is ready some time before it publishes.
+      - If the wait is in vain, the module fails and gives the reason for each node.
       - Check mode does not wait.
     type: bool
     default: false
   wait_timeout:
-    description: Seconds without progress after which the wait ends. Each further node with devices counts as progress.
+    description: Seconds without progress after which the wait fails. Each further node with devices counts as progress.
     type: int
     default: 120
 seealso:
@@ -81,7 +83,7 @@ kubernetes:
   type: str
   sample: v1.36.3
 api_version:
-  description: Group and version in which the slices were read, the newest one served.
+  description: Group and version in which the slices were read.
   returned: success
   type: str
   sample: resource.k8s.io/v1
@@ -179,7 +181,8 @@ nodes:
           reason: it carries the default route
 differences:
   description:
-    - RV(nodes) as text, one line for each difference with its nodes. Intended differences are left out.
+    - RV(nodes) as text, one line for each difference with its nodes. Intended differences are left out. After 30 lines,
+      the last line says how many more there are.
   returned: success
   type: list
   elements: str

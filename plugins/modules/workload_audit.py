@@ -9,16 +9,16 @@ module: workload_audit
 short_description: Find what a migration from hostNetwork and device plugins to DRA has to change
 version_added: 0.1.0
 description:
-  - Reads all workloads of a cluster that use RDMA, and returns for each what would have to change before it can ask for
-    NICs by claims, who owns its manifest, and what the cluster itself needs.
+  - Finds all workloads of a cluster that use RDMA. Returns what would have to change in each of them before it can
+    request NICs by claims, who owns its manifest, and what would have to change in the cluster itself.
   - Looks at pods, Kubernetes' own workloads, LeaderWorkerSet, DisaggregatedSet, RayCluster, RayJob, RayService, JobSet,
     Volcano Job, the training jobs of Kubeflow, and KServe's InferenceService, LLMInferenceService, their runtimes and
-    configurations. Objects of other kinds are not guessed; their pods are looked at.
-  - A workload uses RDMA if it asks for an RDMA resource of a device plugin, mounts C(/dev/infiniband), names HCAs or
+    configurations. Of workloads of other kinds, the running pods are examined.
+  - A workload uses RDMA if it requests an RDMA resource of a device plugin, mounts C(/dev/infiniband), names HCAs or
     GIDs in its environment or command, or has C(hostNetwork) with GPUs or claims. Variables that come from ConfigMaps
     or Secrets are not seen.
-  - Lists each kind once, in pages of 500 objects, whatever the number of workloads. Reads nothing else than lists,
-    versions and the API server's metrics. Kinds that the user may not list are named in RV(unseen).
+  - Lists each kind once, in pages of 500 objects, whatever the number of workloads. Reads nothing but these lists, the
+    API server's versions and its metrics. Kinds that the user may not list are in RV(unseen).
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -28,18 +28,18 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
 options:
   device_class:
-    description: Name of the DeviceClass that claims for NICs will name. Kueue needs a mapping for it.
+    description: Name of the DeviceClass that claims for NICs will use. Kueue needs a mapping for it.
     type: str
     default: zerocopy-rdma-nic
   namespaces:
     description:
-      - Namespaces to look at. By default all of them, for which the user has to be allowed to list across namespaces.
+      - Namespaces to look at. By default all of them; the user then needs permission to list across namespaces.
     type: list
     elements: str
     default: []
   resources:
     description:
-      - Extended resources that stand for RDMA in this cluster, besides those that are known by their names (C(rdma/*),
+      - Extended resources that give access to RDMA in this cluster, besides those with well-known names (C(rdma/*),
         C(nvidia.com/hostdev*), C(openshift.io/*) and others). An entry that ends with C(/) is a prefix.
     type: list
     elements: str
@@ -47,7 +47,7 @@ options:
 seealso:
   - module: zerocopy.rdma.cluster_info
   - module: zerocopy.rdma.node_extended_resources
-    description: Removes stale capacity.
+    description: Removes capacity that a device plugin left behind.
 """
 
 EXAMPLES = r"""
@@ -76,15 +76,15 @@ kubernetes:
   type: dict
   contains:
     version:
-      description: Its version.
+      description: Version of the API server.
       type: str
     dra:
-      description: The newest version of C(resource.k8s.io) that it serves, empty if none.
+      description: Newest version of C(resource.k8s.io) that the API server serves. Empty if it serves none.
       type: str
     gates:
       description:
-        - Whether feature gates are on, as its metrics say. If these may not be read, as its version has them by
-          default.
+        - Whether feature gates are on, according to the API server's metrics. If the user may not read the metrics,
+          these are the defaults of the API server's version.
       type: dict
   sample: {version: v1.36.3, dra: resource.k8s.io/v1, gates: {DRAConsumableCapacity: true, DRAExtendedResource: true}}
 workloads:
@@ -106,28 +106,28 @@ workloads:
       description: Name of the object.
       type: str
     level:
-      description: The worst C(level) of RV(workloads[].findings).
+      description: Worst C(level) of RV(workloads[].findings).
       type: str
     pods:
-      description: Number of pods if the object is of a kind that is not looked at itself, otherwise 0.
+      description: For an object of a kind that the audit does not know, the number of its pods. Otherwise 0.
       type: int
     owners:
       description:
-        - Who owns the manifest, the one whose change lasts first, with C(tool) (V(operator), V(argocd), V(flux),
-          V(helm), V(kubectl) or V(other)), C(name) (of the release, the application ...), C(manager) (in
-          C(managedFields)) and C(text).
+        - Owners of the manifest, with C(tool) (V(operator), V(argocd), V(flux), V(helm), V(kubectl) or V(other)),
+          C(name) (of the release or application, for example), C(manager) (in C(managedFields)) and C(text). The first
+          one is the owner that would revert an edit in the cluster, so change the manifest there.
       type: list
       elements: dict
     findings:
       description:
-        - What has to change, with C(code), C(level), C(text), C(fields), C(places) (paths of pod templates in the
-          object) and C(containers).
-        - The C(level) is V(stops) (the pods would not start, or not be found), V(change) (the manifest has to change)
-          or V(look) (it depends).
+        - What has to change, with C(code), C(level), C(text), the C(fields) that make up the text, C(places) (paths of
+          pod templates in the object) and C(containers).
+        - The C(level) is V(stops) (with a claim, the pods would not start, or clients would not find them), V(change)
+          (the manifest has to change) or V(look) (the audit cannot tell whether a change is needed).
       type: list
       elements: dict
 cluster:
-  description: What has to be dealt with in the cluster itself, with the same keys as findings of workloads.
+  description: What has to change in the cluster itself, with the same keys as RV(workloads[].findings).
   returned: success
   type: list
   elements: dict
@@ -147,7 +147,7 @@ advice:
   returned: success
   type: dict
 text:
-  description: All of it for a terminal, with workloads that have the same findings together.
+  description: The audit as text for a terminal. Workloads with the same findings are shown once, together.
   returned: success
   type: str
 """

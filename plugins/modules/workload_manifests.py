@@ -9,18 +9,21 @@ module: workload_manifests
 short_description: Rewrite manifests of workloads to request RDMA by claims, and back
 version_added: 0.1.0
 description:
-  - Rewrites pod templates in manifests that reach RDMA by C(hostNetwork), resources of a device plugin or a hostPath,
-    so that they make the requests of a group (O(requests)) instead. All other lines of the files stay as they are, with
-    their comments, quotes and order.
-  - Removes C(hostNetwork) and C(dnsPolicy), limits and requests of RDMA resources, and ports of the host. Adds the
-    claims and their use, or the limits and annotations of the group's strategy, and missing capabilities. A claim that
-    has GPUs replaces the limits of GPUs.
-  - Pods of one image and namespace that had different ports of the host get one port, with their probes, Services and
-    InferencePools, where the number is nowhere else in the pod.
-  - Looks at the kinds of objects of M(zerocopy.rdma.workload_audit). Objects that cannot be changed safely stay as they
-    are, and RV(notes) says why.
-  - What was changed is in the annotation C(zerocopy.rdma/before) of each object, as a JSON Patch that reverts it.
-    With O(state=absent), it is applied.
+  - Rewrites pod templates in manifests that get RDMA through C(hostNetwork), the resource of a device plugin or a
+    hostPath, so that they use a request of a group (O(requests)) instead. All other lines of the files stay as they
+    are, with their comments, quotes and order.
+  - Removes C(hostNetwork), C(dnsPolicy=ClusterFirstWithHostNet), each C(hostPort) that is the same as its
+    C(containerPort), and limits and requests of RDMA resources. Adds the claims and their use, or the limits and
+    annotations of the group's strategy, and missing capabilities. A claim that includes GPUs replaces the limit of
+    GPUs.
+  - Pods of one image and namespace that had different ports because they shared the host's network get the same port,
+    also in their probes, Services and InferencePools. A port whose number appears elsewhere in the pod stays as it is.
+  - Rewrites objects of the kinds that M(zerocopy.rdma.workload_audit) knows. Objects that cannot be changed safely stay
+    as they are, and RV(notes) says why.
+  - The annotation C(zerocopy.rdma/before) of a rewritten object stores a JSON Patch that reverts the changes.
+    O(state=absent) applies this patch.
+  - If a file cannot be written, the message names the files that were changed before. The same call continues from
+    there.
   - Runs on the controller, and contacts no cluster.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -33,19 +36,20 @@ extends_documentation_fragment:
 options:
   paths:
     description:
-      - Files, and directories in which all C(*.yml), C(*.yaml) and C(*.json) are read, except in directories whose
-        names start with a dot. Objects that belong together, such as an InferencePool and its pods, have to be among
-        them.
+      - Files, and directories in which all C(*.yml), C(*.yaml) and C(*.json) files are read. Directories whose names
+        start with a dot are skipped.
+      - Give manifests that belong together, such as an InferencePool and its pods, in the same call.
     type: list
     elements: path
     required: true
   directory:
     description:
-      - Directory to which changed files are written, under the same names as below O(paths). By default they are
-        changed where they are.
+      - Directory to which changed files are written, under the same names as below O(paths). By default, files are
+        changed in place.
     type: path
   namespace:
-    description: Namespace of manifests that have none. By default any namespace that has the template is assumed.
+    description:
+      - Namespace of manifests that do not name one. By default, any namespace that has the template is assumed.
     type: str
     default: ''
 seealso:
@@ -65,7 +69,7 @@ EXAMPLES = r"""
   run_once: true
   delegate_to: localhost
 
-- name: Revert it
+- name: Revert the manifests
   zerocopy.rdma.workload_manifests:
     paths: [clusters/production]
     state: absent
@@ -75,7 +79,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 files:
-  description: Files that were written, or would be in check mode.
+  description: Files that were written or, in check mode, would be. Their names are relative to the entry of O(paths).
   returned: success
   type: list
   elements: str
@@ -83,7 +87,7 @@ files:
 notes:
   description:
     - What was not done, with C(file), C(object), C(level) and C(text). The C(level) is V(cannot) (the object stays as
-      it is) or V(left) (the object was changed, and somebody has to look at this).
+      it is) or V(left) (the object was changed, but this part of it is left for you to change).
   returned: success
   type: list
   elements: dict

@@ -9,18 +9,23 @@ module: workload_rewrite
 short_description: Rewrite workloads in the cluster to request RDMA by claims, and back
 version_added: 0.1.0
 description:
-  - Does to workloads in the cluster what M(zerocopy.rdma.workload_manifests) does to manifests in files, with Services
-    and InferencePools. It is for workloads that have no manifest elsewhere, such as those made with C(kubectl create).
-  - Before the first change, the API server gets all of them as a dry run with strict validation. If it refuses one, as
-    the template of a Job, or drops a field, nothing is changed.
-  - Nothing is changed either if somebody would change one of them back, as C(managedFields) and the marks of Argo CD,
-    Flux and Helm say. Owners who do it are all but C(kubectl create), C(edit), C(patch) and others that change
-    something once, and O(managers).
-  - Changes by a merge patch on the version that was read. Server-side apply would keep the fields that have to go,
-    since others have set them.
-  - What was changed is in the annotation C(zerocopy.rdma/before) of each object, as a JSON Patch that reverts it.
-    With O(state=absent), it is applied.
-  - Workloads roll out their new template as for any other change of it.
+  - Does to workloads, Services and InferencePools in the cluster what M(zerocopy.rdma.workload_manifests) does to
+    manifests in files. Use it for workloads whose manifests are stored nowhere else, such as those created with
+    C(kubectl create).
+  - Before the first change, all changes are validated by a server-side dry run with strict field validation. If the API
+    server refuses one of them, for example because the template of a Job is immutable, or does not keep one of the
+    fields, the module fails and nothing is changed.
+  - The module also fails before the first change if an owner would revert one of the changes. Owners are recognised by
+    C(metadata.managedFields) and by the labels and annotations of Argo CD, Flux and Helm. Managers that change an
+    object only once, such as C(kubectl create), C(kubectl edit) and C(kubectl patch), do not count as owners, nor do
+    those in O(managers).
+  - A change is a merge patch on the version that was read. Server-side apply would not work, because it cannot remove
+    fields that another manager has set.
+  - Objects are changed one after the other. If a change fails, the message names the objects that were changed before,
+    and the same call continues from there.
+  - The annotation C(zerocopy.rdma/before) of a rewritten object stores a JSON Patch that reverts the changes.
+    O(state=absent) applies this patch.
+  - Workloads roll out the changed pod template at once, so their pods are replaced.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -32,13 +37,13 @@ extends_documentation_fragment:
 options:
   places:
     description:
-      - Namespaces, or C(namespace/name) for the objects of one name. Objects that belong together, such as an
-        InferencePool and its pods, have to be among them.
+      - Workloads to rewrite. Each entry is a namespace, or C(namespace/name) for all objects with this name.
+      - Give objects that belong together, such as an InferencePool and its pods, in the same call.
     type: list
     elements: str
     required: true
   managers:
-    description: Names in C(managedFields) of those who will not write their fields again.
+    description: Managers in C(metadata.managedFields) that will not revert the changes.
     type: list
     elements: str
     default: []
@@ -67,7 +72,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 objects:
-  description: Objects that were changed, or would be in check mode.
+  description: Objects that were changed or, in check mode, would be.
   returned: success
   type: list
   elements: str

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the variables of operators that are installed with Helm may be, beyond their types."""
+"""Rules for the variables of operators that are installed with Helm, beyond their types."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 PREFIX = "rdma_operator_"
-# In the values of a release: who has made it.
+# The key in the values of a release that says that this collection installed it.
 OWNER = "zerocopyRdma"
-# One version, and no range of versions, which Helm takes as well (semver.org, 2.0.0).
+# A single version (semver.org, 2.0.0). Helm would also accept a range of versions.
 _VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
 _URL = re.compile(r"https?://[^\s/]+\S*")
 _LARGEST = 1 << 20
@@ -57,12 +57,15 @@ OPERATORS = (OperatorVariables(PREFIX + "sriov"), OperatorVariables(PREFIX + "ne
 
 
 def is_local(chart: str) -> bool:
-    """Whether a chart is a path: a name in a repository has no slash at its start, and a reference has a scheme."""
+    """Whether a chart is a path, rather than a name in a repository or a reference with a scheme."""
     return chart.startswith(("/", "~"))
 
 
 def about(path: str) -> Dict[str, Any]:
-    """``Chart.yaml`` of a chart in an archive or a directory. Raises OSError, tarfile.TarError and ValueError."""
+    """The content of ``Chart.yaml`` of a chart in an archive or a directory.
+
+    :raises OSError, tarfile.TarError, ValueError: ``path`` cannot be read, or is not a chart.
+    """
     import yaml
 
     if os.path.isdir(path):
@@ -70,7 +73,7 @@ def about(path: str) -> Dict[str, Any]:
             text = file.read(_LARGEST)
     else:
         with tarfile.open(path) as archive:
-            # In an archive the chart is one directory; those of charts that it needs are deeper.
+            # In an archive, the chart is a single directory; the charts that it depends on are deeper.
             name = next((one for one in archive.getnames() if re.fullmatch(r"(\./)?[^/]+/Chart\.yaml", one)), None)
             content = archive.extractfile(name) if name else None
             if content is None:
@@ -79,18 +82,18 @@ def about(path: str) -> Dict[str, Any]:
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ValueError("its Chart.yaml is no YAML") from error
+        raise ValueError("its Chart.yaml is not valid YAML") from error
     if not isinstance(found, dict):
-        raise ValueError("its Chart.yaml is no dictionary")
+        raise ValueError("its Chart.yaml is not a dictionary")
     return found
 
 
 def _chart(names: OperatorVariables, values: Mapping[str, Any]) -> None:
-    """:raises PlanError: there is no such chart, or it is not the one of this version."""
+    """:raises PlanError: the chart does not exist, or has another version than the variables say."""
     chart, version = str(values[names.chart]), str(values[names.version])
     if not is_local(chart):
         if chart.endswith(".tgz") or chart.startswith("."):
-            raise PlanError(wrong(names.chart, chart, "it must be an absolute path, if it is an archive"))
+            raise PlanError(wrong(names.chart, chart, "the path of an archive must be absolute"))
         if "://" not in chart and not values[names.repository]:
             right = f"it must be an archive, a reference such as oci://..., or a name in {names.repository}"
             raise PlanError(wrong(names.chart, chart, right))
@@ -100,7 +103,7 @@ def _chart(names: OperatorVariables, values: Mapping[str, Any]) -> None:
         found = str(about(path).get("version"))
     except (OSError, tarfile.TarError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise PlanError(wrong(names.chart, chart, f"which is no chart: {why}")) from error
+        raise PlanError(wrong(names.chart, chart, f"which is not a chart: {why}")) from error
     if found.lstrip("v") != version.lstrip("v"):
         right = f"but the chart {chart} has version {found}: they must be the same"
         raise PlanError(
@@ -130,9 +133,9 @@ def _of_operator(names: OperatorVariables, values: Mapping[str, Any]) -> Iterato
 def problems(
     hosts: Sequence[Tuple[str, Mapping[str, Any]]], defaults: Mapping[str, Any]
 ) -> Iterator[Tuple[str, Problem]]:
-    """What is wrong, by host; ``hosts`` have their variables in their types, ``defaults`` are for those not set.
+    """The problems, each with its host. ``hosts`` are names with converted variables; ``defaults`` are for unset ones.
 
-    That hosts differ in them is told elsewhere, so those of the first one are looked at.
+    Hosts must not differ in these variables, which is checked elsewhere, so those of the first host are checked here.
     """
     for names in OPERATORS:
         asking = [host for host, values in hosts if values.get(names.deploy)]

@@ -107,7 +107,7 @@ def test_a_flood_ends_the_watch_at_once(root: Path) -> None:
             LIMITS,
             {"s1": load, "s3": lambda root: (root / driver_watch.READY).unlink()},
             "gone",
-            "the driver was ready, and then was not any more",
+            "the driver was ready and then was no longer ready",
         ),
     ],
 )
@@ -154,7 +154,11 @@ def test_the_module(root: Path, run_module: Callable[..., dict[str, Any]]) -> No
     found = run_module(module, root=str(root))
     assert (found["sequence"], found["modules"]) == (42, {"nvidia_peermem": 1, "ib_core": 8})
     assert (found["ready"], found["version"], set(found["free"])) == (False, "", {"/"})
+    load(root, version="")
+    # The file of a container that has gone says nothing of the driver that is loaded now.
+    assert not run_module(module, root=str(root))["ready"]
     load(root)
+    assert run_module(module, root=str(root))["ready"]
     found = run_module(module, root=str(root), watch=0, since=41, free=0)
     assert (found["reason"], found["messages"], found["ready"]) == ("", 1, True)
     (root / "dev" / "kmsg").unlink()

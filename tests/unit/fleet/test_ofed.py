@@ -147,7 +147,7 @@ def test_who_cannot_have_it(facts_of: Facts, own: dict[str, Any]) -> None:
     hosts = fleet(facts_of, "v100-01", **own)
     found = [one for one in prepare_problems({}, list(hosts), hosts) if "rdma_ofed_deploy" in one]
     assert len(found) == 1
-    assert "but only groups have it whose shared devices the Network Operator runs" in found[0]
+    assert "but only groups whose shared device plugin the Network Operator runs can have the OFED driver" in found[0]
 
 
 def test_without_node_policies_no_node_can_be_first(facts_of: Facts) -> None:
@@ -214,7 +214,7 @@ def test_the_way_back_is_taken_node_by_node(facts_of: Facts) -> None:
     found = rollout(hosts, [use(hosts, name) for name in hosts])
     assert (found["waves"], found["text"]) == (
         [],
-        "Nothing to do: no host has rdma_ofed_deploy, and no node the driver.",
+        "Nothing to do: rdma_ofed_deploy is true for no host, and no node has the OFED driver.",
     )
 
 

@@ -57,10 +57,10 @@ def test_what_is_right(archive: Callable[..., str], tmp_path: Path) -> None:
         ({"_version": "^25.10"}, "rdma_operator_network_version is '^25.10', it must be one version, like 25.10.0"),
         ({"_version": "25.10.x"}, "it must be one version, like 25.10.0"),
         ({"_version": "25.10.0\n"}, "it must be one version, like 25.10.0"),
-        ({"_version": "25.10.0", "_chart": "./chart.tgz"}, "it must be an absolute path, if it is an archive"),
+        ({"_version": "25.10.0", "_chart": "./chart.tgz"}, "the path of an archive must be absolute"),
         ({"_version": "25.10.0", "_repository": ""}, "chart is 'network-operator', it must be an archive, a reference"),
         ({"_version": "25.10.0", "_repository": "oci://nvcr.io/x"}, "give a chart in a registry as oci://..."),
-        ({"_version": "25.10.0", "_chart": "/nowhere/chart.tgz"}, "which is no chart: No such file or directory"),
+        ({"_version": "25.10.0", "_chart": "/nowhere/chart.tgz"}, "which is not a chart: No such file or directory"),
         ({"_version": "25.10.0", "_namespace": "NVIDIA"}, "namespace is 'NVIDIA', it must be the name of a namespace"),
         ({"_version": "25.10.0", "_values": {"zerocopyRdma": "x"}}, "this collection sets it: leave it out"),
         ({"_version": "25.10.0", "_values": "nfd"}, "rdma_operator_network_values is 'nfd'"),
@@ -76,9 +76,9 @@ def test_what_is_wrong(own: dict[str, Any], message: str) -> None:
     ("text", "path", "message"),
     [
         ("version: 25.7.0", "network-operator/Chart.yaml", "has version 25.7.0: they must be the same"),
-        ("version: 25.10.0", "network-operator/values.yaml", "which is no chart: it has no Chart.yaml"),
-        ("[1", "network-operator/Chart.yaml", "its Chart.yaml is no YAML"),
-        ("- 1", "network-operator/Chart.yaml", "its Chart.yaml is no dictionary"),
+        ("version: 25.10.0", "network-operator/values.yaml", "which is not a chart: it has no Chart.yaml"),
+        ("[1", "network-operator/Chart.yaml", "its Chart.yaml is not valid YAML"),
+        ("- 1", "network-operator/Chart.yaml", "its Chart.yaml is not a dictionary"),
     ],
 )
 def test_an_archive_that_is_not_the_chart(archive: Callable[..., str], text: str, path: str, message: str) -> None:
@@ -91,7 +91,7 @@ def test_a_file_that_is_no_archive(tmp_path: Path) -> None:
     (tmp_path / "chart.tgz").write_text("chart")
     own = {NETWORK + "_chart": str(tmp_path / "chart.tgz"), NETWORK + "_version": "25.10.0"}
     (found,) = problems(**{NETWORK: True, **own})
-    assert "which is no chart: " in found
+    assert "which is not a chart: " in found
 
 
 def test_an_operator_is_in_a_cluster_once() -> None:

@@ -6,8 +6,8 @@
 
 """Which nodes get the OFED driver of the Network Operator, or lose it, in which order, and what is in the way.
 
-The first node of each group without one is its canary: it goes alone, and no other node of the fleet is touched before
-it has been watched.
+In each group without a node that has the driver, the first node is the canary: it goes alone, and no other node of the
+fleet is touched before the canary has been watched.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _UNLOADS = {"UNLOAD_STORAGE_MODULES": _STORAGE, "UNLOAD_THIRD_PARTY_RDMA_MODULES
 
 @dataclass(frozen=True)
 class OfedNode:
-    """A node with something to do: it gets the driver (``deploy``) or loses it, and the label says so (``to``).
+    """A node with something to do: it gets the driver (``deploy``) or loses it. ``to`` is the value of its label then.
 
-    ``was`` is the label's value without the driver, to which it goes back.
+    ``was`` is the label's value without the driver, which the node gets back if the driver does not work.
     """
 
     name: str
@@ -55,7 +55,12 @@ class OfedNode:
 
 @dataclass
 class OfedPlan:
-    """``waves`` are the hosts with something to do; ``labels`` are those of all nodes of the cluster at the end."""
+    """What is left to do. ``nodes`` and ``waves`` are the hosts with something to do, ``done`` those that have the
+    driver and keep it.
+
+    ``labels`` are those of all nodes of the cluster after the last wave. ``warnings`` name hosts that are left out.
+    With ``problems``, nothing must be changed. ``text`` is the plan for people.
+    """
 
     nodes: Dict[str, OfedNode] = field(default_factory=dict)
     waves: List[List[str]] = field(default_factory=list)
@@ -70,7 +75,7 @@ def _of_facts(facts: Facts, loaded: bool) -> Iterator[str]:
     version = facts.system.versions.get(_DRIVER)
     if version and not loaded:
         text = f"the host has an OFED driver of its own ({_DRIVER} {version}), which the container would replace"
-        yield f"{text}: remove it from the host, or keep it and leave {ofed.DEPLOY} out"
+        yield f"{text}: remove that driver from the host, or keep it and set {ofed.DEPLOY} to false"
     own = [hca for hca in facts.hcas if hca.driver == _DRIVER]
     if not own:
         yield "it has no NVIDIA NIC"
@@ -91,7 +96,7 @@ def _of_labels(facts: Facts, labels: Mapping[str, str]) -> Iterator[str]:
 
 
 def _of_node(probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
-    """What is in the way by what the node itself says (module ``driver_watch``)."""
+    """What is in the way on the node itself, by the result of the module ``driver_watch``."""
     for path, space in sorted((probe.get("free") or {}).items()):
         if space < values[ofed.FREE]:
             yield f"{path} has {space} GiB of free space, less than {values[ofed.FREE]} ({ofed.FREE})"
@@ -129,7 +134,7 @@ def _busy(use: NodeUse) -> str:
 
 
 def _moves(host: ClaimHost, use: NodeUse, asked: bool) -> bool:
-    """Whether there is something to do on a node. One on which a run was stopped has its trial label still."""
+    """Whether there is something to do on a node. A node on which a run was stopped still has the trial label."""
     return ofed.TRIAL in use.labels or ofed.has(use.labels, LABEL) != asked
 
 
@@ -158,11 +163,12 @@ def _order(
 def _text(result: OfedPlan) -> str:
     lines = []
     for number, wave in enumerate(result.waves, 1):
-        what = ["gets the OFED driver" if result.nodes[name].deploy else "loses it" for name in wave]
+        what = [f"{'gets' if result.nodes[name].deploy else 'loses'} the OFED driver" for name in wave]
         lines += [f"Wave {number}:", *(f"  {name}: {how}" for name, how in zip(wave, what))]
     if result.done:
-        lines.append(f"Have it: {', '.join(result.done)}")
-    return "\n".join([*lines, *result.warnings]) or f"Nothing to do: no host has {ofed.DEPLOY}, and no node the driver."
+        lines.append(f"Already with the OFED driver: {', '.join(result.done)}")
+    nothing = f"Nothing to do: {ofed.DEPLOY} is true for no host, and no node has the OFED driver."
+    return "\n".join([*lines, *result.warnings]) or nothing
 
 
 def plan(
@@ -173,9 +179,9 @@ def plan(
     ramp: Sequence[plan_waves.Size] = plan_waves.RAMP,
     limits: Optional[Mapping[str, int]] = None,
 ) -> OfedPlan:
-    """What is left to do. ``uses`` are the nodes of the cluster, ``probes`` what the hosts said, both by name.
+    """What is left to do. ``uses`` are the nodes of the cluster, ``probes`` the results of ``driver_watch``, by name.
 
-    A node whose pods use RDMA is left for another run, unless a whole group has no other.
+    A node whose pods use RDMA is left for a later run. It is a problem if pods use the NICs of all nodes of a group.
     """
     result = OfedPlan()
     todo: List[ClaimHost] = []

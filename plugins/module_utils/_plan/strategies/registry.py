@@ -136,7 +136,7 @@ def of_values(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:
             continue
         groups.setdefault(group, {}).setdefault(name, []).append(host)
         if values.get(ofed.DEPLOY) and not strategy.with_ofed(values):
-            right = "but only groups have it whose shared devices the Network Operator runs"
+            right = "but only groups whose shared device plugin the Network Operator runs can have the OFED driver"
             needed = f"({STRATEGY} shared_device, rdma_shared_device_provider network_operator)"
             yield host, wrong(ofed.DEPLOY, True, f"{right} {needed}")
         mode = values.get(NETNS_MODE)

@@ -6,9 +6,9 @@
 
 """A node whose NIC driver is replaced by a container: what is in its way, and whether it does harm.
 
-On one node of a fleet that we know of, such a container made the kernel repeat an error until its log had filled the
-system disk. So the kernel's messages and the free space are watched, from before the driver is loaded until some time
-after. That the container is done is said by its file (``entrypoint/internal/config`` of Mellanox/doca-driver-build).
+A user of such a container reported that it made the kernel repeat an error until the log had filled the system disk. So
+the kernel's messages and the free space are watched, from before the driver is loaded until some time after. The
+container creates a file when it is done (``entrypoint/internal/config`` of Mellanox/doca-driver-build).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.kernel_l
 
 READY = "run/mellanox/drivers/.driver-ready"
 VERSION = "sys/module/mlx5_core/version"
-# Where images, pods, builds of the driver and logs are.
+# Where images, pods, builds of the driver and logs are stored.
 PATHS = ("/", "/var", "/var/lib", "/var/lib/containerd", "/var/lib/kubelet", "/var/log", "/var/opt")
 MINUTE = 60.0
 _INTERVAL = 1.0
@@ -39,9 +39,10 @@ _LIMITS = re.compile(r"ratelimitinterval\W+[1-9]|rotation\.sizelimit\W+[1-9]|^\s
 
 @dataclass(frozen=True)
 class Limits:
-    """``messages`` of the kernel in a minute, and free GiB of each file system, beyond which the watch ends.
+    """When the watch ends early: if the kernel writes more than ``messages`` within a minute, if a file system has less
+    than ``free`` GiB of free space, or if the driver is not ready after ``timeout`` seconds.
 
-    ``timeout`` is in seconds, until the driver is ready; ``watch`` is how long it is watched after that.
+    ``watch`` is the number of seconds to watch after the driver is ready.
     """
 
     messages: int
@@ -52,10 +53,11 @@ class Limits:
 
 @dataclass
 class Watched:
-    """``reason`` is empty where all is well, else ``log``, ``disk``, ``timeout`` or ``gone``.
+    """The result of a watch. ``reason`` says why it ended early: ``log``, ``disk``, ``timeout``, ``gone``, or empty.
 
-    ``messages`` are all since the watch began, ``most`` those of the worst minute. ``free`` is in GiB by path, the
-    least that was seen. ``version`` is that of mlx5_core, empty for the kernel's own driver.
+    ``messages`` is the number of kernel messages since the watch began, ``most`` that of the worst minute. ``free`` is
+    the smallest free space that was seen, in GiB by path. ``version`` is that of mlx5_core, empty for the kernel's own
+    driver. ``sequence`` is the number of the newest message.
     """
 
     reason: str = ""
@@ -68,7 +70,7 @@ class Watched:
 
 
 def free(root: str) -> Dict[str, float]:
-    """Free GiB for ordinary users of each file system, by the first of its paths."""
+    """The GiB that ordinary users can still write to each file system, by the first of PATHS that is on it."""
     found: Dict[str, float] = {}
     seen = set()
     for path in PATHS:
@@ -84,7 +86,7 @@ def free(root: str) -> Dict[str, float]:
 
 
 def _unlimited(tree: Tree) -> bool:
-    """Whether rsyslog runs and writes whatever the kernel says. Journald keeps its files to a share of the disk."""
+    """Whether rsyslog runs and writes all kernel messages. (journald limits its files to a share of the disk.)"""
     # Control groups version 2, then version 1.
     if not any(tree.text(f"{base}/{_RSYSLOG}") for base in ("sys/fs/cgroup", "sys/fs/cgroup/systemd")):
         return False
@@ -94,16 +96,27 @@ def _unlimited(tree: Tree) -> bool:
     return "imklog" in said and not _LIMITS.search(said)
 
 
+def _driver(tree: Tree) -> Tuple[str, bool]:
+    """The version of mlx5_core, and whether the driver is ready. The file alone may be that of an earlier container."""
+    version = tree.text(VERSION) or ""
+    return version, tree.exists(READY) and bool(version)
+
+
 def measure(root: str) -> Dict[str, Any]:
-    """What is to be known of a node before a driver is loaded there."""
+    """What has to be known about a node before a driver is loaded there.
+
+    ``free`` (:func:`free`), loaded ``modules`` with the number of their users, ``unlimited`` for an rsyslog that writes
+    all kernel messages, and ``version`` and ``ready`` of the driver.
+    """
     tree = Tree(root)
     loaded = modules_of(tree.text("proc/modules") or "")
+    version, ready = _driver(tree)
     return {
         "free": free(root),
         "modules": {name: found.references for name, found in loaded.items()},
         "unlimited": _unlimited(tree),
-        "version": tree.text(VERSION) or "",
-        "ready": tree.exists(READY),
+        "version": version,
+        "ready": ready,
     }
 
 
@@ -123,7 +136,10 @@ class Watch:
         self.result = Watched()
 
     def run(self, since: Optional[int] = None) -> Dict[str, Any]:
-        """Watch until all is well or something is not; ``since`` is the sequence number at which it began."""
+        """Watch until the time is over or the watch ends early; returns :class:`Watched` as a dictionary.
+
+        ``since`` is the sequence number of the last message that does not count, by default the newest one.
+        """
         with KernelLog(self._root) as log:
             first = log.last() if since is None else since
             began = self._clock()
@@ -149,8 +165,7 @@ class Watch:
         found.most = max(found.most, last - minute[0][1])
         for path, space in free(self._root).items():
             found.free[path] = min(space, found.free.get(path, space))
-        found.version = self._tree.text(VERSION) or ""
-        found.ready = self._tree.exists(READY) and bool(found.version)
+        found.version, found.ready = _driver(self._tree)
 
     def _reason(self, now: float, began: float, ready_at: Optional[float]) -> str:
         found, limits = self.result, self._limits
@@ -164,26 +179,26 @@ class Watch:
 
 
 def text(result: Watched, limits: Limits) -> str:
-    """What is wrong, for people."""
+    """The reason in words, empty if there is none."""
     least: List[str] = [f"{path} {space} GiB" for path, space in result.free.items() if space < limits.free]
     texts = {
         "": "",
         "log": f"the kernel wrote {result.most} messages within a minute, more than {limits.messages}",
         "disk": f"free space fell below {limits.free:g} GiB ({', '.join(least)})",
-        "gone": "the driver was ready, and then was not any more",
+        "gone": "the driver was ready and then was no longer ready",
         "timeout": f"the driver was not ready after {limits.timeout:g} s",
     }
     return texts[result.reason]
 
 
 def watch(root: str, limits: Limits, since: Optional[int]) -> Dict[str, Any]:
-    """The result of a watch, with its text. Raises OSError."""
+    """The result of a watch, with its ``text``. Raises OSError if the kernel log cannot be read."""
     one = Watch(root, limits)
     found = one.run(since)
     return {**found, "text": text(one.result, limits)}
 
 
 def sequence(root: str) -> int:
-    """The number of the newest message of the kernel. Raises OSError."""
+    """The sequence number of the newest kernel message, -1 if there is none. Raises OSError if it cannot be read."""
     with KernelLog(root) as log:
         return log.last()

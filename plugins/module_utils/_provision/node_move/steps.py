@@ -129,10 +129,20 @@ def done(client: Client, step: MoveStep) -> Dict[str, Any]:
         return {"metadata": {"annotations": {node_use.ANNOTATION: None}}, "spec": spec}
 
     changed = node.write(end)
-    stale = [name for name, number in node.look().use.resources.items() if number == 0] if changed else []
-    if stale:
-        extended_resources.remove(client, {step.node: stale}, step.timeout, False, keep_used=True)
-    return {"changed": changed, "evicted": []}
+    return {"changed": changed, "evicted": [], "warnings": _remove_stale(node) if changed else []}
+
+
+def _remove_stale(node: MovingNode) -> List[str]:
+    """Remove what a plugin has left. Failing now would put back a node that has moved, so this returns warnings."""
+    step = node.step
+    try:
+        stale = [name for name, number in node.look().use.resources.items() if number == 0]
+        if not stale:
+            return []
+        removed = extended_resources.remove(node.client, {step.node: stale}, step.timeout, False, keep_used=True)
+    except ClusterError as error:
+        return [f"{step.node}: the resources that a device plugin has left behind could not be removed: {error}"]
+    return list(removed["warnings"])
 
 
 def back(client: Client, step: MoveStep) -> Dict[str, Any]:

@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The last step of a node's move when the API server fails in the middle of it. The rest is in tests/cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import ANNOTATION, Mark
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MoveStep
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.steps import done
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
+
+NODE = "/api/v1/nodes/n1"
+STEP = MoveStep("n1", to="dra", timeout=0)
+
+
+def node(annotations: dict[str, str]) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "n1", "uid": "u", "resourceVersion": "1", "annotations": annotations},
+        "spec": {"unschedulable": True},
+        "status": {"capacity": {"rdma/a": "63"}, "allocatable": {"rdma/a": "0"}},
+    }
+
+
+@pytest.fixture
+def cluster(server: Server) -> Server:
+    server.paths = {
+        "/apis": (200, {}, {"kind": "APIGroupDiscoveryList", "items": []}),
+        "/api/v1/pods": (200, {}, {"metadata": {"resourceVersion": "1"}, "items": []}),
+        "/api/v1/nodes": status(403, "nodes is forbidden"),
+    }
+    marked: Reply = (200, {}, node({ANNOTATION: Mark("dra").written()}))
+    server.decide = lambda method, _path, _body: (200, {}, {}) if method == "PATCH" else marked
+    return server
+
+
+def test_a_node_that_has_moved_is_not_put_back_for_what_a_plugin_left(cluster: Server, client: Client) -> None:
+    found = done(client, STEP)
+    assert (found["changed"], len(found["warnings"])) == (True, 1)
+    assert found["warnings"][0].startswith("n1: the resources that a device plugin has left behind could not be")
+    assert "nodes is forbidden" in found["warnings"][0]
+    assert [path.partition("?")[0] for method, path, *_rest in cluster.seen if method == "PATCH"] == [NODE]
+
+
+def test_a_node_that_cannot_be_uncordoned_has_not_moved(cluster: Server, client: Client) -> None:
+    cluster.paths[NODE] = status(403, "nodes is forbidden")
+    with pytest.raises(ClusterError, match="nodes is forbidden"):
+        done(client, STEP)
+
+
+def test_what_could_not_be_awaited_is_a_warning(cluster: Server, client: Client) -> None:
+    listed = {"metadata": {"resourceVersion": "1"}, "items": [node({})]}
+    cluster.paths["/api/v1/nodes"] = (200, {}, listed)
+    found = done(client, STEP)
+    assert ["written again by the kubelet" in warning for warning in found["warnings"]] == [True]
