@@ -12,8 +12,8 @@ description:
   - Returns the version and the networks of a cluster, the labels of its nodes, and the pods that hold devices of DRA
     drivers.
   - Lists the nodes, the ResourceClaims, the ServiceCIDRs, the DaemonSets of O(sets), and O(objects) once each.
-  - The user must be allowed to list nodes and O(objects). ResourceClaims, ServiceCIDRs and DaemonSets that the user may
-    not list are left out of the result without a warning.
+  - The user must be allowed to list nodes, ResourceClaims, O(objects) and, with O(sets), DaemonSets. Without the right
+    to list ServiceCIDRs, the networks of services are not returned.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:

@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 # Their kubelets lose the registration of DRA drivers (kubernetes#133920).
 _BROKEN = re.compile(r"v?1\.34\.[01](?![0-9]).*")
 _CLAIM = GroupKind("resource.k8s.io", "ResourceClaim")
+_FORBIDDEN = 403
 
 
 def refuse_broken(release: Mapping[str, Any]) -> None:
@@ -52,9 +53,20 @@ def _optional(client: Client, path: str, query: Optional[Query] = None) -> List[
     try:
         return client.get(path, query).get("items") or []
     except ApiError as error:
-        if error.status == 403:
+        if error.status == _FORBIDDEN:
             return []
         raise
+
+
+def _needed(client: Client, path: str, query: Optional[Query] = None) -> List[Object]:
+    """A list by which it is decided whether a driver may leave a node. Raises ClusterError, also if it is forbidden."""
+    try:
+        return client.get(path, query).get("items") or []
+    except ApiError as error:
+        if error.status != _FORBIDDEN:
+            raise
+        why = "so it is unknown whether pods need a DRA driver: let this user list them in all namespaces"
+        raise ClusterError(f"{error}, {why}") from error
 
 
 def _networks(texts: Iterable[Optional[str]]) -> List[str]:
@@ -82,7 +94,7 @@ def held(client: Client, api: Api) -> Dict[str, Dict[str, List[str]]]:
     """
     kind = api.find(_CLAIM)
     found: Dict[str, Dict[str, List[str]]] = {}
-    for claim in _optional(client, kind.path()) if kind else []:
+    for claim in _needed(client, kind.path()) if kind else []:
         status, namespace = claim.get("status") or {}, metadata(claim)["namespace"]
         pods = [f"{namespace}/{user['name']}" for user in status.get("reservedFor") or [] if user["resource"] == "pods"]
         results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or []
@@ -96,7 +108,7 @@ def _selectors(client: Client, sets: Iterable[Parent]) -> List[Dict[str, str]]:
     """By which labels the DaemonSets of these sets of objects find their nodes."""
     found: List[Dict[str, str]] = []
     for parent in sets:
-        items = _optional(client, "/apis/apps/v1/daemonsets", {"labelSelector": f"{PART_OF}={parent.id}"})
+        items = _needed(client, "/apis/apps/v1/daemonsets", {"labelSelector": f"{PART_OF}={parent.id}"})
         found += [item["spec"]["template"]["spec"].get("nodeSelector") or {} for item in items]
     return found
 
