@@ -168,7 +168,8 @@ def test_nodes_without_facts_are_named(facts_of: Facts) -> None:
     found = plan({"n1": facts_of("v100-01"), "n2": None}, template(nics=1))
     assert found.warnings == ["one: not checked on hosts without facts: n2"]
     assert plan({"n2": None}, template(nics=1)).problems == [
-        "n2: rdma_claims_templates[0] (one) cannot be checked without facts of its nodes: run rdma_discover first"
+        "n2: rdma_claims_templates[0] (one) cannot be checked without facts of its nodes: gather them first"
+        " (role rdma_discover)"
     ]
 
 

@@ -184,12 +184,14 @@ def test_a_nic_that_another_driver_moved_into_a_pod_is_in_the_way(facts_of: Fact
 def test_another_strategy_has_to_leave_first(facts_of: Facts) -> None:
     hosts = recorded(facts_of, "v100-01")
     (said,) = strategies({}, list(hosts), hosts, nodes={"v100-01": {SHARED: "ib"}})["problems"]
-    assert said.endswith("run provision with rdma_strategy none, which removes its objects, and then with inject")
-    assert "move it with migrate (rdma_migrate_move=ib)" in said
+    assert said.endswith(
+        "run zerocopy.rdma.provision with rdma_strategy none, which removes its objects, and then with inject"
+    )
+    assert "move it with zerocopy.rdma.migrate (rdma_migrate_move=ib)" in said
     other = recorded(facts_of, "v100-01", rdma_strategy="shared_device")
     (said,) = strategies({}, list(other), other, nodes={"v100-01": {INJECT.label: "ib"}})["problems"]
     assert "inject still serves this node" in said
-    assert "move it with migrate (rdma_migrate_move=ib)" in said
+    assert "move it with zerocopy.rdma.migrate (rdma_migrate_move=ib)" in said
 
 
 def test_test_pods_have_a_gpu_and_ask(facts_of: Facts) -> None:

@@ -214,7 +214,7 @@ REFUSED = [
     (SHARED_DEVICE, {SHARED + "kubelet_root": "/data/kubelet"}, "which runs the plugin with /var/lib/kubelet only"),
     (HOST_DEVICE, {NICS + "prefix": "rdma"}, "prefix is 'rdma', but rdma_host_device_provider is network_operator"),
     (HOST_DEVICE, {NICS + "namespaces": ["one", "two"]}, "whose networks are in one namespace"),
-    (SRIOV, {}, "but rdma_strategy is sriov, and its plugin does not wait for VFs: set plugin"),
+    (SRIOV, {}, "but rdma_strategy is sriov, and its plugin does not wait for VFs: set it to plugin"),
 ]
 
 

@@ -238,16 +238,24 @@ def of_facts(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any
     ("change", "probe", "said"),
     [
         (of_facts(lambda facts: facts["system"]["versions"].update(mlx5_core="24.10")), {}, "OFED driver of its own"),
-        (of_facts(lambda facts: [hca.update(driver="bnxt_en") for hca in facts["hcas"]]), {}, "it has no NVIDIA NIC"),
+        (
+            of_facts(lambda facts: [hca.update(driver="bnxt_en") for hca in facts["hcas"]]),
+            {},
+            "this node has no NVIDIA NIC",
+        ),
         (lambda _facts, node: node["labels"].pop(NFD + "pci-15b3.present"), {}, "has not set .*pci-15b3.present"),
         (lambda _facts, node: node["labels"].update({NFD + "pci-15b3.present": "false"}), {}, "no pod of the driver"),
         (lambda _facts, node: node["labels"].update({NFD + "kernel-version.full": "5.4"}), {}, "its label .* is 5.4"),
-        (lambda _facts, node: node.update(unschedulable=True), {}, "it is cordoned, so somebody is at work on it"),
+        (
+            lambda _facts, node: node.update(unschedulable=True),
+            {},
+            "this node is cordoned, so somebody is at work on it",
+        ),
         (lambda _facts, node: node["labels"].pop(LABEL), {}, "run zerocopy.rdma.provision first"),
         (lambda _facts, node: node["labels"].update({LABEL: "v100"}), {}, "run zerocopy.rdma.provision first"),
         (None, {"free": {"/": 100.0, "/var": 3.5}}, "/var has 3.5 GiB of free space, less than 20"),
         (None, {"unlimited": True}, "rsyslog writes whatever the kernel says"),
-        (None, {"modules": {"nvme_rdma": 2, "siw": 0}}, "module nvme_rdma, siw uses the RDMA modules"),
+        (None, {"modules": {"nvme_rdma": 2, "siw": 0}}, "modules nvme_rdma, siw use the RDMA modules"),
         (None, {"modules": {"nvidia_peermem": 1}}, "module nvidia_peermem is in use"),
     ],
 )
@@ -276,4 +284,4 @@ def test_what_the_container_itself_unloads_is_not_in_the_way(facts_of: Facts) ->
 
 
 def test_a_host_that_is_no_node(facts_of: Facts) -> None:
-    assert "the cluster has no such node" in rollout(fleet(facts_of, "v100-01"), [])["problems"][0]
+    assert "the cluster has no node of this name" in rollout(fleet(facts_of, "v100-01"), [])["problems"][0]

@@ -18,7 +18,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock, names, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
@@ -158,8 +157,7 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
         away = [one.hca for one in host.facts.excluded if IN_POD in {reason.code for reason in one.reasons}]
         own = _node(host.facts, exclusions(host.variables))
         if away:
-            text = f"is inject, but {', '.join(away)} is in a pod, moved there by another driver"
-            result.found.append((host.name, Problem(STRATEGY, f"{text}: end the pod, and remove that driver")))
+            result.found.append((host.name, group.taken(away)))
         elif own.hcas:
             nodes[host.name] = own
         else:

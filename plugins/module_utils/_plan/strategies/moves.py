@@ -130,9 +130,11 @@ def _against(host: ClaimHost, node: NodeUse, options: MoveOptions) -> Iterator[s
             right = "delete it, or set rdma_migrate_evict to all, or to none to wait until it ends"
             yield f"{host.name}: pod {user}: no controller would recreate it elsewhere: {right}"
     if node.plugins and not options.off:
-        several = ", ".join(node.plugins)
-        right = "remove it first, or set rdma_migrate_old_labels to the node labels that keep it away"
-        yield f"{host.name}: DaemonSet {several} hands out NICs here and belongs to somebody else: {right}"
+        one = len(node.plugins) == 1
+        what = f"{'DaemonSet' if one else 'DaemonSets'} {', '.join(node.plugins)} of somebody else"
+        right = f"set rdma_migrate_old_labels to the node labels that keep {'it' if one else 'them'} away"
+        verb = "hands out NICs here: remove it" if one else "hand out NICs here: remove them"
+        yield f"{host.name}: {what} {verb} first, or {right}"
 
 
 def plan(
@@ -147,7 +149,9 @@ def plan(
         if to is None or (node is None and host.name not in moving):
             continue
         if node is None:
-            found.problems.append(f"{host.name}: no such node in the cluster")
+            found.problems.append(
+                f"{host.name}: the cluster has no node of this name: hosts and nodes must have the same names"
+            )
             continue
         at = state(node, to)
         if host.name not in moving:

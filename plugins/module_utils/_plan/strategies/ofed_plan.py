@@ -73,7 +73,7 @@ def _of_facts(facts: Facts, loaded: bool) -> Iterator[str]:
         yield f"{text}: remove it from the host, or keep it and leave {ofed.DEPLOY} out"
     own = [hca for hca in facts.hcas if hca.driver == _DRIVER]
     if not own:
-        yield "it has no NVIDIA NIC"
+        yield "this node has no NVIDIA NIC"
     for hca in own:
         for port in hca.ports:
             for reason in facts.reasons.get((hca.name, port.number), ()):
@@ -86,7 +86,7 @@ def _of_labels(facts: Facts, labels: Mapping[str, str]) -> Iterator[str]:
     if missing or labels[_NIC] != "true":
         yield f"Node Feature Discovery has not set {', '.join(missing) or _NIC}, so no pod of the driver would run here"
     elif facts.system.kernel and labels[ofed.KERNEL] != facts.system.kernel:
-        text = f"it runs kernel {facts.system.kernel}, but its label {ofed.KERNEL} is {labels[ofed.KERNEL]}"
+        text = f"this node runs kernel {facts.system.kernel}, but its label {ofed.KERNEL} is {labels[ofed.KERNEL]}"
         yield f"{text}: wait for Node Feature Discovery"
 
 
@@ -102,7 +102,8 @@ def _of_node(probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[st
     unloaded = {name for env, names in _UNLOADS.items() if values[ofed.ENV].get(env) == "true" for name in names}
     stays = [name for name in (*_STORAGE, *_OTHERS) if name in loaded and name not in unloaded]
     if stays:
-        yield f"module {', '.join(stays)} uses the RDMA modules that the driver replaces: unload it first"
+        what = f"module {stays[0]} uses" if len(stays) == 1 else f"modules {', '.join(stays)} use"
+        yield f"{what} the RDMA modules that the driver replaces: unload {'it' if len(stays) == 1 else 'them'} first"
     if loaded.get(_PEERMEM):
         yield f"module {_PEERMEM} is in use, so the driver does not start: end the programs that use it"
 
@@ -114,9 +115,9 @@ def _obstacles(host: ClaimHost, use: NodeUse, probe: Mapping[str, Any], values: 
         yield "the Network Operator does not run its device plugin yet: run zerocopy.rdma.provision first"
         return
     if use.unschedulable and not begun:
-        yield "it is cordoned, so somebody is at work on it: uncordon it first"
+        yield "this node is cordoned, so somebody is at work on it: uncordon it first"
     if host.facts is None:
-        yield "it has no facts"
+        yield "this node has no facts: gather them first (role rdma_discover)"
         return
     # What an earlier run has begun may have loaded the driver.
     yield from _of_facts(host.facts, begun)
@@ -185,7 +186,7 @@ def plan(
         values, use = ofed.typed(host, known), uses.get(host.name)
         if use is None:
             if values[ofed.DEPLOY]:
-                found.append((host.name, Problem(ofed.DEPLOY, "is true, but the cluster has no such node")))
+                found.append((host.name, Problem(ofed.DEPLOY, "is true, but the cluster has no node of this name")))
             continue
         if not _moves(host, use, values[ofed.DEPLOY]):
             if values[ofed.DEPLOY]:
