@@ -88,7 +88,8 @@ def _netdev_claimed_twice(subject: str, ports: Sequence[str]) -> str:
 
 def _acs_redirects(subject: str, bridges: Sequence[str]) -> str:
     named = ", ".join(bridges[:_NAMED_AT_MOST]) + (", ..." if len(bridges) > _NAMED_AT_MOST else "")
-    return f"ACS on {len(bridges)} bridge(s) redirects GPU-NIC traffic to the root complex: {named}"
+    what = "1 bridge" if len(bridges) == 1 else f"{len(bridges)} bridges"
+    return f"ACS on {what} redirects GPU-NIC traffic to the root complex: {named}"
 
 
 _TEXTS: Dict[str, Callable[..., str]] = {

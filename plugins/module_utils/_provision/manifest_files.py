@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, text_edit, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.move import Moved
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 _ENDINGS = (".yml", ".yaml", ".json")
 
@@ -121,7 +122,7 @@ def rewrite(request: FilesRequest, check: bool) -> Dict[str, Any]:
 
 def summary(thing: str, changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
     """Files or objects that changed, and the notes, for a terminal."""
-    lines = [f"{len(changed)} {thing}{'' if len(changed) == 1 else 's'} changed" + (":" if changed else "")]
+    lines = [f"{counted(len(changed), thing)} changed" + (":" if changed else "")]
     lines += [f"  {name}" for name in changed]
     for level, title in ((move.CANNOT, "Stays as it is:"), (move.LEFT, "Changed, but look at this:")):
         told = [note for note in notes if note["level"] == level]

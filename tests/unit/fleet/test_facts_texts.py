@@ -49,7 +49,7 @@ def test_sentences_of_reasons(code: str, fields: Dict[str, Any], text: str) -> N
 @pytest.mark.parametrize(
     ("code", "fields", "text"),
     [
-        ("acs_redirects", {"bridges": ["b"]}, "ACS on 1 bridge(s) redirects GPU-NIC traffic to the root complex: b"),
+        ("acs_redirects", {"bridges": ["b"]}, "ACS on 1 bridge redirects GPU-NIC traffic to the root complex: b"),
         (
             "acs_redirects",
             {"bridges": list("abcd")},

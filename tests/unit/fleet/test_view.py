@@ -137,7 +137,7 @@ def test_filter_takes_group_and_intent_from_the_inventory(facts_of: Facts) -> No
     }
     result = fleet_filter(["one"], {"one": variables})
     assert result["rows"][0]["group"] == "a100"
-    assert result["findings"][0]["text"] == "1 usable port(s), group a100 should have 2"
+    assert result["findings"][0]["text"] == "1 usable port, group a100 should have 2"
     assert fleet_filter(["one"], {"one": dict(variables, rdma_group="rack1")})["rows"][0]["group"] == "rack1"
     assert fleet_filter(["one"], {"one": {}})["rows"][0]["note"] == "no facts: unreachable or failed"
 

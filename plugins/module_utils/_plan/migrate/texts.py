@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     Finding,
     ManifestOwner,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
@@ -47,11 +48,6 @@ def several(values: Iterable[Any], most: int = _NAMED) -> str:
 
 def _nodes(names: Iterable[str]) -> str:
     return shown(fold(names))
-
-
-def counted(number: int, thing: str) -> str:
-    """``1 node``, ``2 nodes``."""
-    return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
 def _ports(ports: Sequence[int]) -> str:

@@ -30,6 +30,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
     StrategyPlan,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 # How far a node is: nothing was done; it is cordoned, and pods use the old way, or none do; the old way has left; the
 # new one has come; all is as it should be.
@@ -264,6 +265,5 @@ def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
     if foreign and found.nodes:
         lines.append("Device plugins of somebody else are never removed. When no node needs them any more:")
     for one in foreign if found.nodes else ():
-        nodes = f"{one.nodes} node" + ("" if one.nodes == 1 else "s")
-        lines.append(f"  DaemonSet {one.daemon_set} ({one.program}, on {nodes}): {one.remove}")
+        lines.append(f"  DaemonSet {one.daemon_set} ({one.program}, on {counted(one.nodes, 'node')}): {one.remove}")
     return "\n".join(lines)

@@ -223,8 +223,8 @@ class RuntimeRun:
         outcome.facts["plugins_missing"] = missing
         if missing:
             outcome.warnings.append(
-                f"{missing} of {before} NRI plugin(s) that were connected before the restart of {self._layout.unit} did"
-                f" not reconnect within {self._request.await_plugins:g} s; until then pods get no devices from them"
+                f"{missing} of the NRI plugins that were connected before the restart of {self._layout.unit} ({before})"
+                f" did not reconnect within {self._request.await_plugins:g} s; until then pods get no devices from them"
             )
 
     def _roll_back(self, plan: RuntimePlan) -> str:

@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.per
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, End, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX, HostTests, Meeting
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
 _NOT_TRIED = {"code": "not_tried", "error": "it was not tested"}
@@ -52,7 +53,7 @@ def _pings(node: HostEvidence, own: HostTests, answers: Mapping[str, Map]) -> It
                 yield node.check("reachable", "warn", port, text, "Check the error counters of the ports.", **evidence)
     if whole and len(whole) == len(own.probes):
         sizes = joined([str(mtu) for mtu in sorted({probe["mtu"] for probe in whole})])
-        text = f"packets of {sizes} bytes reach {len(whole)} address(es) of peers unfragmented"
+        text = f"packets of {sizes} bytes arrive unfragmented over {counted(len(whole), 'path')}"
         yield node.check("path_mtu", "pass", "", text, peers=[probe["target"] for probe in whole])
 
 

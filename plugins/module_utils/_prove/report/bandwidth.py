@@ -16,7 +16,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, 
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import End, Measurement, VerifyDocument
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import count, figure, names, span
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import figure, names, span
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 # So many rows and columns are readable on one page, with a figure in each cell.
@@ -181,9 +182,9 @@ def story(series: Series, verdict: str) -> Story:
     where = f"On {series.rail} of {series.group}"
     if verdict not in _BAD:
         hosts = sorted({host for measured in many for host in _ends(measured)}, key=natural_key)
-        text = f"{where}, {count(len(many), 'measurement')} as good as required."
+        text = f"{where}, {counted(len(many), 'measurement')} as good as required."
         if verdict == "impossible":
-            text = f"{where}, {count(len(many), 'measurement')} not judged, such as: {many[0].text}."
+            text = f"{where}, {counted(len(many), 'measurement')} not judged, such as: {many[0].text}."
         return Story(text, "", hosts, len(many))
     first = worst(many, 1)[0]
     hosts = culprits(many, series.measurements)
