@@ -63,7 +63,7 @@ def test_a_small_fleet_shows_every_port_of_every_host(facts_of: Facts) -> None:
     assert len({line.find("InfiniBand") for line in lines if "InfiniBand" in line}) == 1, "columns are aligned"
     assert "0-7" in lines[2]
     assert "a100: 2 nodes alike" in text
-    assert "a100-01: mlx5_0/1 is DOWN (Disabled), mlx5_1/1 is up: check its cable" in text
+    assert "a100-01: mlx5_0/1 is DOWN (Disabled), mlx5_1/1 is up: check the cable of mlx5_0/1" in text
 
 
 def test_a_large_fleet_shows_equal_hosts_once_and_then_what_differs(facts_of: Facts) -> None:
