@@ -160,7 +160,7 @@ def test_a_wait_in_vain_says_what_the_pods_do(fleet: Fleet, info: Info, facts_of
     fleet.create([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "dranet", "labels": labels}, "spec": spec}])
     failed = info(expected=wanted, wait=True, wait_timeout=1)
     assert failed["msg"].splitlines() == [
-        "2 of 2 nodes have no NIC published, without progress for 1 s:",
+        "gave up waiting, after 1 s without progress: no NIC is published on 2 of 2 nodes:",
         "v100-01: DRANET publishes nothing there: it has no pod there",
         "v100-02: DRANET publishes nothing there: its pod is Pending, and not ready",
     ]
