@@ -21,7 +21,11 @@ _ENDINGS = (".yml", ".yaml", ".json")
 
 
 class FileError(Exception):
-    """Nothing was written; the text says why."""
+    """Why not all could be written; ``changed`` are the files that were."""
+
+    def __init__(self, text: str, changed: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.changed = list(changed)
 
 
 @dataclass
@@ -93,7 +97,7 @@ def _write(path: str, text: str) -> None:
 
 
 def rewrite(request: FilesRequest, check: bool) -> Dict[str, Any]:
-    """The result of the module, with diffs. Raises FileError before anything is written."""
+    """The result of the module, with diffs. Raises FileError, before anything is written unless writing fails."""
     files: List[_File] = []
     notes: List[Dict[str, str]] = []
     for path, below in _paths(request.paths):
@@ -143,18 +147,25 @@ def _notes(file: _File, moved: Moved, numbers: range) -> List[Dict[str, str]]:
 
 def _written(changed: Sequence[Tuple[_File, str]], request: FilesRequest, check: bool) -> Dict[str, Any]:
     """Write what differs. Into a directory only what differs from the source, and what it holds already."""
-    diffs: List[Mapping[str, str]] = []
-    written: List[str] = []
+    todo: List[Tuple[_File, str, str, str]] = []
     for file, text in changed:
         path = os.path.join(request.directory, file.below) if request.directory else file.path
         there = os.path.exists(path)
         if not there and text == file.text:
             continue
         now = _read(path) if there else file.text
-        if there and now == text:
-            continue
+        if not there or now != text:
+            todo.append((file, path, now, text))
+    written: List[str] = []
+    for file, path, _now, text in todo:
+        try:
+            if not check:
+                _write(path, text)
+        except FileError as error:
+            raise FileError(str(error), written) from error
         written.append(file.below)
-        diffs.append({"before_header": file.below, "after_header": path, "before": now, "after": text})
-        if not check:
-            _write(path, text)
+    diffs = [
+        {"before_header": file.below, "after_header": path, "before": now, "after": text}
+        for file, path, now, text in todo
+    ]
     return {"changed": bool(written), "files": written, "diff": diffs}
