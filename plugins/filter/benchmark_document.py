@@ -84,10 +84,12 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _run
 
 
 def _nodes(hosts: List[str], hostvars: Mapping[str, Any], slices: List[Dict[str, Any]]) -> BenchmarkNodes:
-    try:
-        facts = {host: read.facts(hostvars[host]["ansible_facts"]["rdma"]) for host in hosts}
-    except read.FactsError as error:
-        raise AnsibleFilterError(f"benchmark_document: the facts of a host cannot be used: {error}") from error
+    facts = {}
+    for host in hosts:
+        try:
+            facts[host] = read.facts(hostvars[host]["ansible_facts"]["rdma"])
+        except read.FactsError as error:
+            raise AnsibleFilterError(f"{host}: its RDMA facts cannot be used: {error}") from error
     devices: Dict[str, Dict[Any, slice_model.SliceDevice]] = {}
     for device in slice_model.devices(slices):
         devices.setdefault(str(device.node), {})[device.driver, device.name] = device

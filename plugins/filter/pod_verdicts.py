@@ -88,10 +88,14 @@ _FRACTION = 0.9
 
 
 def _facts(by_host: Mapping[str, Any]) -> Dict[str, Facts]:
-    try:
-        return {host: read.facts(facts) for host, facts in by_host.items() if facts}
-    except read.FactsError as error:
-        raise AnsibleFilterError(f"pod_verdicts: the facts of a host cannot be used: {error}") from error
+    found = {}
+    for host, facts in by_host.items():
+        try:
+            if facts:
+                found[host] = read.facts(facts)
+        except read.FactsError as error:
+            raise AnsibleFilterError(f"{host}: its RDMA facts cannot be used: {error}") from error
+    return found
 
 
 def _limits(

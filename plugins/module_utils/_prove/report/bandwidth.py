@@ -191,7 +191,7 @@ def story(series: Series, verdict: str) -> Story:
     ends = f"{first.source.host} {port(first.source)} to {first.target.host} {port(first.target)}"
     demanded = f"{span(measured.threshold for measured in many)} {series.unit}"
     text = (
-        f"{where}, {len(many)} of {len(series.measurements)} miss {demanded},"
+        f"{where}, {len(many)} of {counted(len(series.measurements), 'measurement')} missed {demanded},"
         f" all with {names(hosts, _NAMES_UP_TO)} at one end."
         f" The worst, {ends}, has {figure(first.value)} {series.unit}."
     )
