@@ -108,6 +108,14 @@ CHANGE = {
 }
 
 
+def test_the_gpu_driver_is_checked_before_the_driver_is_deployed() -> None:
+    """A missing helm must not be found out when nodes have labels and DRANET runs."""
+    tasks = yaml.safe_load((CHECKOUT / "roles" / "rdma_driver" / "tasks" / "provision.yml").read_text("utf-8"))
+    names = [task["name"] for task in tasks]
+    deployed = [names.index(name) for name in ("Image", "Restart", "Driver", "GPU driver")]
+    assert names.index("Check that the GPU driver can be deployed") < min(deployed)
+
+
 def test_configuration_and_cluster_are_checked_before_anything_changes() -> None:
     """A wrong variable, or an API server that cannot be used, is found while all nodes are as they were."""
     tasks = [task for _path, task in tasks_of(CHECKOUT / "playbooks" / "site.yml")]
