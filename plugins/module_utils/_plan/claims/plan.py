@@ -42,7 +42,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 # firstAvailable (DRAPrioritizedList) and DRAExtendedResource are on by default from here on.
 _FIRST_AVAILABLE, _EXTENDED_RESOURCES = (1, 34), (1, 36)
 _GPU_DRIVER = (
-    "NVIDIA's DRA driver provides gpu.nvidia.com: set rdma_driver_gpu_deploy, or install its chart with helm"
+    "NVIDIA's DRA driver provides gpu.nvidia.com: set rdma_driver_gpu_deploy to true, or install its chart with helm"
     " (oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu, gpuResourcesEnabledOverride=true)"
 )
 

@@ -176,7 +176,9 @@ class RuntimeRun:
                 self._recover_stopped(plan, outcome)
                 return []
             if "pending" not in self._ledger.notes:
-                raise HostError(f"{self._layout.unit} is already broken before any change ({error}): {said}") from error
+                raise HostError(
+                    f"{self._layout.unit} was already broken before any change ({error}): {said}"
+                ) from error
             return []
         if restart and leaks and not self._request.recover:
             raise HostError(f"{self._layout.unit} is not restarted: {records.danger(leaks)}")
