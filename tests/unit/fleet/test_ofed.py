@@ -228,6 +228,21 @@ def test_nodes_whose_nics_are_in_use_are_left_out(facts_of: Facts) -> None:
     nodes[1]["users"] = [user("other")]
     assert len(rollout(hosts, nodes)["problems"]) == 1
     assert "pods use the NICs of every node of group v100" in rollout(hosts, nodes)["problems"][0]
+    # The other node has what it is to have, or something else is wrong with it.
+    for other in (use(hosts, "v100-02", "v100.ofed"), use(hosts, "v100-02", unschedulable=True)):
+        assert "every node of group" not in " ".join(rollout(hosts, [nodes[0], other])["problems"])
+
+
+def test_the_way_back_does_not_wait_for_the_last_node_of_a_group(facts_of: Facts) -> None:
+    """The node that is left has pods; those of other groups need not wait for these."""
+    hosts = {
+        **fleet(facts_of, rdma_ofed_deploy=False),
+        **SHARED_DEVICE.recorded(facts_of, "h100-01", group="h100", **{**OWN, "rdma_ofed_deploy": False}),
+    }
+    last = use(hosts, "v100-02", "v100.ofed", users=[user("worker")])
+    found = rollout(hosts, [use(hosts, "v100-01"), last, use(hosts, "h100-01", "h100.ofed")])
+    assert (found["problems"], found["waves"]) == ([], [["h100-01"]])
+    assert found["warnings"] == ["v100-02 is left out, because pods use its NICs: training/worker"]
 
 
 def of_facts(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any], dict[str, Any]], Any]:
@@ -275,7 +290,7 @@ def test_the_default_route_is_in_the_way(facts_of: Facts) -> None:
     """The bond of the nodes of which the first report of such a container is that it took them down."""
     hosts = SHARED_DEVICE.recorded(facts_of, "a100-01", group="a100", **OWN)
     (found,) = rollout(hosts, [use(hosts, "a100-01", "a100.operator")])["problems"]
-    assert "mlx5_bond_0: bond0 carries the default route: the node loses its network while" in found
+    assert "mlx5_bond_0 would lose its driver for a while, and with it this node its network: bond0 carries" in found
 
 
 def test_what_the_container_itself_unloads_is_not_in_the_way(facts_of: Facts) -> None:

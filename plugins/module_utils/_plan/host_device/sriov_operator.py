@@ -213,7 +213,7 @@ def _running(values: Mapping[str, Any], namespace: str, every: Sequence[Mapping[
     prefix = str(values[networks.RESOURCE.prefix_variable])
     for told in (text[len(_PREFIX_ARGUMENT) :] for text in given):
         if told != prefix:
-            right = f"but the resources of the SR-IOV operator are {told}/... (its RESOURCE_PREFIX): set {told}"
+            right = f"but the resources of the SR-IOV operator are {told}/... (its RESOURCE_PREFIX): set it to {told}"
             return wrong(networks.RESOURCE.prefix_variable, prefix, right)
     return None
 

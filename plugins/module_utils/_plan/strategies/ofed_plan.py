@@ -78,7 +78,8 @@ def _of_facts(facts: Facts, loaded: bool) -> Iterator[str]:
         for port in hca.ports:
             for reason in facts.reasons.get((hca.name, port.number), ()):
                 if reason.code in (reasons.DEFAULT_ROUTE, reasons.DEFAULT_ROUTE_UNKNOWN):
-                    yield f"{hca.name}: {reason.text}: the node loses its network while the driver is loaded"
+                    loses = f"{hca.name} would lose its driver for a while, and with it this node its network"
+                    yield f"{loses}: {reason.text}"
 
 
 def _of_labels(facts: Facts, labels: Mapping[str, str]) -> Iterator[str]:
@@ -202,10 +203,13 @@ def plan(
             to = ofed.with_driver(was) if values[ofed.DEPLOY] else was
             result.nodes[host.name] = OfedNode(host.name, values[ofed.DEPLOY], to, was)
             todo.append(host)
-    proven = {host.group for host in hosts if host.name in result.done or host.name in result.nodes}
+    waiting = {name for names in busy.values() for name in names}
+    others = {host.group for host in hosts if host.name in uses and host.name not in waiting}
     for group, names in busy.items():
-        if group not in proven:
-            text = f"is to change, but pods use the NICs of every node of group {group}: end them on one node first"
+        if group not in others:
+            text = (
+                f"changes the driver, but pods use the NICs of every node of group {group}: end them on one node first"
+            )
             found += [(name, Problem(ofed.DEPLOY, text)) for name in names]
     result.labels = {name: dict(use.labels) for name, use in uses.items()}
     for name, node in result.nodes.items():
