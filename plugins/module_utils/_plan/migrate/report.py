@@ -213,10 +213,8 @@ def _blocks(audit: Audit) -> List[str]:
     for block in found[:_BLOCKS]:
         lines += _block(block)
     hidden = sum(len(block.workloads) for block in found[_BLOCKS:])
-    more = (
-        f"  ... and {hidden} more workloads, which the page and the JSON file have (rdma_audit_html, rdma_audit_json)"
-    )
-    return [*lines, more] if hidden else lines
+    where = "which the page and the JSON file have (rdma_audit_html, rdma_audit_json)"
+    return [*lines, f"  ... and {counted(hidden, 'more workload')}, {where}"] if hidden else lines
 
 
 def by_code(findings: Iterable[Finding]) -> Dict[str, List[Finding]]:
