@@ -86,14 +86,17 @@ def _judged(node: HostEvidence, run: Map, value: float, expected: Optional[float
     return bandwidth_threshold.bandwidth(value, expected, float(node.values[PREFIX + "fraction"]), demanded)
 
 
-def _unmeasured(node: HostEvidence, run: Map, peer: str, result: Map) -> Check:
-    """``result`` is that of the end because of which there is no value."""
+def _unmeasured(node: HostEvidence, run: Map, peer: str, result: Map, at: str) -> Check:
+    """``result`` is that of the end because of which there is no value, on host ``at``."""
     test, port = run["test"], f"{run['hca']}/{run['port']}"
-    with_ = "itself" if peer == node.host else peer
+    alone = peer == node.host
     verdict, remedy, mend = "fail", _REMEDY.format(run["tcp_port"]), ""
     if result["code"] == NOT_INSTALLED:
-        verdict, remedy, mend = "impossible", "Install perftest (rdma_kernel_packages).", "kernel"
-    text = f"{test} with {with_} gave no value: {result['error']}"
+        where = "" if alone else f" on {at}"
+        verdict, remedy = "impossible", f"Install perftest{where} (rdma_kernel_packages)."
+        mend = "kernel" if at == node.host else ""
+    with_ = "itself gave no value" if alone else f"{peer} gave no value, on {at}"
+    text = f"{test} with {with_}: {result['error']}"
     return node.check("bandwidth", verdict, port, text, remedy, mend, test=test, peer=peer)
 
 
@@ -108,7 +111,9 @@ def _meeting(
         result = asked.get(run["name"])
         server = served.get(other["name"], {"ok": True})
         if result is None or not result["ok"]:
-            yield _unmeasured(node, run, meeting.peer, server if not server["ok"] else result or _NOT_TRIED)
+            own = server["ok"]
+            why, at = (result or _NOT_TRIED, node.host) if own else (server, meeting.peer)
+            yield _unmeasured(node, run, meeting.peer, why, at)
             continue
         latency = run["test"] in perftest_parse.LATENCY
         value = round(result["value"], 2)
