@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import pr
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import Facts, Hosts, PluginFleet, unplug
 
 INJECT = PluginFleet("inject", "zerocopy.rdma/inject", {})
@@ -178,7 +179,13 @@ def test_a_nic_that_another_driver_moved_into_a_pod_is_in_the_way(facts_of: Fact
     entry = facts["usable"].pop()
     facts["excluded"].append({**entry, "reasons": [{"code": "in_pod", "text": "away", "fields": {"netdev": "ibp1"}}]})
     (problem,) = INJECT.plan(INJECT.hosts_of({"v100-01": facts}))["problems"]
-    assert f"rdma_strategy is inject, but {entry['hca']} is in a pod" in problem
+    assert f"rdma_strategy is inject, but another driver has moved {entry['hca']} into a pod: end that pod" in problem
+
+
+def test_nics_of_two_ports_are_told_once() -> None:
+    group = PluginGroup("v100", "v100", {"rdma_strategy": "inject"})
+    assert "has moved mlx5_0 into a pod: end that pod" in group.taken(["mlx5_0", "mlx5_0"]).text
+    assert "has moved mlx5_0, mlx5_1 into pods: end those pods" in group.taken(["mlx5_0", "mlx5_1"]).text
 
 
 def test_another_strategy_has_to_leave_first(facts_of: Facts) -> None:

@@ -26,7 +26,7 @@ _PROMISES = {model.PCIE_ROOT: "PHB", model.NUMA_NODE: "NODE"}
 # Nodes in /dev/infiniband that belong to no device.
 _SHARED_NODES = {"rdma_cm"}
 _OF_NEAREST = "See the log of the plugin on the node, and the states of its ports."
-_OF_ALL = "Check for privileged: true, a hostPath or a device plugin that injects all of them."
+_OF_ALL = "Check for privileged: true, a hostPath, or a device plugin that gives pods all device nodes."
 
 
 class _Judge(NetdevJudge):
@@ -36,10 +36,12 @@ class _Judge(NetdevJudge):
             return self.check("runs", "pass", f"the pod ran {seconds:.0f} s after it was created", seconds=seconds)
         text = f"the pod did not finish ({self.result['phase']}): {trouble or 'its log is not complete'}"
         if self.result["phase"] == IN_USE:
-            return self.check("runs", "impossible", f"no pod was created: {trouble}", "Verify again when it has ended.")
+            return self.check(
+                "runs", "impossible", f"no pod was created: {trouble}", "Verify again when that pod has ended."
+            )
         taken = self._taken(trouble)
         if taken:
-            remedy = "Try again when they are free."
+            remedy = "Verify again when these are free."
             return self.check("runs", "impossible", f"{text}. {taken}", remedy, in_use=list(self.node.in_use))
         return self.check("runs", "fail", text, _remedy(trouble), phase=self.result["phase"], trouble=trouble)
 
