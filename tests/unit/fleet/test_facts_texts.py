@@ -53,12 +53,12 @@ def test_sentences_of_reasons(code: str, fields: Dict[str, Any], text: str) -> N
         (
             "acs_redirects",
             {"bridges": list("abcd")},
-            "ACS on 4 bridge(s) redirects GPU-NIC traffic to the root complex: a, b, c, d",
+            "ACS on 4 bridges redirects GPU-NIC traffic to the root complex: a, b, c, d",
         ),
         (
             "acs_redirects",
             {"bridges": list("abcde")},
-            "ACS on 5 bridge(s) redirects GPU-NIC traffic to the root complex: a, b, c, d, ...",
+            "ACS on 5 bridges redirects GPU-NIC traffic to the root complex: a, b, c, d, ...",
         ),
         (
             "gpu_index",

@@ -33,7 +33,7 @@ REFUSED = [
     ),
     (
         {**RAILS, "rdma_links_rail_subnets": [f"10.91.{rail}.0/24" for rail in range(4)]},
-        "networks has 2 networks, but the node's links have 4 rail(s)",
+        "networks has 2 networks, but the node's links have 4 rails",
     ),
     *wrong_names(OWN, "hostdev_", 55),
     ({OWN + "namespaces": []}, "namespaces is empty: name at least one namespace of pods"),

@@ -345,7 +345,7 @@ DRIFTS: list[tuple[str, dict[str, Any], str, str, str]] = [
         {"changes": [], "running_pods_keep_old_limit": 2},
         "host.memlock",
         "warn",
-        "2 running pod(s) have a lower limit of locked memory than configured",
+        "a lower limit of locked memory than configured in 2 running pods",
     ),
 ]
 
