@@ -182,6 +182,18 @@ def test_a_nic_that_another_driver_moved_into_a_pod_is_in_the_way(facts_of: Fact
     assert f"rdma_strategy is inject, but another driver has moved {entry['hca']} into a pod: end that pod" in problem
 
 
+def test_a_nic_in_a_pod_that_no_container_would_get_is_not_in_the_way(facts_of: Facts) -> None:
+    """Such as one that the site has excluded, or a VF that somebody else gives to pods."""
+    facts = copy.deepcopy(facts_of("v100-01"))
+    entry = facts["usable"].pop()
+    away = {"code": "in_pod", "text": "away", "fields": {"netdev": "ibp1"}}
+    facts["excluded"].append({**entry, "reasons": [away]})
+    assert right(INJECT.hosts_of({"v100-01": facts}, rdma_inject_exclude=[entry["hca"]]))
+    vf = {"code": "vf", "text": "a VF", "fields": {"pf_address": None}}
+    facts["excluded"][-1]["reasons"].append(vf)
+    assert right(INJECT.hosts_of({"v100-01": facts}))
+
+
 def test_nics_of_two_ports_are_told_once() -> None:
     group = PluginGroup("v100", "v100", {"rdma_strategy": "inject"})
     assert "has moved mlx5_0 into a pod: end that pod" in group.taken(["mlx5_0", "mlx5_0"]).text
