@@ -56,8 +56,9 @@ def options(context: Mapping[str, Any]) -> plan_variables.Options:
     ``context`` is Jinja's.
     """
     values: Dict[str, Any] = {}
-    for name in plan_variables.PLAYBOOKS:
-        if name in context:
+    for name, option in plan_variables.of_playbooks().items():
+        # No default is made from a result, which may be large.
+        if name in context and option["type"] != "raw":
             with contextlib.suppress(_BrokenError):
                 values[name] = _value(context, name)
     environment = Environment(autoescape=False)  # noqa: S701  (no markup comes out of it)
