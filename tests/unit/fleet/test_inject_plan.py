@@ -189,9 +189,10 @@ def test_a_nic_in_a_pod_that_no_container_would_get_is_not_in_the_way(facts_of: 
     away = {"code": "in_pod", "text": "away", "fields": {"netdev": "ibp1"}}
     facts["excluded"].append({**entry, "reasons": [away]})
     assert right(INJECT.hosts_of({"v100-01": facts}, rdma_inject_exclude=[entry["hca"]]))
-    vf = {"code": "vf", "text": "a VF", "fields": {"pf_address": None}}
-    facts["excluded"][-1]["reasons"].append(vf)
-    assert right(INJECT.hosts_of({"v100-01": facts}))
+    vf = {"code": "vf", "text": "a VF", "fields": {"pf_address": "0000:3f:00.0"}}
+    of_others = copy.deepcopy(facts)
+    of_others["excluded"][-1]["reasons"].append(vf)
+    assert right(INJECT.hosts_of({"v100-01": of_others}))
 
 
 def test_nics_of_two_ports_are_told_once() -> None:
