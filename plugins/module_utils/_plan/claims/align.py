@@ -40,7 +40,7 @@ class _Way:
 
 def _groups(layout: ClaimLayout) -> str:
     number, (gpu, nic) = len(layout.together), layout.asks[:2]
-    own = f"{counted(gpu.count, 'GPU')} and {counted(nic.count, 'NIC')}"
+    own = f"{counted(gpu.count or 0, 'GPU')} and {counted(nic.count or 0, 'NIC')}"
     return own if number == 1 else f"{number} groups of {own}, each"
 
 
