@@ -39,6 +39,6 @@ class ActionModule(_node.NodeAction):
         try:
             answer = self._execute_module(_MODULE, module_args={"confirm": checkpoint}, task_vars=task_vars)
         except AnsibleConnectionFailure as error:
-            text = f"cannot be reached after its links were changed; it rolls back within {seconds} s"
+            text = f"the node cannot be reached since its links were changed; it rolls them back within {seconds} s"
             raise AnsibleConnectionFailure(f"{text}: {error}") from error
         return {"failed": True, "msg": answer["msg"]} if answer.get("failed") else {}

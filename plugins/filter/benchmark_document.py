@@ -68,9 +68,6 @@ _value:
 import json
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model as slice_model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document, stored
@@ -82,14 +79,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.run
     BenchmarkNodes,
     Found,
 )
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _run
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run
 
 
 def _nodes(hosts: List[str], hostvars: Mapping[str, Any], slices: List[Dict[str, Any]]) -> BenchmarkNodes:
-    try:
-        facts = {host: read.facts(hostvars[host]["ansible_facts"]["rdma"]) for host in hosts}
-    except read.FactsError as error:
-        raise AnsibleFilterError(f"benchmark_document: the facts of a host cannot be used: {error}") from error
+    facts = {host: _inventory.read_facts(host, hostvars[host]["ansible_facts"]["rdma"]) for host in hosts}
     devices: Dict[str, Dict[Any, slice_model.SliceDevice]] = {}
     for device in slice_model.devices(slices):
         devices.setdefault(str(device.node), {})[device.driver, device.name] = device

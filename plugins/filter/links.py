@@ -99,7 +99,7 @@ def links(context: Mapping[str, Any], variables: Mapping[str, Any], part: str = 
     if facts is None or "hcas" not in facts.sent:
         if links_plan.asked(values) is None:
             return []
-        raise AnsibleFilterError(f"{host}: there are no facts about its HCAs, run the role rdma_discover first")
+        raise AnsibleFilterError(f"{host}: there are no facts about its HCAs: gather them first (role rdma_discover)")
     try:
         plan = links_plan.plan(host, values, facts)
     except PlanError as error:

@@ -69,10 +69,8 @@ _value:
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
@@ -82,16 +80,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import re
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.bandwidth import PodMeter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import PodNode
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _verify_inventory
 
 _FRACTION = 0.9
 
 
 def _facts(by_host: Mapping[str, Any]) -> Dict[str, Facts]:
-    try:
-        return {host: read.facts(facts) for host, facts in by_host.items() if facts}
-    except read.FactsError as error:
-        raise AnsibleFilterError(f"pod_verdicts: the facts of a host cannot be used: {error}") from error
+    return {host: _inventory.read_facts(host, facts) for host, facts in by_host.items() if facts}
 
 
 def _limits(

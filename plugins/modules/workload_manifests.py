@@ -128,7 +128,8 @@ def main() -> None:
     try:
         result = rewrite(_request(module.params), module.check_mode)
     except FileError as error:
-        module.fail_json(msg=f"No file was changed. {error}")
+        done = f"Only changed: {', '.join(error.changed)}" if error.changed else "No file was changed"
+        module.fail_json(msg=f"{done}. {error}")
     module.exit_json(**result)
 
 

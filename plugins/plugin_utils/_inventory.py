@@ -11,9 +11,10 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleError, AnsibleFilterError
 from jinja2 import Environment, Undefined, UndefinedError
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import FactsError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -114,6 +115,14 @@ def of_host(
                 broken[name] = str(error)
     own.update({name: value for name, value in play.items() if wanted(name)})
     return own, broken
+
+
+def read_facts(host: str, value: Any) -> Facts:
+    """The RDMA facts that a host has sent. Raises AnsibleFilterError."""
+    try:
+        return read.facts(value)
+    except FactsError as error:
+        raise AnsibleFilterError(f"{host}: its RDMA facts cannot be used: {error}") from error
 
 
 def facts_of(variables: Mapping[str, Any]) -> Tuple[Optional[Facts], str]:

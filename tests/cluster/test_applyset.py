@@ -121,7 +121,7 @@ def test_what_was_changed_by_hand_is_put_right_in_members_alone(cluster_set: Clu
     cluster_set.kubectl("create", "-f", "-", stdin={**foreign, "data": {"key": "theirs"}})
     before = cluster_set.versions()
     failed = cluster_set(objects=[*wanted, foreign], force_conflicts="members")
-    assert failed["msg"].startswith(f"1 of {len(wanted) + 1} objects are rejected, nothing was applied:\n")
+    assert failed["msg"].startswith(f"1 of {len(wanted) + 1} objects rejected, nothing was applied:\n")
     said = f"this object is not part of the set {cluster_set.namespace}/set: rename or delete it"
     assert f"ConfigMap {cluster_set.namespace}/foreign: .data.key belongs to kubectl-create: {said}" in failed["msg"]
     assert cluster_set.versions() == before
@@ -141,7 +141,7 @@ def test_a_typo_is_refused_and_nothing_is_applied(cluster_set: ClusterSet) -> No
     before = cluster_set.versions()
     failed = cluster_set(objects=wanted + wrong)
     assert cluster_set.versions() == before
-    assert failed["msg"].startswith(f"2 of {len(wanted) + 2} objects are rejected, nothing was applied:\n")
+    assert failed["msg"].startswith(f"2 of {len(wanted) + 2} objects rejected, nothing was applied:\n")
     assert f"ConfigMap {cluster_set.namespace}/typo: " in failed["msg"]
     assert ".dta: field not declared in schema" in failed["msg"]
     assert f"DeviceClass {cluster_set.namespace}-bad: " in failed["msg"]
@@ -159,7 +159,7 @@ def test_templates_are_all_made_or_none(cluster_set: ClusterSet, existing: bool)
     bad_name = template("Not_A_Name", place, count=1)
     many = [template(f"t{number}", place, count=1) for number in range(20)]
     failed = cluster_set(objects=[*there, *many, wrong, bad_name])
-    assert failed["msg"].startswith("2 of 23 objects are rejected, nothing was applied:\n")
+    assert failed["msg"].startswith("2 of 23 objects rejected, nothing was applied:\n")
     assert ".exactly.cuont: field not declared in schema" in failed["msg"]
     assert "Not_A_Name" in failed["msg"]
     assert cluster_set.kubectl("get", "resourceclaimtemplates", "-n", place, "-o", "name") == ""

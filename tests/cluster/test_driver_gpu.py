@@ -135,7 +135,7 @@ def test_refused_without_helm_and_beside_the_device_plugin(
         ("/nowhere", "helm on the Ansible controller is missing: it must be"),
         (str(other.parent), "helm on the Ansible controller is v4.3.1+g0: it must"),
     ):
-        refused = play("gpu", helm=directory)
+        refused = play("gpu_check", helm=directory)
         assert refused.returncode != 0
         assert said in " ".join(refused.stdout.split())
 
@@ -143,7 +143,7 @@ def test_refused_without_helm_and_beside_the_device_plugin(
     for room in ("capacity", "allocatable"):
         body["status"][room] = {**body["status"][room], "nvidia.com/gpu": "8"}
     create(cluster, "Node", body)
-    refused = play("gpu")
+    refused = play("gpu_check")
     assert refused.returncode != 0
     assert "gpu-1: rdma_driver_gpu_deploy is true, but the NVIDIA device plugin" in " ".join(refused.stdout.split())
     # The kubelet keeps it so when the plugin has gone.

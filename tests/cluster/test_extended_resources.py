@@ -134,7 +134,7 @@ def test_what_a_pod_holds_stays(nodes: Nodes, namespace: str) -> None:
     said = nodes.remove(HOSTDEV)["msg"]
     nodes.kubectl("delete", "pod", "-n", namespace, "holder", "--force", "--grace-period=0")
 
-    assert said == f"pods that hold such a resource have to end first: {namespace}/holder"
+    assert said == f"pods that hold {HOSTDEV} have to end first: {namespace}/holder"
     assert before == nodes.status()
 
 

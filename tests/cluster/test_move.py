@@ -280,7 +280,10 @@ def test_a_group_moves_and_what_no_node_needs_goes(
     tried = {"rdma_verify_image": "example.org/none:v1", "rdma_verify_namespace": cluster_set.namespace}
     # The new way has come, and a pod ran on the cordoned node, but failed.
     said = playbook.refused(skipped, rdma_migrate_move="v100-01", **{**options, **tried})
-    assert "v100-01 was not moved to dra. 'Fail if a pod does not get what it requests': the pod did not finish" in said
+    assert (
+        "v100-01 was not moved to dra: 'Fail if a pod does not get what it requests' failed: the pod did not finish"
+        in said
+    )
     assert "It was put back as it was." in said
     moving.offers("v100-01")
     assert moving.node("v100-01") == before

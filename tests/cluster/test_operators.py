@@ -115,7 +115,9 @@ def test_an_operator_comes_and_goes(cluster_set: ClusterSet, play: Play) -> None
     # A second one, elsewhere, is refused before anything changes.
     said = play("main", network_namespace="elsewhere")
     assert said.returncode != 0
-    assert f"(Deployment {cluster_set.namespace}/network-operator): leave it out" in " ".join(said.stdout.split())
+    assert f"(Deployment {cluster_set.namespace}/network-operator): leave the variable out" in " ".join(
+        said.stdout.split()
+    )
     # Teardown of other hosts leaves it.
     assert changed(play("absent", "--extra-vars=rdma_set=zerocopy-rdma-v100")) == 0
     assert changed(play("absent")) == 1

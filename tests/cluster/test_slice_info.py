@@ -160,7 +160,7 @@ def test_a_wait_in_vain_says_what_the_pods_do(fleet: Fleet, info: Info, facts_of
     fleet.create([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "dranet", "labels": labels}, "spec": spec}])
     failed = info(expected=wanted, wait=True, wait_timeout=1)
     assert failed["msg"].splitlines() == [
-        "2 of 2 nodes have no NIC published, without progress for 1 s:",
+        "gave up waiting, after 1 s without progress: no NIC is published on 2 of 2 nodes:",
         "v100-01: DRANET publishes nothing there: it has no pod there",
         "v100-02: DRANET publishes nothing there: its pod is Pending, and not ready",
     ]
@@ -241,7 +241,7 @@ def test_the_playbook_proves_claims_against_what_is_published(
     # On one of them it does.
     publish([*gpus["v100-01"], *nics["v100-01"], *gpus["v100-02"], other["v100-02"]])
     shown = playbook(**own)["Show what pods can claim"]["msg"].splitlines()
-    assert "v100-1nic does not fit everywhere. v100-02: 0 NICs of this kind, 1 are requested" in shown
+    assert "v100-1nic does not fit everywhere. v100-02: 0 NICs of this kind, 1 requested" in shown
     assert any(
         line.startswith("v100-02: 2 NICs are missing: DRANET runs there, but does not publish it") for line in shown
     )

@@ -41,7 +41,7 @@ def _port_down(
 ) -> str:
     instead = f"{', '.join(up)} {'is' if len(up) == 1 else 'are'} up" if up else "no other port is up"
     physical = physical_state or "physical state unknown"
-    return f"{subject} is {state} ({physical}), {instead}: check its cable"
+    return f"{subject} is {state} ({physical}), {instead}: check the cable of {subject}"
 
 
 def _rate_below_maximum(
@@ -54,7 +54,8 @@ def _rate_below_maximum(
 ) -> str:
     if twin is not None:
         now, best = f"{rate_gbps:g} Gb/s", f"{max_rate_gbps or 0:g} Gb/s"
-        return f"{subject} runs at {now}, {twin} on an equal card at {best}: check its cable and switch port"
+        check = f"check the cable and the switch port of {subject}"
+        return f"{subject} runs at {now}, {twin} on an equal card at {best}: {check}"
     if lanes is None:
         return f"{subject} runs at {rate_gbps:g} Gb/s, its maximum is {max_rate_gbps or 0:g} Gb/s"
     return f"{subject} runs at {rate_gbps:g} Gb/s on {lanes} of {max_lanes} lanes: check for a split or faulty cable"
@@ -88,7 +89,8 @@ def _netdev_claimed_twice(subject: str, ports: Sequence[str]) -> str:
 
 def _acs_redirects(subject: str, bridges: Sequence[str]) -> str:
     named = ", ".join(bridges[:_NAMED_AT_MOST]) + (", ..." if len(bridges) > _NAMED_AT_MOST else "")
-    return f"ACS on {len(bridges)} bridge(s) redirects GPU-NIC traffic to the root complex: {named}"
+    what = "1 bridge" if len(bridges) == 1 else f"{len(bridges)} bridges"
+    return f"ACS on {what} redirects GPU-NIC traffic to the root complex: {named}"
 
 
 _TEXTS: Dict[str, Callable[..., str]] = {

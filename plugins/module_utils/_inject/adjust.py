@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.wish import Wish
 
 _ROCE = "its NIC is RoCE, whose addresses are in the node's network namespace: the pod needs hostNetwork: true"
+_BY_NAME = f"name its HCAs in the annotation {wish.ANNOTATION} instead"
 
 
 class NothingFoundError(Exception):
@@ -63,13 +64,13 @@ def _nearest(held: Held, found: Hardware) -> List[HcaPlace]:
     # Which GPU a MIG device is of makes no difference where all have the same NICs.
     alike = len({tuple(gpu.nearest) for gpu in found.gpus}) == 1
     if held.unknown and not alike:
-        raise NothingFoundError(f"the GPU {', '.join(held.unknown)} cannot be identified; name HCAs instead")
+        raise NothingFoundError(f"GPU {', '.join(held.unknown)} of the container cannot be identified; {_BY_NAME}")
     if not held.some:
-        raise NothingFoundError("the container has no GPU that a NIC could be near; name HCAs instead")
+        raise NothingFoundError(f"the container has no GPU that a NIC could be near; {_BY_NAME}")
     names = list(dict.fromkeys(name for gpu in held.gpus or found.gpus for name in gpu.nearest))
     hcas = [found.hcas[name] for name in names if name in found.hcas and found.hcas[name].ports]
     if not hcas:
-        raise NothingFoundError("no HCA near its GPUs has a port that is up and not excluded")
+        raise NothingFoundError("no HCA near the GPUs of the container has a port that is up and not excluded")
     return hcas
 
 
@@ -82,7 +83,7 @@ def _named(want: Wish, config: Configuration, found: Hardware) -> List[HcaPlace]
         raise NothingFoundError(f"{', '.join(lost)}: not on this node, or excluded from workloads")
     managing = [node.path for hca in found.hcas.values() for node in hca.management if node.path in want.paths]
     if managing and not config.umad:
-        raise NothingFoundError(f"{', '.join(managing)} can manage the fabric; rdma_inject_umad does not allow that")
+        raise NothingFoundError(f"{', '.join(managing)} can manage the fabric, and rdma_inject_umad is false")
     wanted = [found.hcas[name] for name in want.hcas] + [by_path[path] for path in want.paths if path in by_path]
     hcas = list({hca.name: hca for hca in wanted}.values())
     down = [hca.name for hca in hcas if not hca.ports]

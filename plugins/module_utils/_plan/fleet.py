@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Counter, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, PciFunction
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -140,11 +141,11 @@ def against_intent(node: FleetNode) -> List[Shortfall]:
     found = []
     intent, available = node.intent, node.rdma.available
     if intent.hcas is not None and len(available) != intent.hcas:
-        text = f"{len(available)} usable port(s), group {node.group} should have {intent.hcas}"
+        text = f"{counted(len(available), 'usable port')}, group {node.group} should have {intent.hcas}"
         found.append(Shortfall("ports_missing" if len(available) < intent.hcas else "ports_unexpected", text))
     gpus = len(node.rdma.gpus)
     if intent.gpus is not None and gpus != intent.gpus:
-        text = f"{gpus} GPU(s), group {node.group} should have {intent.gpus}"
+        text = f"{counted(gpus, 'GPU')}, group {node.group} should have {intent.gpus}"
         found.append(Shortfall("gpus_missing" if gpus < intent.gpus else "gpus_unexpected", text))
     for hca in node.rdma.hcas:
         for port in hca.ports:

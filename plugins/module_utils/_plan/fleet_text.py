@@ -15,6 +15,7 @@ import re
 from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.fleet import COLUMNS, Fleet, FleetGroup, alike
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 DETAILS = ("auto", "full", "summary")
@@ -55,12 +56,12 @@ def _shape_lines(group: FleetGroup) -> List[str]:
     if len(group.shapes) == 1 and not group.silent:
         what = "one node" if total == 1 else f"{total} nodes alike"
         return [f"{group.name}: {what} (shape {group.shapes[0].signature}): {fold(group.hosts)}"]
-    lines.append(f"{group.name}: {total} node(s), {len(group.shapes)} shape(s)")
+    lines.append(f"{group.name}: {counted(total, 'node')}, {counted(len(group.shapes), 'shape')}")
     for shape in group.shapes:
-        lines.append(f"  shape {shape.signature}: {len(shape.hosts)} node(s): {fold(shape.hosts)}")
+        lines.append(f"  shape {shape.signature}: {counted(len(shape.hosts), 'node')}: {fold(shape.hosts)}")
         lines.extend(f"    {difference}" for difference in shape.differences)
     if group.silent:
-        lines.append(f"  no facts: {len(group.silent)} node(s): {fold(group.silent)}")
+        lines.append(f"  no facts: {counted(len(group.silent), 'node')}: {fold(group.silent)}")
     return lines
 
 

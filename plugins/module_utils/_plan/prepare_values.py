@@ -61,7 +61,9 @@ def of_kernel(values: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _options(options)
     core = options.get("ib_core")
     if isinstance(core, Mapping) and "netns_mode" in core and values.get(NETNS_MODE) is not None:
-        yield wrong(f"{OPTIONS}.ib_core.netns_mode", core["netns_mode"], f"but use {NETNS_MODE} for this")
+        yield wrong(
+            f"{OPTIONS}.ib_core.netns_mode", core["netns_mode"], f"but {NETNS_MODE} is set as well: leave it out"
+        )
 
 
 def _memlock(values: Mapping[str, Any], variable: str, unit: int) -> Iterator[Problem]:

@@ -50,7 +50,8 @@ def compiled(expression: str) -> Any:
         from jmespath.exceptions import JMESPathError
         from jmespath.functions import Functions
     except ImportError:
-        raise RefusedError("which needs the Python library jmespath where Ansible runs: install jmespath") from None
+        right = "which needs the Python library jmespath, missing where Ansible runs: pip install jmespath"
+        raise RefusedError(right) from None
     try:
         found = jmespath.compile(expression)
     except JMESPathError as error:

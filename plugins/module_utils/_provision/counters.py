@@ -29,6 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.extended_resources import (
     Leftover,
     holders,
+    in_the_way,
     unfinished,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
@@ -115,7 +116,7 @@ def keep(client: Client, wanted: Counters, check: bool, keep_used: bool = False)
         raise ClusterError(f"{'; '.join(told)}: remove it there, or choose another name")
     found = [change for node in nodes for change in changes(node, wanted[metadata(node)["name"]])]
     held = _held(client, [change for change in found if change.wanted is None])
-    warnings = [f"pods that hold such a resource have to end first: {', '.join(sorted(held))}"] if held else []
+    warnings = [in_the_way(held)] if held else []
     if warnings and not check and not keep_used:
         raise ClusterError(warnings[0])
     stay = {(entry.node, entry.resource) for entries in held.values() for entry in entries}

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 _NODES = "/api/v1/nodes"
@@ -75,6 +76,12 @@ def holders(pods: Sequence[Object], leftovers: Sequence[Leftover]) -> Dict[str, 
         if held:
             result[f"{metadata(pod)['namespace']}/{metadata(pod)['name']}"] = held
     return result
+
+
+def in_the_way(pods: Mapping[str, Sequence[Leftover]]) -> str:
+    """What is wrong where pods hold what is to go."""
+    resources = dict.fromkeys(entry.resource for entries in pods.values() for entry in entries)
+    return f"pods that hold {', '.join(resources)} have to end first: {joined(sorted(pods), 10)}"
 
 
 def unfinished(client: Client) -> List[Object]:
@@ -143,7 +150,7 @@ def _used(client: Client, leftovers: Sequence[Leftover]) -> Tuple[List[str], Set
         problems.append(f"{resource} is still advertised on {nodes}: remove its device plugin first")
     pods = holders(unfinished(client), leftovers) if leftovers else {}
     if pods:
-        problems.append(f"pods that hold such a resource have to end first: {', '.join(sorted(pods))}")
+        problems.append(in_the_way(pods))
     return problems, used.union(*pods.values())
 
 

@@ -96,7 +96,7 @@ def rewrite(client: Client, request: LiveRequest, check: bool) -> Dict[str, Any]
     problems += [why for why in (_kept(one, request.managers) for one in changing) if why]
     if problems:
         told = listed([str(problem) for problem in problems], 30)
-        raise ClusterError(f"Nothing was changed. Leave these out, by naming the others one by one:\n{told}")
+        raise ClusterError(f"No object was changed. Leave these out, by naming the others one by one:\n{told}")
     if not check:
         _write(client, changing)
     names = [str(one.key) for one in changing]
@@ -132,7 +132,7 @@ def _found(there: Sequence[_Live], places: Sequence[str]) -> None:
     known = {f"{one.key.namespace}/{one.key.name}" for one in there}
     for place in places:
         if "/" in place and place not in known:
-            raise ClusterError(f"places has {place}, and no workload, Service or InferencePool is called that")
+            raise ClusterError(f"places has {place}, but there is no workload, Service or InferencePool of this name")
 
 
 def _made_by_known(item: Any) -> bool:
@@ -221,7 +221,7 @@ def _write(client: Client, changing: Sequence[_Live]) -> None:
         try:
             _write_one(client, one)
         except ClusterError as error:
-            told = f"Changed before: {', '.join(done)}" if done else "Nothing was changed"
+            told = f"Changed before: {', '.join(done)}" if done else "No object was changed"
             raise ClusterError(f"{one.key}: {error}. {told}. The same command goes on from here.") from error
         done.append(str(one.key))
 

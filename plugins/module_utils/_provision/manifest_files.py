@@ -15,12 +15,17 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, text_edit, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.move import Moved
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 _ENDINGS = (".yml", ".yaml", ".json")
 
 
 class FileError(Exception):
-    """Nothing was written; the text says why."""
+    """Why not all could be written; ``changed`` are the files that were."""
+
+    def __init__(self, text: str, changed: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.changed = list(changed)
 
 
 @dataclass
@@ -92,7 +97,7 @@ def _write(path: str, text: str) -> None:
 
 
 def rewrite(request: FilesRequest, check: bool) -> Dict[str, Any]:
-    """The result of the module, with diffs. Raises FileError before anything is written."""
+    """The result of the module, with diffs. Raises FileError, before anything is written unless writing fails."""
     files: List[_File] = []
     notes: List[Dict[str, str]] = []
     for path, below in _paths(request.paths):
@@ -121,7 +126,7 @@ def rewrite(request: FilesRequest, check: bool) -> Dict[str, Any]:
 
 def summary(thing: str, changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
     """Files or objects that changed, and the notes, for a terminal."""
-    lines = [f"{len(changed)} {thing}{'' if len(changed) == 1 else 's'} changed" + (":" if changed else "")]
+    lines = [f"{counted(len(changed), thing)} changed" + (":" if changed else "")]
     lines += [f"  {name}" for name in changed]
     for level, title in ((move.CANNOT, "Stays as it is:"), (move.LEFT, "Changed, but look at this:")):
         told = [note for note in notes if note["level"] == level]
@@ -142,18 +147,25 @@ def _notes(file: _File, moved: Moved, numbers: range) -> List[Dict[str, str]]:
 
 def _written(changed: Sequence[Tuple[_File, str]], request: FilesRequest, check: bool) -> Dict[str, Any]:
     """Write what differs. Into a directory only what differs from the source, and what it holds already."""
-    diffs: List[Mapping[str, str]] = []
-    written: List[str] = []
+    todo: List[Tuple[_File, str, str, str]] = []
     for file, text in changed:
         path = os.path.join(request.directory, file.below) if request.directory else file.path
         there = os.path.exists(path)
         if not there and text == file.text:
             continue
         now = _read(path) if there else file.text
-        if there and now == text:
-            continue
+        if not there or now != text:
+            todo.append((file, path, now, text))
+    written: List[str] = []
+    for file, path, _now, text in todo:
+        try:
+            if not check:
+                _write(path, text)
+        except FileError as error:
+            raise FileError(str(error), written) from error
         written.append(file.below)
-        diffs.append({"before_header": file.below, "after_header": path, "before": now, "after": text})
-        if not check:
-            _write(path, text)
+    diffs = [
+        {"before_header": file.below, "after_header": path, "before": now, "after": text}
+        for file, path, now, text in todo
+    ]
     return {"changed": bool(written), "files": written, "diff": diffs}

@@ -28,7 +28,7 @@ def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[
     present = {node["metadata"]["name"]: node["metadata"] for node in client.get(_NODES, accept=_METADATA)["items"]}
     missing = [name for name, labels in wanted.items() if name not in present and any(labels.values())]
     if missing:
-        raise ClusterError(f"no such node in the cluster: {fold(missing)}")
+        raise ClusterError(f"the cluster has no node named {fold(missing)}: hosts and nodes must have the same names")
     before: Dict[str, Labels] = {}
     for name, labels in wanted.items():
         known = present.get(name, {}).get("labels") or {}

@@ -136,7 +136,7 @@ def until(
 
     late = [text for text in client.all(lateness, objects) if text]
     if late:
-        raise ClusterError(f"without progress for {seconds:.0f} s, or failed:\n{listed(late)}")
+        raise ClusterError(f"gave up waiting, after {seconds:.0f} s without progress or a failure:\n{listed(late)}")
 
 
 def ready(key: ObjectKey, live: Optional[Object]) -> Readiness:

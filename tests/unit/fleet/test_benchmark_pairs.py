@@ -114,7 +114,7 @@ def test_only_what_is_wanted(bench: Bench) -> None:
     assert {pair["entry"] for pair in bench.pairs(templates=["h100-far"], floor=False)} == {"h100-far"}
     problems = benchmark_plan(bench.plan, templates=["h100-nowhere"])["problems"]
     assert problems[0].startswith(
-        "rdma_benchmark_templates: h100-nowhere is not among what pods can request: h100-1gpu"
+        "rdma_benchmark_templates has h100-nowhere, which no pod can request; pods can request h100-1gpu"
     )
     (problem,) = benchmark_plan(bench.plan, nodes=["n1"])["problems"]
     assert problem.startswith("nothing can be run: a pair needs two nodes of a group; h100: ")

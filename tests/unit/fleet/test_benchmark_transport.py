@@ -94,7 +94,7 @@ def test_rdma_over_what_the_pod_was_given() -> None:
 def test_one_node_is_no_benchmark() -> None:
     found = log.read(recorded("tcp"))
     assert "both ends ran on one node" in refused(found, None)
-    assert "took both ends to be on one node" in refused(
+    assert "treated both ends as if they were on one node" in refused(
         log.read(remote(recorded("tcp")).replace("inter-node", "intra-node")), None
     )
 

@@ -139,7 +139,7 @@ def test_nodes_that_differ_are_told_and_not_averaged(facts_of: Facts) -> None:
     facts = {name: facts_of(name) for name in ("h100-01", "h100-02", "h100-03")}
     found = plan(facts, template(gpus=8, nics=8))
     assert "nic matches 8 of 8 NICs on each of 2 nodes; 4 of 4 on h100-03" in found.text
-    assert found.warnings == ["one does not fit everywhere. h100-03: 4 NICs of this kind, 8 are requested"]
+    assert found.warnings == ["one does not fit everywhere. h100-03: 4 NICs of this kind, 8 requested"]
     assert found.problems == []
 
 
@@ -168,7 +168,8 @@ def test_nodes_without_facts_are_named(facts_of: Facts) -> None:
     found = plan({"n1": facts_of("v100-01"), "n2": None}, template(nics=1))
     assert found.warnings == ["one: not checked on hosts without facts: n2"]
     assert plan({"n2": None}, template(nics=1)).problems == [
-        "n2: rdma_claims_templates[0] (one) cannot be checked without facts of its nodes: run rdma_discover first"
+        "n2: rdma_claims_templates[0] (one) cannot be checked without facts of its nodes: gather them first"
+        " (role rdma_discover)"
     ]
 
 

@@ -34,7 +34,7 @@ def test_the_filter(facts_of: Facts) -> None:
     # What the cluster really publishes counts more than what is expected of it.
     nothing = resource_slices(SliceDevice("dra.net", name, "eth9", name) for name in hostvars)
     (problem,) = claims_filter({}, list(hostvars), hostvars, slices=nothing)["problems"]
-    assert "can be satisfied on no node. v100-[01-02]: 0 NICs of this kind, 1 are requested" in problem
+    assert "can be satisfied on no node. v100-[01-02]: 0 NICs of this kind, 1 requested" in problem
 
 
 GPUS, NICS = [template("one", gpus=1, nics=1)], [template("one", nics=1)]

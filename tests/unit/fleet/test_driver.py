@@ -95,7 +95,10 @@ def test_the_parent_of_the_set_is_in_another_namespace_than_the_driver() -> None
         ({"max_unavailable": "0"}, "it must be a number of nodes or a percentage, at least 1"),
         ({"max_unavailable": "120%"}, "it must be a number of nodes or a percentage, at least 1"),
         ({"feature_gates": {"DRAListTypeAttributes": "on"}}, "it must be true or false"),
-        ({"feature_gates": {"DRAListTypeAttributes": True}}, "which DRANET 1.4.0 does not know and exits"),
+        (
+            {"feature_gates": {"DRAListTypeAttributes": True}},
+            "which DRANET 1.4.0 does not know, and it exits on an unknown one",
+        ),
         ({"image": "registry.example:5000/dranet:v1.4.0"}, "it must be an image without scheme, tag or digest"),
         ({"image": "https://registry.example/dranet"}, "it must be an image without scheme"),
         ({"image": "registry.example/dranet@sha256:" + "0" * 64}, "it must be an image without scheme, tag or digest"),

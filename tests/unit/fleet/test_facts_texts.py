@@ -49,16 +49,16 @@ def test_sentences_of_reasons(code: str, fields: Dict[str, Any], text: str) -> N
 @pytest.mark.parametrize(
     ("code", "fields", "text"),
     [
-        ("acs_redirects", {"bridges": ["b"]}, "ACS on 1 bridge(s) redirects GPU-NIC traffic to the root complex: b"),
+        ("acs_redirects", {"bridges": ["b"]}, "ACS on 1 bridge redirects GPU-NIC traffic to the root complex: b"),
         (
             "acs_redirects",
             {"bridges": list("abcd")},
-            "ACS on 4 bridge(s) redirects GPU-NIC traffic to the root complex: a, b, c, d",
+            "ACS on 4 bridges redirects GPU-NIC traffic to the root complex: a, b, c, d",
         ),
         (
             "acs_redirects",
             {"bridges": list("abcde")},
-            "ACS on 5 bridge(s) redirects GPU-NIC traffic to the root complex: a, b, c, d, ...",
+            "ACS on 5 bridges redirects GPU-NIC traffic to the root complex: a, b, c, d, ...",
         ),
         (
             "gpu_index",
@@ -107,17 +107,17 @@ def test_sentences_of_reasons(code: str, fields: Dict[str, Any], text: str) -> N
         (
             "port_down",
             {"up": [], "state": "DOWN"},
-            "S is DOWN (physical state unknown), no other port is up: check its cable",
+            "S is DOWN (physical state unknown), no other port is up: check the cable of S",
         ),
         (
             "port_down",
             {"up": ["a/1"], "state": "DOWN", "physical_state": "Polling"},
-            "S is DOWN (Polling), a/1 is up: check its cable",
+            "S is DOWN (Polling), a/1 is up: check the cable of S",
         ),
         (
             "port_down",
             {"up": ["a/1", "b/1"], "state": "INIT", "physical_state": "LinkUp"},
-            "S is INIT (LinkUp), a/1, b/1 are up: check its cable",
+            "S is INIT (LinkUp), a/1, b/1 are up: check the cable of S",
         ),
         (
             "rate_below_maximum",
@@ -127,7 +127,7 @@ def test_sentences_of_reasons(code: str, fields: Dict[str, Any], text: str) -> N
         (
             "rate_below_maximum",
             {"rate_gbps": 200.0, "max_rate_gbps": 400.0, "twin": "b/1"},
-            "S runs at 200 Gb/s, b/1 on an equal card at 400 Gb/s: check its cable and switch port",
+            "S runs at 200 Gb/s, b/1 on an equal card at 400 Gb/s: check the cable and the switch port of S",
         ),
         (
             "rate_below_maximum",

@@ -33,7 +33,7 @@ REFUSED = [
     ),
     (
         {**RAILS, "rdma_links_rail_subnets": [f"10.91.{rail}.0/24" for rail in range(4)]},
-        "networks has 2 networks, but the node's links have 4 rail(s)",
+        "networks has 2 networks, but the node's links have 4 rails",
     ),
     *wrong_names(OWN, "hostdev_", 55),
     ({OWN + "namespaces": []}, "namespaces is empty: name at least one namespace of pods"),
@@ -131,7 +131,9 @@ def test_a_software_device_is_refused(root_of: Callable[[str], Any]) -> None:
 
 def test_a_group_needs_facts_and_one_set_of_variables(facts_of: Facts) -> None:
     (line,) = plan(hosts_of({"one": None, "two": None}))["problems"]
-    assert line.endswith("rdma_strategy is host_device, but no node of the group has facts: run rdma_discover first")
+    assert line.endswith(
+        "rdma_strategy is host_device, but no node of the group has facts: gather them first (role rdma_discover)"
+    )
     hosts = recorded(facts_of, "v100-01", "v100-02")
     hosts["v100-02"][OWN + "resource"] = "other"
     (line,) = plan(hosts)["problems"]

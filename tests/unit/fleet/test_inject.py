@@ -114,7 +114,7 @@ def test_without_a_gpu_that_is_known_nothing_is_guessed(
 
 def test_excluded_nics_are_never_given(hardware: Callable[..., Hardware]) -> None:
     node = hardware("h100-01", exclude=["mlx5_0"])
-    with pytest.raises(NothingFoundError, match="no HCA near its GPUs"):
+    with pytest.raises(NothingFoundError, match="no HCA near the GPUs of the container"):
         given(node, "0")
     with pytest.raises(NothingFoundError, match="excluded from workloads"):
         given(node, pod=named("mlx5_0"))
@@ -166,7 +166,7 @@ def test_a_nic_that_goes_down_is_seen_and_another_taken(tmp_path: Path) -> None:
         given(watched.now(), pod=named("mlx5_0"))
     for state in (tmp_path / "sys/class/infiniband").glob("*/ports/1/state"):
         state.write_text("1: DOWN\n")
-    with pytest.raises(NothingFoundError, match="no HCA near its GPUs"):
+    with pytest.raises(NothingFoundError, match="no HCA near the GPUs of the container"):
         given(watched.now(), "all")
 
 

@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import pr
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import Facts, Hosts, PluginFleet, unplug
 
 INJECT = PluginFleet("inject", "zerocopy.rdma/inject", {})
@@ -178,18 +179,39 @@ def test_a_nic_that_another_driver_moved_into_a_pod_is_in_the_way(facts_of: Fact
     entry = facts["usable"].pop()
     facts["excluded"].append({**entry, "reasons": [{"code": "in_pod", "text": "away", "fields": {"netdev": "ibp1"}}]})
     (problem,) = INJECT.plan(INJECT.hosts_of({"v100-01": facts}))["problems"]
-    assert f"rdma_strategy is inject, but {entry['hca']} is in a pod" in problem
+    assert f"rdma_strategy is inject, but another driver has moved {entry['hca']} into a pod: end that pod" in problem
+
+
+def test_a_nic_in_a_pod_that_no_container_would_get_is_not_in_the_way(facts_of: Facts) -> None:
+    """Such as one that the site has excluded, or a VF that somebody else gives to pods."""
+    facts = copy.deepcopy(facts_of("v100-01"))
+    entry = facts["usable"].pop()
+    away = {"code": "in_pod", "text": "away", "fields": {"netdev": "ibp1"}}
+    facts["excluded"].append({**entry, "reasons": [away]})
+    assert right(INJECT.hosts_of({"v100-01": facts}, rdma_inject_exclude=[entry["hca"]]))
+    vf = {"code": "vf", "text": "a VF", "fields": {"pf_address": "0000:3f:00.0"}}
+    of_others = copy.deepcopy(facts)
+    of_others["excluded"][-1]["reasons"].append(vf)
+    assert right(INJECT.hosts_of({"v100-01": of_others}))
+
+
+def test_nics_of_two_ports_are_told_once() -> None:
+    group = PluginGroup("v100", "v100", {"rdma_strategy": "inject"})
+    assert "has moved mlx5_0 into a pod: end that pod" in group.taken(["mlx5_0", "mlx5_0"]).text
+    assert "has moved mlx5_0, mlx5_1 into pods: end those pods" in group.taken(["mlx5_0", "mlx5_1"]).text
 
 
 def test_another_strategy_has_to_leave_first(facts_of: Facts) -> None:
     hosts = recorded(facts_of, "v100-01")
     (said,) = strategies({}, list(hosts), hosts, nodes={"v100-01": {SHARED: "ib"}})["problems"]
-    assert said.endswith("run provision with rdma_strategy none, which removes its objects, and then with inject")
-    assert "move it with migrate (rdma_migrate_move=ib)" in said
+    assert said.endswith(
+        "run zerocopy.rdma.provision with rdma_strategy none, which removes its objects, and then with inject"
+    )
+    assert "move it with zerocopy.rdma.migrate (rdma_migrate_move=ib)" in said
     other = recorded(facts_of, "v100-01", rdma_strategy="shared_device")
     (said,) = strategies({}, list(other), other, nodes={"v100-01": {INJECT.label: "ib"}})["problems"]
     assert "inject still serves this node" in said
-    assert "move it with migrate (rdma_migrate_move=ib)" in said
+    assert "move it with zerocopy.rdma.migrate (rdma_migrate_move=ib)" in said
 
 
 def test_test_pods_have_a_gpu_and_ask(facts_of: Facts) -> None:

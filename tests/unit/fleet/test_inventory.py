@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleFilterError
 from jinja2 import StrictUndefined
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
@@ -67,3 +68,8 @@ def test_defaults_are_not_made_from_results() -> None:
     found = _inventory.options(Context(rdma_set="mine", rdma_drift_result={"concerns": {}}))
     assert found["rdma_driver_set"]["default"] == "mine-driver"
     assert read == ["rdma_set"]
+
+
+def test_facts_that_cannot_be_used_are_told_with_their_host() -> None:
+    with pytest.raises(AnsibleFilterError, match=r"^n1: its RDMA facts cannot be used: hcas is 7, it must be a list"):
+        _inventory.read_facts("n1", {"hcas": 7})

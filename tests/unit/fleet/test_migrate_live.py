@@ -136,7 +136,7 @@ def test_every_dry_run_comes_first(server: Server) -> None:
 
 def test_one_object(server: Server) -> None:
     assert run(server, "llm/decode")["objects"] == ["Deployment llm/decode"]
-    assert refused(server, "llm/none").startswith("places has llm/none, and no workload")
+    assert refused(server, "llm/none").startswith("places has llm/none, but there is no workload")
 
 
 def test_who_would_change_it_back(server: Server) -> None:

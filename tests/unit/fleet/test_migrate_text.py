@@ -194,6 +194,18 @@ def test_no_such_file(rewrite: Run, tmp_path: Path) -> None:
     assert result["msg"] == f"No file was changed. {tmp_path / 'none'} is neither a file nor a directory"
 
 
+def test_a_file_that_cannot_be_written_is_told_with_those_that_were(rewrite: Run, files: Path, tmp_path: Path) -> None:
+    (files / "llm" / "later").mkdir()
+    (files / "llm" / "later" / "decode.yaml").write_text(_BEFORE)
+    # Where a directory would have to be.
+    (tmp_path / "there" / "llm").mkdir(parents=True)
+    (tmp_path / "there" / "llm" / "later").write_text("")
+    result = rewrite(directory=str(tmp_path / "there"))
+    assert result["msg"].startswith("Only changed: llm/decode.yaml. ")
+    assert f"{tmp_path}/there/llm/later/decode.yaml cannot be written: " in result["msg"]
+    assert (tmp_path / "there" / "llm" / "decode.yaml").exists()
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("flow", [None, True, False])
 def test_every_workload_in_every_layout(flow: bool | None, newline: str) -> None:

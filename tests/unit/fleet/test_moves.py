@@ -82,7 +82,7 @@ def test_pods_that_stop_a_move(user: User, evict: str, said: str) -> None:
 def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> None:
     node = NodeUse("n1", plugins=["kube-system/rdma-shared-dp"])
     (said,) = moves.plan([host()], {"n1": node}, ["n1"], MoveOptions()).problems
-    assert said.startswith("n1: DaemonSet kube-system/rdma-shared-dp hands out NICs here")
+    assert said.startswith("n1: DaemonSet kube-system/rdma-shared-dp of somebody else hands out NICs here")
     found = moves.plan([host()], {"n1": node}, ["n1"], MoveOptions(off={"example.org/rdma": None}))
     assert found.problems == []
     assert found.nodes[0].off == {
@@ -91,7 +91,9 @@ def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> 
         "zerocopy.rdma/inject": None,
         "example.org/rdma": None,
     }
-    assert moves.plan([host()], {}, ["n1"], MoveOptions()).problems == ["n1: no such node in the cluster"]
+    assert moves.plan([host()], {}, ["n1"], MoveOptions()).problems == [
+        "n1: the cluster has no node of this name: hosts and nodes must have the same names"
+    ]
 
 
 def test_plugins_of_others_are_named_with_what_removes_them() -> None:

@@ -209,12 +209,12 @@ def test_a_nic_address_that_other_nodes_have_too(facts_of: Facts) -> None:
 
 REFUSED = [
     (SHARED_DEVICE, {SHARED + "provider": "operator"}, "it must be plugin or network_operator"),
-    (SHARED_DEVICE, {SHARED + "image": "plugin"}, "image is 'plugin', but the policies of network_operator have a rep"),
+    (SHARED_DEVICE, {SHARED + "image": "plugin"}, "image is 'plugin', but the policies of network_operator need a rep"),
     (HOST_DEVICE, {NICS + "multus_image": "multus"}, "it must be like ghcr.io/mellanox/multus"),
     (SHARED_DEVICE, {SHARED + "kubelet_root": "/data/kubelet"}, "which runs the plugin with /var/lib/kubelet only"),
     (HOST_DEVICE, {NICS + "prefix": "rdma"}, "prefix is 'rdma', but rdma_host_device_provider is network_operator"),
     (HOST_DEVICE, {NICS + "namespaces": ["one", "two"]}, "whose networks are in one namespace"),
-    (SRIOV, {}, "but rdma_strategy is sriov, and its plugin does not wait for VFs: set plugin"),
+    (SRIOV, {}, "but rdma_strategy is sriov, and its plugin does not wait for VFs: set it to plugin"),
 ]
 
 

@@ -228,6 +228,21 @@ def test_nodes_whose_nics_are_in_use_are_left_out(facts_of: Facts) -> None:
     nodes[1]["users"] = [user("other")]
     assert len(rollout(hosts, nodes)["problems"]) == 1
     assert "pods use the NICs of every node of group v100" in rollout(hosts, nodes)["problems"][0]
+    # The other node has what it is to have, or something else is wrong with it.
+    for other in (use(hosts, "v100-02", "v100.ofed"), use(hosts, "v100-02", unschedulable=True)):
+        assert "every node of group" not in " ".join(rollout(hosts, [nodes[0], other])["problems"])
+
+
+def test_the_way_back_does_not_wait_for_the_last_node_of_a_group(facts_of: Facts) -> None:
+    """The node that is left has pods; those of other groups need not wait for these."""
+    hosts = {
+        **fleet(facts_of, rdma_ofed_deploy=False),
+        **SHARED_DEVICE.recorded(facts_of, "h100-01", group="h100", **{**OWN, "rdma_ofed_deploy": False}),
+    }
+    last = use(hosts, "v100-02", "v100.ofed", users=[user("worker")])
+    found = rollout(hosts, [use(hosts, "v100-01"), last, use(hosts, "h100-01", "h100.ofed")])
+    assert (found["problems"], found["waves"]) == ([], [["h100-01"]])
+    assert found["warnings"] == ["v100-02 is left out, because pods use its NICs: training/worker"]
 
 
 def of_facts(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any], dict[str, Any]], Any]:
@@ -238,16 +253,24 @@ def of_facts(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any
     ("change", "probe", "said"),
     [
         (of_facts(lambda facts: facts["system"]["versions"].update(mlx5_core="24.10")), {}, "OFED driver of its own"),
-        (of_facts(lambda facts: [hca.update(driver="bnxt_en") for hca in facts["hcas"]]), {}, "it has no NVIDIA NIC"),
+        (
+            of_facts(lambda facts: [hca.update(driver="bnxt_en") for hca in facts["hcas"]]),
+            {},
+            "this node has no NVIDIA NIC",
+        ),
         (lambda _facts, node: node["labels"].pop(NFD + "pci-15b3.present"), {}, "has not set .*pci-15b3.present"),
         (lambda _facts, node: node["labels"].update({NFD + "pci-15b3.present": "false"}), {}, "no pod of the driver"),
         (lambda _facts, node: node["labels"].update({NFD + "kernel-version.full": "5.4"}), {}, "its label .* is 5.4"),
-        (lambda _facts, node: node.update(unschedulable=True), {}, "it is cordoned, so somebody is at work on it"),
+        (
+            lambda _facts, node: node.update(unschedulable=True),
+            {},
+            "this node is cordoned, so somebody is at work on it",
+        ),
         (lambda _facts, node: node["labels"].pop(LABEL), {}, "run zerocopy.rdma.provision first"),
         (lambda _facts, node: node["labels"].update({LABEL: "v100"}), {}, "run zerocopy.rdma.provision first"),
         (None, {"free": {"/": 100.0, "/var": 3.5}}, "/var has 3.5 GiB of free space, less than 20"),
         (None, {"unlimited": True}, "rsyslog writes whatever the kernel says"),
-        (None, {"modules": {"nvme_rdma": 2, "siw": 0}}, "module nvme_rdma, siw uses the RDMA modules"),
+        (None, {"modules": {"nvme_rdma": 2, "siw": 0}}, "modules nvme_rdma, siw use the RDMA modules"),
         (None, {"modules": {"nvidia_peermem": 1}}, "module nvidia_peermem is in use"),
     ],
 )
@@ -267,7 +290,7 @@ def test_the_default_route_is_in_the_way(facts_of: Facts) -> None:
     """The bond of the nodes of which the first report of such a container is that it took them down."""
     hosts = SHARED_DEVICE.recorded(facts_of, "a100-01", group="a100", **OWN)
     (found,) = rollout(hosts, [use(hosts, "a100-01", "a100.operator")])["problems"]
-    assert "mlx5_bond_0: bond0 carries the default route: the node loses its network while" in found
+    assert "mlx5_bond_0 would lose its driver for a while, and with it this node its network: bond0 carries" in found
 
 
 def test_what_the_container_itself_unloads_is_not_in_the_way(facts_of: Facts) -> None:
@@ -276,4 +299,4 @@ def test_what_the_container_itself_unloads_is_not_in_the_way(facts_of: Facts) ->
 
 
 def test_a_host_that_is_no_node(facts_of: Facts) -> None:
-    assert "the cluster has no such node" in rollout(fleet(facts_of, "v100-01"), [])["problems"][0]
+    assert "the cluster has no node of this name" in rollout(fleet(facts_of, "v100-01"), [])["problems"][0]

@@ -108,6 +108,25 @@ CHANGE = {
 }
 
 
+@pytest.mark.parametrize("role", ["rdma_driver", "rdma_shared_device", "rdma_host_device"])
+def test_objects_are_validated_before_nodes_get_labels(role: str) -> None:
+    """Labels bring pods, so that what the API server rejects must not be found out after them."""
+    tasks = yaml.safe_load((CHECKOUT / "roles" / role / "tasks" / "deploy.yml").read_text("utf-8"))
+    sets = [number for number, task in enumerate(tasks) if "zerocopy.rdma.applyset" in task]
+    labels = [task.get("zerocopy.rdma.node_labels", {}).get("nodes", "") for task in tasks]
+    (labelled,) = (number for number, nodes in enumerate(labels) if nodes.endswith("plan.labels }}"))
+    assert tasks[sets[0]]["check_mode"] is True
+    assert sets[0] < labelled < sets[1]
+
+
+def test_the_gpu_driver_is_checked_before_the_driver_is_deployed() -> None:
+    """A missing helm must not be found out when nodes have labels and DRANET runs."""
+    tasks = yaml.safe_load((CHECKOUT / "roles" / "rdma_driver" / "tasks" / "provision.yml").read_text("utf-8"))
+    names = [task["name"] for task in tasks]
+    deployed = [names.index(name) for name in ("Image", "Restart", "Driver", "GPU driver")]
+    assert names.index("Check that the GPU driver can be deployed") < min(deployed)
+
+
 def test_configuration_and_cluster_are_checked_before_anything_changes() -> None:
     """A wrong variable, or an API server that cannot be used, is found while all nodes are as they were."""
     tasks = [task for _path, task in tasks_of(CHECKOUT / "playbooks" / "site.yml")]

@@ -187,5 +187,5 @@ def test_without_netaddr_there_is_one_message_for_all_hosts(monkeypatch: pytest.
     monkeypatch.setattr(arithmetic, "netaddr", None)
     hostvars: dict[str, dict[str, Any]] = {f"n{number}": {"rdma_links_subnet": "10.213.0.0/16"} for number in (1, 2)}
     (problem,) = prepare_problems({}, list(hostvars), hostvars)
-    assert problem == "n[1-2]: netaddr is a Python library that is missing where Ansible runs: install netaddr"
+    assert problem == "n[1-2]: netaddr is a Python library that is missing where Ansible runs: pip install netaddr"
     assert prepare_problems({}, ["n1"], {"n1": {}}) == []

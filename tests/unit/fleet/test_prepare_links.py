@@ -104,7 +104,7 @@ def test_a_nic_that_died_moves_no_other_rail(facts_of: Facts) -> None:
     assert rails(before) == {"0": "mlx5_0/1", "1": "mlx5_1/1", "2": "mlx5_2/1", "3": "mlx5_3/1"}
     assert rails(after) == {"0": "mlx5_0/1", "2": "mlx5_2/1", "3": "mlx5_3/1"}
     assert len(after.warnings) == 1
-    assert "3 port(s) for 4 rails, so there is none for rail 1" in after.warnings[0]
+    assert "3 ports for 4 rails, so there is none for rail 1" in after.warnings[0]
 
 
 def test_soft_roce_in_a_pod_moves_no_other_rail(facts_of: Facts) -> None:
@@ -292,7 +292,7 @@ def test_a_vf_with_the_default_route_stays_managed(facts_of: Facts) -> None:
 def test_a_driver_that_is_not_loaded_yet_is_no_mistake_of_the_inventory(facts_of: Facts) -> None:
     found = plan(facts_of("case-nothing"), subnet="10.0.0.0/24")
     assert found.links == []
-    assert "0 port(s) for 1 rails" in found.warnings[0]
+    assert "0 ports for 1 rail" in found.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_filter_sees_the_variables_of_the_play(facts_of: Facts) -> None:
         (
             None,
             {"rdma_links_subnet": "10.0.0.0/24"},
-            "n7: there are no facts about its HCAs, run the role rdma_discover",
+            "n7: there are no facts about its HCAs: gather them first",
         ),
         ("lab-01", {"rdma_links_mtu": "9k"}, "n7: rdma_links_mtu is '9k', it must be a whole number"),
         (

@@ -117,9 +117,7 @@ def test_what_is_said_of_what_is_right() -> None:
     slices = {host: text for host, _subject, _verdict, text in by_id(found, "cluster.slices")}
     assert slices["n1"] == "the devices published by dra.net agree with the facts"
     assert slices["n2"] == "the devices published by no driver agree with the facts"
-    assert by_id(found, "cluster.objects") == [
-        (None, "claims", "pass", "the 1 objects of set claims are as they were applied")
-    ]
+    assert by_id(found, "cluster.objects") == [(None, "claims", "pass", "set claims has 1 object, as applied")]
 
 
 def test_a_pod_that_does_not_say_what_ails_it() -> None:
@@ -156,5 +154,5 @@ def test_objects_by_the_name_that_users_gave() -> None:
             "fail",
             "ResourceClaimTemplate default/two of set a has left the inventory",
         ),
-        (None, "b", "pass", "the 0 objects of set b are as they were applied"),
+        (None, "b", "pass", "set b has 0 objects, as applied"),
     ]

@@ -158,15 +158,19 @@ def test_the_cause_is_the_servers_where_it_did_not_serve(facts_of: Facts) -> Non
     assert measured == []
     assert worst(checks)["host.bandwidth"] == (
         "mlx5_0/1",
-        "read_lat with lab-01 gave no value: TCP port 18515 is in use on this node",
+        "read_lat with lab-01 gave no value, on lab-01: TCP port 18515 is in use on this node",
     )
-    assert "Couldn't connect" in worst(tried(facts_of, client=failed, server=SERVED)[0])["host.bandwidth"][1]
+    said = worst(tried(facts_of, client=failed, server=SERVED)[0])["host.bandwidth"][1]
+    assert said.endswith("gave no value, on lab-02: Couldn't connect to 10.0.0.1:18515")
 
 
 def test_perftest_that_is_not_there_makes_it_impossible(facts_of: Facts) -> None:
     failed = {test: {"ok": False, "code": "not_installed", "error": "said"} for test in GOOD}
     checks, _measured = tried(facts_of, client=failed, server=failed)
     assert {check.verdict for check in checks if check.id == "host.bandwidth"} == {"impossible"}
+    for where, results in (("lab-01", {"server": failed}), ("lab-02", {"client": failed, "server": SERVED})):
+        found = [check for check in tried(facts_of, **results)[0] if check.id == "host.bandwidth"]
+        assert {check.remedy for check in found} == {f"Install perftest on {where} (rdma_kernel_packages)."}
 
 
 @pytest.mark.parametrize(

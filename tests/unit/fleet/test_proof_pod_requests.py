@@ -98,7 +98,7 @@ def test_pods_that_share_devices(
     ("old", "new", "check", "said"),
     [
         ("==> nodes\nrdma_cm\nuverbs0\n", "==> nodes\nrdma_cm\n", "pod.nodes", "lacks uverbs0"),
-        ("==> nodes\nrdma_cm\n", "==> nodes\nrdma_cm\nuverbs99\n", "pod.nodes", "belong to other NICs"),
+        ("==> nodes\nrdma_cm\n", "==> nodes\nrdma_cm\nuverbs99\n", "pod.nodes", "uverbs99 of other NICs"),
         ("==> nodes\nrdma_cm\n", "==> nodes\n", "pod.nodes", "lacks rdma_cm"),
         ("4: ACTIVE", "1: DOWN", "pod.fallback", "NCCL and UCX silently use TCP in this pod: no port of"),
         ("==> opens\nuverbs0\n", "==> opens\n", "pod.fallback", "the container cannot open the device nodes of"),

@@ -82,7 +82,7 @@ def test_a_pod_without_its_netdev(pods: list[dict[str, Any]], judged: Callable[.
         ("unlimited            unlimited", "8388608              8388608", "pod.memlock", "8192 KiB"),
         ("4: ACTIVE", "1: DOWN", "pod.port", "is DOWN in the pod"),
         ("==> nodes\nrdma_cm\nuverbs", "==> nodes\nrdma_cm\nother", "pod.nodes", "lacks uverbs"),
-        ("==> nodes\nrdma_cm", "==> nodes\nrdma_cm\nuverbs99", "pod.nodes", "belong to other NICs"),
+        ("==> nodes\nrdma_cm", "==> nodes\nrdma_cm\nuverbs99", "pod.nodes", "uverbs99 of other NICs"),
         ("==> nodes\nrdma_cm\n", "==> nodes\n", "pod.nodes", "lacks rdma_cm"),
         ("eth0 02:00:00:00:00:01 1500 1\n", "", "pod.cni", "has no eth0 of the CNI, only "),
         ("eth0 02:00:00:00:00:01 1500 1\n", "eth0 02:00:00:00:00:01 1500 0\n", "pod.cni", "has no LOWER_UP"),

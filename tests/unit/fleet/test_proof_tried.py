@@ -137,10 +137,10 @@ WAY = "10.0.0.1 to 10.0.0.2 (lab-02)"
 @pytest.mark.parametrize(
     ("answer", "what", "found"),
     [
-        ({}, "path_mtu", [("pass", "packets of 9000 bytes reach 1 address(es) of peers unfragmented")]),
+        ({}, "path_mtu", [("pass", "packets of 9000 bytes arrive unfragmented over 1 path")]),
         ({}, "reachable", []),
         ({"lost": 1}, "reachable", [("warn", f"1 of 2 packets from {WAY} were lost")]),
-        ({"lost": 1}, "path_mtu", [("pass", "packets of 9000 bytes reach 1 address(es) of peers unfragmented")]),
+        ({"lost": 1}, "path_mtu", [("pass", "packets of 9000 bytes arrive unfragmented over 1 path")]),
         ({"reached": False, "whole": False}, "reachable", [("fail", f"no packet arrives from {WAY}")]),
         ({"reached": False, "whole": False}, "path_mtu", []),
         (

@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, drift, junit, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import Causes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import picture
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_spans(values: list[float | None], shown: str) -> None:
 
 
 def test_counts_and_evidence() -> None:
-    assert [text.count(number, "host") for number in (0, 1, 2)] == ["0 hosts", "1 host", "2 hosts"]
+    assert [counted(number, "host") for number in (0, 1, 2)] == ["0 hosts", "1 host", "2 hosts"]
     assert text.evidence({"mtu": 1500, "state": "DOWN", "ports": ["b", "a"], "on": {"z": 1, "a": None}}) == (
         'mtu=1500, state=DOWN, ports=["b", "a"], on={"a": null, "z": 1}'
     )

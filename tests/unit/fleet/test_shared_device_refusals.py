@@ -52,7 +52,7 @@ def test_a_mistake_is_refused_in_one_message(facts_of: Facts, own: Dict[str, Any
 @pytest.mark.parametrize(
     ("hosts", "group", "message"),
     [
-        (["case-in-pod"], "lab", "is shared_device, but mlx5_0 is in a pod, moved there by another driver"),
+        (["case-in-pod"], "lab", "is shared_device, but another driver has moved mlx5_0 into a pod: end that pod"),
         (["case-nothing"], "lab", "no node of the group has an ACTIVE port that pods can share"),
         (["case-default-route"], "lab", "no node of the group has an ACTIVE port that pods can share"),
         (["v100-01"], "###", "which cannot be part of a DaemonSet's name"),
@@ -74,7 +74,9 @@ def test_a_software_device_is_refused(root_of: Callable[[str], Any]) -> None:
 
 def test_a_group_needs_facts_and_one_set_of_variables(facts_of: Facts) -> None:
     (line,) = plan(hosts_of({"one": None, "two": None}))["problems"]
-    assert line.endswith("rdma_strategy is shared_device, but no node of the group has facts: run rdma_discover first")
+    assert line.endswith(
+        "rdma_strategy is shared_device, but no node of the group has facts: gather them first (role rdma_discover)"
+    )
     hosts = recorded(facts_of, "v100-01", "v100-02")
     hosts["v100-02"][OWN + "max"] = 10
     (line,) = plan(hosts)["problems"]

@@ -69,11 +69,11 @@ def test_what_verify_says_of_faults(facts_of: Facts) -> None:
 @pytest.mark.parametrize(
     ("changed", "verdict", "said"),
     [
-        ({}, "pass", "the 1 pods of DaemonSet kube-system/rdma-shared-v100 are ready"),
+        ({}, "pass", "DaemonSet kube-system/rdma-shared-v100 has 1 of 1 pod ready"),
         ({"desiredNumberScheduled": 2}, "fail", "selects 2 nodes, but the inventory has 1"),
         ({"observedGeneration": 1}, "fail", "its controller has not seen the change yet"),
-        ({"updatedNumberScheduled": None}, "warn", "0 of 1 pods of DaemonSet .* have its current configuration"),
-        ({"numberReady": None}, "fail", "0 of 1 pods of DaemonSet .* are ready"),
+        ({"updatedNumberScheduled": None}, "warn", "DaemonSet .* has 0 of 1 pod with its current configuration"),
+        ({"numberReady": None}, "fail", "DaemonSet .* has 0 of 1 pod ready"),
     ],
 )
 def test_what_verify_says_of_a_daemon_set(facts_of: Facts, changed: Dict[str, Any], verdict: str, said: str) -> None:
@@ -93,17 +93,17 @@ def test_what_verify_says_of_a_daemon_set(facts_of: Facts, changed: Dict[str, An
         (
             [("rdma-shared-dp-ds", 3, 3, "NicNodePolicy")],
             ["pass"],
-            "the 3 pods of DaemonSet kube-system/rdma-shared-dp",
+            "DaemonSet kube-system/rdma-shared-dp-ds has 3 of 3 pods ready",
         ),
         (
             [("rdma-shared-dp-ds", 3, 2, "NicNodePolicy")],
             ["fail"],
-            "2 of 3 pods of DaemonSet kube-system/rdma-shared-d",
+            "DaemonSet kube-system/rdma-shared-dp-ds has 2 of 3 pods ready",
         ),
         (
             [("multus", 3, 2, "NicClusterPolicy"), ("dp", 3, 3, "NicNodePolicy"), ("theirs", 3, 0, "Else")],
             ["fail", "pass"],
-            "2 of 3 pods of DaemonSet kube-system/multus are ready",
+            "DaemonSet kube-system/multus has 2 of 3 pods ready",
         ),
     ],
 )

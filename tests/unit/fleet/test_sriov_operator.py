@@ -372,5 +372,5 @@ def test_the_operators_daemon_has_to_be_on_all_nodes(facts_of: Facts) -> None:
     item["metadata"]["namespace"] = PLACE
     checks = strategy_verdicts({}, list(hosts), hosts, [node("lab-01"), node("lab-02")], [item], [])["checks"]
     texts = {check["subject"]: check["text"] for check in checks if check["id"] == "cluster.plugin"}
-    assert "selects 1 nodes, but 2 nodes of the inventory need it" in texts[f"{PLACE}/sriov-network-config-daemon"]
+    assert "selects 1 node, but 2 of the inventory need it" in texts[f"{PLACE}/sriov-network-config-daemon"]
     assert texts[f"{PLACE}/sriov-device-plugin"] == f"there is no DaemonSet {PLACE}/sriov-device-plugin"

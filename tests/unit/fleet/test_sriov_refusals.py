@@ -91,7 +91,9 @@ def test_no_node_has_a_usable_port(facts_of: Facts) -> None:
     (line,) = plan(hosts_of({"one": facts}, rdma_discover_expect_link_layer="Ethernet"))["problems"]
     assert "rdma_strategy is sriov, but no node of the group has a VF of an ACTIVE NIC of Ethernet" in line
     (line,) = plan(hosts_of({"one": None}))["problems"]
-    assert line.endswith("rdma_strategy is sriov, but no node of the group has facts: run rdma_discover first")
+    assert line.endswith(
+        "rdma_strategy is sriov, but no node of the group has facts: gather them first (role rdma_discover)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -252,8 +252,8 @@ def test_a_node_that_another_strategy_serves_is_refused(facts_of: Facts, monkeyp
     found = strategies({}, list(hosts), hosts, served)
     assert found["problems"] == [
         "v100-[01-02]: rdma_strategy is 'other', but dra still serves this node (label zerocopy.rdma/group=v100): move"
-        " it with migrate (rdma_migrate_move=v100), or run provision with rdma_strategy none,"
-        " which removes its objects, and then with other"
+        " it with zerocopy.rdma.migrate (rdma_migrate_move=v100), or run zerocopy.rdma.provision with rdma_strategy"
+        " none, which removes its objects, and then with other"
     ]
     assert strategies({}, list(hosts), hosts, {host: {} for host in hosts})["problems"] == []
     # The way out is never refused.

@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.text import Hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 
 @dataclass
@@ -39,7 +40,7 @@ class _Way:
 
 def _groups(layout: ClaimLayout) -> str:
     number, (gpu, nic) = len(layout.together), layout.asks[:2]
-    own = f"{gpu.count} GPU{'s' * (gpu.count != 1)} and {nic.count} NIC{'s' * (nic.count != 1)}"
+    own = f"{counted(gpu.count or 0, 'GPU')} and {counted(nic.count or 0, 'NIC')}"
     return own if number == 1 else f"{number} groups of {own}, each"
 
 

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
 _PLACES = {model.PCIE_ROOT: "PCIe root complex", model.NUMA_NODE: "NUMA node"}
@@ -109,10 +110,10 @@ class Fit:
 
     def lacking(self, node: ClaimNode) -> Optional[str]:
         """Of which devices there are too few, whatever the alignment."""
-        for is_gpu, kind, asked in ((True, "GPUs", self.template.gpus), (False, "NICs", self.template.nics)):
+        for is_gpu, kind, asked in ((True, "GPU", self.template.gpus), (False, "NIC", self.template.nics)):
             found = self.matched(node, is_gpu) if asked != 0 else 0
             if found < (1 if asked is None else asked):
-                return f"{found} {kind} of this kind, {'all' if asked is None else asked} are requested"
+                return f"{counted(found, kind)} of this kind, {'all' if asked is None else asked} requested"
         return None
 
     def _places(self, node: ClaimNode, is_gpu: bool, attribute: str) -> List[str]:
@@ -129,10 +130,11 @@ class Fit:
         if not layout.together and not any(ask.expressions for ask in layout.asks):
             return f"more than {allocate.MOST_RESULTS} devices, which a claim cannot have"
         if not layout.together:
-            return f"no NUMA node has {self.template.gpus} GPUs and {self.template.nics} NICs as requested"
+            asked = f"{counted(self.template.gpus, 'GPU')} and {counted(self.template.nics or 0, 'NIC')}"
+            return f"no NUMA node has {asked} as requested"
         attribute = layout.together[0].attribute
         place = _PLACES[attribute]
-        gpus, nics = self._places(node, True, attribute), self._places(node, False, attribute)
+        gpus, nics = (self._places(node, is_gpu, attribute) for is_gpu in (True, False))
         if not set(gpus) & set(nics):
             return f"no GPU shares a {place} with a NIC (GPUs on {_some(gpus)}, NICs on {_some(nics)})"
         template = self.template
@@ -142,5 +144,5 @@ class Fit:
             for number in range(groups - 1, -1, -1)
             if self.fits(node, claims_layout.grouped(template, attribute, number))
         )
-        each = f"{template.gpus // groups} GPU(s) and {(template.nics or 0) // groups} NIC(s)"
+        each = f"{counted(template.gpus // groups, 'GPU')} and {counted((template.nics or 0) // groups, 'NIC')}"
         return f"{some} of {groups} groups of {each} find a common {place}"

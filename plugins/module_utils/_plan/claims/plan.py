@@ -42,7 +42,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 # firstAvailable (DRAPrioritizedList) and DRAExtendedResource are on by default from here on.
 _FIRST_AVAILABLE, _EXTENDED_RESOURCES = (1, 34), (1, 36)
 _GPU_DRIVER = (
-    "NVIDIA's DRA driver provides gpu.nvidia.com: set rdma_driver_gpu_deploy, or install its chart with helm"
+    "NVIDIA's DRA driver provides gpu.nvidia.com: set rdma_driver_gpu_deploy to true, or install its chart with helm"
     " (oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu, gpuResourcesEnabledOverride=true)"
 )
 
@@ -125,7 +125,8 @@ class _ClaimPlanner:
         if too_old is not None:
             return claims_templates.Planned(problems=[Problem(template.at, too_old)])
         if not kinds:
-            text = f"({template.name}) cannot be checked without facts of its nodes: run rdma_discover first"
+            text = f"({template.name}) cannot be checked without facts of its nodes: gather them first"
+            text += " (role rdma_discover)"
             return claims_templates.Planned(problems=[Problem(template.at, text)])
         warnings: List[str] = []
         if template.nics is None or template.nics > 1 or template.resource:
@@ -178,7 +179,7 @@ class _ClaimPlanner:
                 raise PlanError(Problem(claim.at, f"has no host, and {len(names)} hosts have this claim: {ways}"))
             return names[0]
         if claim.host not in self.nodes:
-            right = "which has no facts: run rdma_discover first"
+            right = "which has no facts: gather them first (role rdma_discover)"
             right = right if claim.host in self.members else "which is not a host of this run"
             raise PlanError(wrong(f"{claim.at}.host", claim.host, right))
         return claim.host

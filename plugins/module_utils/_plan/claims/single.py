@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
 _LAYOUT = ClaimLayout((Ask("nic", False, 1),))
@@ -70,7 +71,7 @@ def _pci_of(claim: Claim, host: str, node: ClaimNode, facts: Facts, rails: Mappi
     if claim.rail is not None:
         port = rails.get(claim.rail)
         if port is None or port.pci is None:
-            have = f"{len(rails)} rail(s), from 0" if rails else "no rail"
+            have = f"{counted(len(rails), 'rail')}, from 0" if rails else "no rail"
             raise PlanError(wrong(f"{claim.at}.rail", claim.rail, f"which {host} does not have: it has {have}"))
         return port.pci
     usable = [nic.pci for nic in node.nics if verdict(node, nic, NicPick()).wanted]

@@ -52,10 +52,17 @@ class PluginGroup:
             return []
         return [f"{fold(self.silent)}: no facts, so the plugin is left unchanged there"]
 
+    def taken(self, devices: Sequence[str]) -> Problem:
+        """What is wrong with a host some of whose devices another driver has moved into pods."""
+        names = list(dict.fromkeys(devices))
+        place, end = ("a pod", "that pod") if len(names) == 1 else ("pods", "those pods")
+        text = f"but another driver has moved {', '.join(names)} into {place}: end {end}, and remove that driver"
+        return Problem(STRATEGY, f"is {strategy_of(self.values)}, {text}")
+
     def without(self, right: str) -> Problem:
         """What is wrong where no node has anything for pods; ``right`` is what one would have."""
-        strategy, missing = strategy_of(self.values), right if self.known else "has facts: run rdma_discover first"
-        return Problem(STRATEGY, f"is {strategy}, but no node of the group {missing}")
+        missing = right if self.known else "has facts: gather them first (role rdma_discover)"
+        return Problem(STRATEGY, f"is {strategy_of(self.values)}, but no node of the group {missing}")
 
 
 @dataclass

@@ -72,7 +72,9 @@ def served(kinds: Optional[Collection[str]], needed: Sequence[str], variable: st
     lacking = [kind for kind in needed if kinds is not None and kind not in kinds]
     if not lacking:
         return None
-    text = f"but the API server does not serve {', '.join(lacking)}: install the Network Operator, or set {PLUGIN}"
+    text = (
+        f"but the API server does not serve {', '.join(lacking)}: install the Network Operator, or set it to {PLUGIN}"
+    )
     return wrong(variable, NETWORK_OPERATOR, text)
 
 
@@ -84,7 +86,7 @@ def with_node_policies(kinds: Optional[Collection[str]]) -> bool:
 def check_image(variable: str, image: str) -> None:
     """:raises PlanError: a policy cannot name this image, given without tag and digest."""
     if "/" not in image:
-        right = f"but the policies of {NETWORK_OPERATOR} have a repository: it must be like ghcr.io/mellanox/{image}"
+        right = f"but the policies of {NETWORK_OPERATOR} need a repository: it must be like ghcr.io/mellanox/{image}"
         raise PlanError(wrong(variable, image, right))
 
 

@@ -115,7 +115,8 @@ def _driver(group: str, values: Values, known: plan_variables.Options, nodes: Se
         if not isinstance(on, bool):
             raise PlanError(wrong(f"{GATES}.{gate}", on, "it must be true or false"))
         if known_gates is not None and gate not in known_gates:
-            right = f"which DRANET {version} does not know and exits: it must be one of {', '.join(known_gates)}"
+            right = f"which DRANET {version} does not know, and it exits on an unknown one: it must be one of"
+            right += f" {', '.join(known_gates)}"
             raise PlanError(Problem(GATES, f"has the key {gate!r}, {right}"))
     _poll_intervals(values)
     return Driver(

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import a
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 NETWORKS = PREFIX + "networks"
@@ -59,9 +60,8 @@ def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
     if len(found) > 1 and links_plan.asked(values):
         rails = addresses.number_of_rails(addresses.intent(values))
         if rails != len(found):
-            text = (
-                f"has {len(found)} networks, but the node's links have {rails} rail(s): set one for each, or only one"
-            )
+            have = counted(rails, "rail")
+            text = f"has {len(found)} networks, but the node's links have {have}: set one for each, or only one"
             raise PlanError(Problem(NETWORKS, text))
     return found
 

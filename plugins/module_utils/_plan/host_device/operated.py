@@ -28,13 +28,12 @@ def check(values: Mapping[str, Any]) -> None:
     """:raises PlanError: a group with these variables wants something else."""
     but = f"but {PROVIDER} is {values[PROVIDER]}, whose networks"
     if strategy_of(values) == networks.SRIOV:
-        right = (
-            f"but {STRATEGY} is {networks.SRIOV}, and its plugin does not wait for VFs: set {network_operator.PLUGIN}"
-        )
+        right = f"but {STRATEGY} is {networks.SRIOV}, and its plugin does not wait for VFs: set it to"
+        right += f" {network_operator.PLUGIN}"
         raise PlanError(wrong(PROVIDER, values[PROVIDER], right))
     name = networks.RESOURCE.prefix_variable
     if values[name] != _RESOURCES:
-        raise PlanError(wrong(name, values[name], f"{but} are of {_RESOURCES}/...: set this prefix"))
+        raise PlanError(wrong(name, values[name], f"{but} are of {_RESOURCES}/...: set it to {_RESOURCES}"))
     if len(values[_NAMESPACES]) > 1:
-        right = f"{but} are in one namespace: name one, pods of others can request <namespace>/<network>"
+        right = f"{but} are in one namespace: name one; pods of others can request <namespace>/<network>"
         raise PlanError(wrong(_NAMESPACES, values[_NAMESPACES], right))

@@ -137,6 +137,7 @@ def _check_room(group: PluginGroup, nodes: Mapping[str, NodeNics]) -> None:
         if need > networks.room(network):
             what = "VFs" if any(own.vfs for own in nodes.values()) else "NICs"
             text = f"which has addresses for {networks.room(network)} pods, but the group's nodes have {need} {what}"
+            text += ": take a larger network"
             raise PlanError(wrong(at, str(network), text))
 
 

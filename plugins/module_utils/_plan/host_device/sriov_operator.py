@@ -56,19 +56,21 @@ def check(values: Mapping[str, Any], layer: str) -> None:
     """:raises PlanError: a group with these variables, whose ports have this link layer, wants something else."""
     but = f"but {PROVIDER} is {SRIOV_OPERATOR}"
     if strategy_of(values) != networks.SRIOV:
-        right = f"but {STRATEGY} is {strategy_of(values)}, and this operator hands out VFs only: set"
+        right = f"but {STRATEGY} is {strategy_of(values)}, and this operator hands out VFs only: set it to"
         right += f" {network_operator.PLUGIN} or {network_operator.NETWORK_OPERATOR}"
         raise PlanError(wrong(PROVIDER, SRIOV_OPERATOR, right))
     if not names.is_label(values[NAMESPACE]):
         raise PlanError(wrong(NAMESPACE, values[NAMESPACE], "it must be the namespace of the SR-IOV operator"))
     if len(values[NAMESPACES]) > 1:
         right = (
-            f"{but}, whose networks are in one namespace: name one, pods of others can request <namespace>/<network>"
+            f"{but}, whose networks are in one namespace: name one; pods of others can request <namespace>/<network>"
         )
         raise PlanError(wrong(NAMESPACES, values[NAMESPACES], right))
     if layer == INFINIBAND and values.get(VFS):
         right = f"{but}, which would replace the GUIDs of the VFs that the links make: leave it out where something"
-        raise PlanError(wrong(VFS, values[VFS], f"{right} else makes the VFs, or set {network_operator.PLUGIN}"))
+        raise PlanError(
+            wrong(VFS, values[VFS], f"{right} else makes the VFs, or set {PROVIDER} to {network_operator.PLUGIN}")
+        )
 
 
 def served(kinds: Optional[Collection[str]]) -> Optional[Problem]:
@@ -76,7 +78,7 @@ def served(kinds: Optional[Collection[str]]) -> Optional[Problem]:
     lacking = [kind for kind in KINDS if kinds is not None and kind not in kinds]
     if not lacking:
         return None
-    right = f"install the SR-IOV network operator, or set {network_operator.PLUGIN}"
+    right = f"install the SR-IOV network operator, or set it to {network_operator.PLUGIN}"
     return wrong(PROVIDER, SRIOV_OPERATOR, f"but the API server does not serve {', '.join(lacking)}: {right}")
 
 
@@ -211,7 +213,7 @@ def _running(values: Mapping[str, Any], namespace: str, every: Sequence[Mapping[
     prefix = str(values[networks.RESOURCE.prefix_variable])
     for told in (text[len(_PREFIX_ARGUMENT) :] for text in given):
         if told != prefix:
-            right = f"but the resources of the SR-IOV operator are {told}/... (its RESOURCE_PREFIX): set {told}"
+            right = f"but the resources of the SR-IOV operator are {told}/... (its RESOURCE_PREFIX): set it to {told}"
             return wrong(networks.RESOURCE.prefix_variable, prefix, right)
     return None
 

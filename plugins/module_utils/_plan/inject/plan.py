@@ -11,14 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock, names, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
@@ -131,19 +130,20 @@ def exclusions(values: Mapping[str, Any]) -> List[str]:
     return [*map(_excluded, values[EXCLUDE]), *drivers_plan.excluded(values)]
 
 
+def _for_containers(facts: Facts, exclude: Sequence[str]) -> List[Hca]:
+    """The HCAs of a node that containers can have, now or when they have come up or back."""
+    kept = {entry.hca for entry in facts.excluded if any(reason.code not in PASSING for reason in entry.reasons)}
+    barred = {*exclude, *kept}
+    return [hca for hca in facts.hcas if hca.name not in barred and not (hca.pci and hca.pci.address in barred)]
+
+
 def _node(facts: Facts, exclude: Sequence[str]) -> _NodeHcas:
     """What containers can get on a node with these facts."""
     if not facts.gpus:
         return _NodeHcas(why="no GPU, and NICs are injected beside one")
-    kept = {entry.hca for entry in facts.excluded if any(reason.code not in PASSING for reason in entry.reasons)}
-    active = {entry.hca for entry in facts.usable} - kept
-    free = [
-        hca
-        for hca in facts.hcas
-        if hca.name in active and hca.name not in exclude and not (hca.pci and hca.pci.address in exclude)
-    ]
+    active = {entry.hca for entry in facts.usable}
     near = {name for entry in facts.affinity for name in entry.nearest}
-    found = [hca for hca in free if hca.name in near]
+    found = [hca for hca in _for_containers(facts, exclude) if hca.name in active & near]
     if not found:
         return _NodeHcas(why="no GPU has an HCA with an ACTIVE port")
     layers = {port.link_layer for hca in found for port in hca.ports}
@@ -155,11 +155,12 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
     for host in group.hosts:
         if host.facts is None:
             continue
-        away = [one.hca for one in host.facts.excluded if IN_POD in {reason.code for reason in one.reasons}]
-        own = _node(host.facts, exclusions(host.variables))
+        exclude = exclusions(host.variables)
+        own = _node(host.facts, exclude)
+        moved = {one.hca for one in host.facts.excluded if IN_POD in {reason.code for reason in one.reasons}}
+        away = [hca.name for hca in _for_containers(host.facts, exclude) if hca.name in moved]
         if away:
-            text = f"is inject, but {', '.join(away)} is in a pod, moved there by another driver"
-            result.found.append((host.name, Problem(STRATEGY, f"{text}: end the pod, and remove that driver")))
+            result.found.append((host.name, group.taken(away)))
         elif own.hcas:
             nodes[host.name] = own
         else:

@@ -25,7 +25,7 @@ except ImportError:
 
 def _netaddr() -> Any:
     if netaddr is None:
-        text = "is a Python library that is missing where Ansible runs: install netaddr"
+        text = "is a Python library that is missing where Ansible runs: pip install netaddr"
         raise PlanError(Problem("netaddr", text))
     return netaddr
 

@@ -28,6 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports im
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pkey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
@@ -75,7 +76,7 @@ def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
         rails = links_addresses.number_of_rails(links_addresses.intent(values))
         if len(values.get(PORTS) or []) > rails:
             number, more = len(values[PORTS]), links_addresses.RAILS
-            text = f"has {number} ports for {rails} rail(s): name one for each rail, or set {more}"
+            text = f"has {number} ports for {counted(rails, 'rail')}: name one for each rail, or set {more}"
             yield Problem(PORTS, text)
     except PlanError as error:
         # The number of rails is told above.
@@ -132,7 +133,9 @@ def _of_netns_mode(values: Mapping[str, Any], mode: Optional[str]) -> Iterator[P
 def _warnings(rails: Mapping[int, Candidate], wanted: int, keys: Sequence[str]) -> Iterator[str]:
     missing = [str(rail) for rail in range(wanted) if rail not in rails]
     if missing:
-        rest = f"{len(rails)} port(s) for {wanted} rails, so there is none for rail {ranges(missing)}"
+        rest = (
+            f"{counted(len(rails), 'port')} for {counted(wanted, 'rail')}, so there is none for rail {ranges(missing)}"
+        )
         yield f"{rest}; without {PORTS}, the assignment of ports to rails is a guess"
     away = [port.name for port in rails.values() if port.link_layer is None and port.in_pod]
     if away:

@@ -16,6 +16,7 @@ from typing import Any, DefaultDict, Dict, Iterable, Iterator, List, Mapping, Op
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports import Candidate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
 GUIDS = "rdma_links_vf_guids"
@@ -43,7 +44,7 @@ def given(values: Mapping[str, Any], number: int, rails: int) -> Dict[int, List[
         if not isinstance(texts, list):
             raise PlanError(wrong(at, texts, "it must be a list with the GUIDs of all VFs"))
         if len(texts) < number:
-            raise PlanError(Problem(at, f"has {len(texts)} GUID(s) for {number} VFs: each VF needs its own"))
+            raise PlanError(Problem(at, f"has {counted(len(texts), 'GUID')} for {number} VFs: each VF needs its own"))
         for position, text in enumerate(texts):
             one = checked(f"{at}[{position}]", text, lambda value: guid.read(str(value)))
             other = seen.setdefault(one, f"{at}[{position}]")

@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity imp
 
 # On a Node from the moment that it is cordoned for a move until it is uncordoned.
 ANNOTATION = "zerocopy.rdma/move"
+_REMOVE = "remove it if no move is under way there"
 _POD = Kind("", "Pod")
 _ENDED = ("Succeeded", "Failed")
 
@@ -56,12 +57,12 @@ def mark(annotations: Mapping[str, Any]) -> Optional[Mark]:
     try:
         found = json.loads(written)
     except (TypeError, ValueError) as error:
-        raise MarkError(f"annotation {ANNOTATION} is {written!r}, which is no JSON") from error
+        raise MarkError(f"annotation {ANNOTATION} is {written!r}, which is no JSON: {_REMOVE}") from error
     labels, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
     right = isinstance(labels, dict) and all(value is None or isinstance(value, str) for value in labels.values())
     right = right and isinstance(counted, dict) and all(is_integer(number) for number in counted.values())
     if not right or not isinstance(found.get("to"), str) or not isinstance(found.get("unschedulable"), bool):
-        raise MarkError(f"annotation {ANNOTATION} is {written!r}, which no move has written")
+        raise MarkError(f"annotation {ANNOTATION} is {written!r}, which no move has written: {_REMOVE}")
     return Mark(found["to"], found["unschedulable"], found["labels"], found["counters"])
 
 

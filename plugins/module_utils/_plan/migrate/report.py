@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     ObjectRef,
     Workload,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 # More than these are counted and not shown: the JSON file has them all.
@@ -104,7 +105,7 @@ def headline(audit: Audit) -> str:
     """What the audit comes to."""
     if not audit.workloads:
         return "No workload has anything that a migration to DRA would have to change"
-    return f"For a migration to DRA, {texts.counted(len(audit.workloads), 'workload')} would have to change"
+    return f"For a migration to DRA, {counted(len(audit.workloads), 'workload')} would have to change"
 
 
 def levels(audit: Audit) -> Dict[str, int]:
@@ -176,7 +177,7 @@ class Block(NamedTuple):
         """How many they are, or how many pods the only one has that the audit cannot read itself."""
         if len(self.workloads) > 1:
             return f"{len(self.workloads)} alike"
-        return texts.counted(self.workloads[0].pods, "pod") if self.workloads[0].pods else ""
+        return counted(self.workloads[0].pods, "pod") if self.workloads[0].pods else ""
 
 
 def _lines(workload: Workload) -> Tuple[Line, ...]:
@@ -212,10 +213,8 @@ def _blocks(audit: Audit) -> List[str]:
     for block in found[:_BLOCKS]:
         lines += _block(block)
     hidden = sum(len(block.workloads) for block in found[_BLOCKS:])
-    more = (
-        f"  ... and {hidden} more workloads, which the page and the JSON file have (rdma_audit_html, rdma_audit_json)"
-    )
-    return [*lines, more] if hidden else lines
+    where = "which the page and the JSON file have (rdma_audit_html, rdma_audit_json)"
+    return [*lines, f"  ... and {counted(hidden, 'more workload')}, {where}"] if hidden else lines
 
 
 def by_code(findings: Iterable[Finding]) -> Dict[str, List[Finding]]:
@@ -244,7 +243,7 @@ def _rest(audit: Audit) -> List[str]:
     lines = []
     if audit.others:
         named = texts.several((str(ref) for ref in audit.others), 5)
-        number = texts.counted(len(audit.others), "other workload")
+        number = counted(len(audit.others), "other workload")
         lines += _wrapped(f"hostNetwork without a sign of RDMA, in {number}: {named}", "")
     if audit.unseen:
         lines.append("Not looked at:")

@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     Finding,
     ManifestOwner,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
@@ -49,11 +50,6 @@ def _nodes(names: Iterable[str]) -> str:
     return shown(fold(names))
 
 
-def counted(number: int, thing: str) -> str:
-    """``1 node``, ``2 nodes``."""
-    return f"{number} {thing}" + ("" if number == 1 else "s")
-
-
 def _ports(ports: Sequence[int]) -> str:
     return f"port{'' if len(ports) == 1 else 's'} {several(ports)}"
 
@@ -80,7 +76,7 @@ _WORKLOAD: Dict[str, Said] = {
         "hostNetwork",
         _host_network,
         "DRANET refuses pods with hostNetwork. Two such pods on one node have one address and collide on their ports. "
-        "Remove it: with a claim, the pod has an address of its own and the NIC beside it.",
+        "Remove hostNetwork: with a claim, the pod has an address of its own and the NIC beside it.",
     ),
     codes.POOL_PORTS: Said(
         STOPS,
@@ -113,13 +109,13 @@ _WORKLOAD: Dict[str, Said] = {
         CHANGE,
         "resource of a device plugin",
         lambda resource, number: f"{shown(resource)}: {shown(number)}",
-        "Remove limit and request, and ask by a claim instead. Both at once would give one NIC to two owners.",
+        "Remove limit and request, and request a claim instead. Both at once would give one NIC to two owners.",
     ),
     codes.INJECTED: Said(
         CHANGE,
         "devices by an annotation",
         lambda annotation, value: f"{shown(annotation)}: {shown(value)}",
-        "An NRI plugin adds the device nodes to the container. Remove it, and ask by a claim instead.",
+        "An NRI plugin adds the device nodes to the container. Remove the annotation, and request a claim instead.",
     ),
     codes.NETWORKS: Said(
         CHANGE,
@@ -131,8 +127,8 @@ _WORKLOAD: Dict[str, Said] = {
         CHANGE,
         "privileged",
         lambda: "privileged: true",
-        "A privileged container has the device nodes of all HCAs, whatever it claims. Remove it and add the "
-        "capability IPC_LOCK, unless the container needs it for something else.",
+        "A privileged container has the device nodes of all HCAs, whatever it claims. Remove privileged and add the "
+        "capability IPC_LOCK, unless the container needs to be privileged for something else.",
     ),
     codes.HOST_PATH: Said(
         CHANGE,
@@ -144,20 +140,21 @@ _WORKLOAD: Dict[str, Said] = {
         CHANGE,
         "without IPC_LOCK",
         lambda: "no capability IPC_LOCK",
-        "Add it to securityContext.capabilities: without it, NCCL and UCX crash or fail when they register memory.",
+        "Add IPC_LOCK to securityContext.capabilities: without it, NCCL and UCX crash or fail when they register "
+        "memory.",
     ),
     codes.NIC_BY_HAND: Said(
         CHANGE,
         "NIC chosen by hand",
         _by_hand,
-        "The scheduler chooses the NIC of a claim, so its name differs from pod to pod. Remove it, or set it in the "
-        "pod from what it got.",
+        "The scheduler chooses the NIC of a claim, so its name differs from pod to pod. Remove the setting, or derive "
+        "it in the pod from what the pod got.",
     ),
     codes.GID_BY_HAND: Said(
         CHANGE,
         "GID index by hand",
         _by_hand,
-        "The index depends on the addresses that the NIC has in the pod. Remove it: NCCL and UCX choose one.",
+        "The index depends on the addresses that the NIC has in the pod. Remove the setting: NCCL and UCX choose one.",
     ),
     codes.INTERFACE_BY_HAND: Said(
         CHANGE,
@@ -175,7 +172,7 @@ _WORKLOAD: Dict[str, Said] = {
         LOOK,
         "transport chosen by hand",
         _by_hand,
-        "Keep it if it is wanted. With tcp in the list, UCX may send part of the data over the pod network.",
+        "Keep the setting if it is intended. With tcp in the list, UCX may send part of the data over the pod network.",
     ),
 }
 
@@ -197,8 +194,8 @@ _CLUSTER: Dict[str, Said] = {
         STOPS,
         "Kueue",
         lambda device_class: f"no deviceClassMappings entry for the DeviceClass {shown(device_class)}",
-        "Kueue 0.18 and newer reject claims of classes without one. Add it to Kueue's configuration, and the name of "
-        "the mapping to the quotas.",
+        "Kueue 0.18 and newer reject claims of classes without such an entry. Add one to Kueue's configuration, and "
+        "the name of the mapping to the quotas.",
     ),
     codes.OPERATOR_POLICY: Said(
         CHANGE,
@@ -210,13 +207,13 @@ _CLUSTER: Dict[str, Said] = {
         CHANGE,
         "device plugin",
         _plugin,
-        "It has to leave a node before DRANET hands out that node's NICs.",
+        "The plugin has to leave a node before DRANET hands out that node's NICs.",
     ),
     codes.ADVERTISED: Said(
         CHANGE,
         "advertised resource",
         lambda resource, nodes: f"{shown(resource)} on {_nodes(nodes)}",
-        "Pods that ask for it stay pending when the plugin is gone.",
+        "Pods that request it stay pending when the plugin is gone.",
     ),
     codes.STALE: Said(
         CHANGE,
@@ -247,20 +244,20 @@ _CLUSTER: Dict[str, Said] = {
     codes.KUEUE_UNREAD: Said(
         LOOK,
         "Kueue",
-        lambda: "Kueue is there, but its configuration was not found",
+        lambda: "Kueue is installed, but its configuration was not found",
         "Kueue 0.18 and newer reject claims of DeviceClasses without an entry in deviceClassMappings: look for one.",
     ),
     codes.VOLCANO: Said(
         LOOK,
         "Volcano",
-        lambda: "Volcano is there",
-        "It fails on pods with ResourceClaimTemplates (volcano#5119).",
+        lambda: "Volcano is installed",
+        "Volcano fails on pods with ResourceClaimTemplates (volcano#5119).",
     ),
     codes.EXTENDED_KUBELET: Said(
         LOOK,
         "kubelets and extended resources",
         lambda version, nodes: f"Kubernetes {shown(version)} on {_nodes(nodes)}",
-        "Its kubelet rejects pods whose extended resources DRA serves (kubernetes PR #135725, fixed after 1.35.0). "
+        "The kubelet rejects pods whose extended resources DRA serves (kubernetes PR #135725, fixed after 1.35.0). "
         "Claims work.",
     ),
     codes.OLD_RUNTIME: Said(

@@ -25,7 +25,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import SharedDevices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.selectors import NodePorts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
@@ -103,8 +102,7 @@ def _ports(group: PluginGroup, result: SharedDevicePlan) -> Dict[str, NodePorts]
             result.found.append((host.name, error.problem))
             continue
         if own.in_pod:
-            text = f"is shared_device, but {', '.join(own.in_pod)} is in a pod, moved there by another driver"
-            result.found.append((host.name, Problem(STRATEGY, f"{text}: end the pod, and remove that driver")))
+            result.found.append((host.name, group.taken(own.in_pod)))
             continue
         result.warnings += [f"{host.name}: {text}" for text in own.left_out]
         if own.selectable:

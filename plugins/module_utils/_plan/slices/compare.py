@@ -15,6 +15,7 @@ from typing import Collection, Iterator, List, Mapping, Optional, Sequence, Tupl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Value
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
 
 # Any of them, being true, brings the pod of NVIDIA's driver to a node (node affinity of its Helm chart).
@@ -229,4 +230,4 @@ def lines(found: Mapping[str, NodeDifferences]) -> List[str]:
         every += [(node, _changed(differing)) for differing in differences.differing]
     texts = messages(every)
     more = len(texts) - _MOST_LINES
-    return texts if more <= 0 else [*texts[:_MOST_LINES], f"... and {more} more differences"]
+    return texts if more <= 0 else [*texts[:_MOST_LINES], f"... and {counted(more, 'more difference')}"]

@@ -30,6 +30,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
     StrategyPlan,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 # How far a node is: nothing was done; it is cordoned, and pods use the old way, or none do; the old way has left; the
 # new one has come; all is as it should be.
@@ -130,9 +131,11 @@ def _against(host: ClaimHost, node: NodeUse, options: MoveOptions) -> Iterator[s
             right = "delete it, or set rdma_migrate_evict to all, or to none to wait until it ends"
             yield f"{host.name}: pod {user}: no controller would recreate it elsewhere: {right}"
     if node.plugins and not options.off:
-        several = ", ".join(node.plugins)
-        right = "remove it first, or set rdma_migrate_old_labels to the node labels that keep it away"
-        yield f"{host.name}: DaemonSet {several} hands out NICs here and belongs to somebody else: {right}"
+        one = len(node.plugins) == 1
+        what = f"{'DaemonSet' if one else 'DaemonSets'} {', '.join(node.plugins)} of somebody else"
+        right = f"set rdma_migrate_old_labels to the node labels that keep {'it' if one else 'them'} away"
+        verb = "hands out NICs here: remove it" if one else "hand out NICs here: remove them"
+        yield f"{host.name}: {what} {verb} first, or {right}"
 
 
 def plan(
@@ -147,7 +150,9 @@ def plan(
         if to is None or (node is None and host.name not in moving):
             continue
         if node is None:
-            found.problems.append(f"{host.name}: no such node in the cluster")
+            found.problems.append(
+                f"{host.name}: the cluster has no node of this name: hosts and nodes must have the same names"
+            )
             continue
         at = state(node, to)
         if host.name not in moving:
@@ -260,6 +265,5 @@ def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
     if foreign and found.nodes:
         lines.append("Device plugins of somebody else are never removed. When no node needs them any more:")
     for one in foreign if found.nodes else ():
-        nodes = f"{one.nodes} node" + ("" if one.nodes == 1 else "s")
-        lines.append(f"  DaemonSet {one.daemon_set} ({one.program}, on {nodes}): {one.remove}")
+        lines.append(f"  DaemonSet {one.daemon_set} ({one.program}, on {counted(one.nodes, 'node')}): {one.remove}")
     return "\n".join(lines)

@@ -78,12 +78,13 @@ def _of_facts(facts: Facts, loaded: bool) -> Iterator[str]:
         yield f"{text}: remove that driver from the host, or keep it and set {ofed.DEPLOY} to false"
     own = [hca for hca in facts.hcas if hca.driver == _DRIVER]
     if not own:
-        yield "it has no NVIDIA NIC"
+        yield "this node has no NVIDIA NIC"
     for hca in own:
         for port in hca.ports:
             for reason in facts.reasons.get((hca.name, port.number), ()):
                 if reason.code in (reasons.DEFAULT_ROUTE, reasons.DEFAULT_ROUTE_UNKNOWN):
-                    yield f"{hca.name}: {reason.text}: the node loses its network while the driver is loaded"
+                    loses = f"{hca.name} would lose its driver for a while, and with it this node its network"
+                    yield f"{loses}: {reason.text}"
 
 
 def _of_labels(facts: Facts, labels: Mapping[str, str]) -> Iterator[str]:
@@ -91,7 +92,7 @@ def _of_labels(facts: Facts, labels: Mapping[str, str]) -> Iterator[str]:
     if missing or labels[_NIC] != "true":
         yield f"Node Feature Discovery has not set {', '.join(missing) or _NIC}, so no pod of the driver would run here"
     elif facts.system.kernel and labels[ofed.KERNEL] != facts.system.kernel:
-        text = f"it runs kernel {facts.system.kernel}, but its label {ofed.KERNEL} is {labels[ofed.KERNEL]}"
+        text = f"this node runs kernel {facts.system.kernel}, but its label {ofed.KERNEL} is {labels[ofed.KERNEL]}"
         yield f"{text}: wait for Node Feature Discovery"
 
 
@@ -107,7 +108,8 @@ def _of_node(probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[st
     unloaded = {name for env, names in _UNLOADS.items() if values[ofed.ENV].get(env) == "true" for name in names}
     stays = [name for name in (*_STORAGE, *_OTHERS) if name in loaded and name not in unloaded]
     if stays:
-        yield f"module {', '.join(stays)} uses the RDMA modules that the driver replaces: unload it first"
+        what = f"module {stays[0]} uses" if len(stays) == 1 else f"modules {', '.join(stays)} use"
+        yield f"{what} the RDMA modules that the driver replaces: unload {'it' if len(stays) == 1 else 'them'} first"
     if loaded.get(_PEERMEM):
         yield f"module {_PEERMEM} is in use, so the driver does not start: end the programs that use it"
 
@@ -119,9 +121,9 @@ def _obstacles(host: ClaimHost, use: NodeUse, probe: Mapping[str, Any], values: 
         yield "the Network Operator does not run its device plugin yet: run zerocopy.rdma.provision first"
         return
     if use.unschedulable and not begun:
-        yield "it is cordoned, so somebody is at work on it: uncordon it first"
+        yield "this node is cordoned, so somebody is at work on it: uncordon it first"
     if host.facts is None:
-        yield "it has no facts"
+        yield "this node has no facts: gather them first (role rdma_discover)"
         return
     # What an earlier run has begun may have loaded the driver.
     yield from _of_facts(host.facts, begun)
@@ -191,7 +193,7 @@ def plan(
         values, use = ofed.typed(host, known), uses.get(host.name)
         if use is None:
             if values[ofed.DEPLOY]:
-                found.append((host.name, Problem(ofed.DEPLOY, "is true, but the cluster has no such node")))
+                found.append((host.name, Problem(ofed.DEPLOY, "is true, but the cluster has no node of this name")))
             continue
         if not _moves(host, use, values[ofed.DEPLOY]):
             if values[ofed.DEPLOY]:
@@ -207,10 +209,13 @@ def plan(
             to = ofed.with_driver(was) if values[ofed.DEPLOY] else was
             result.nodes[host.name] = OfedNode(host.name, values[ofed.DEPLOY], to, was)
             todo.append(host)
-    proven = {host.group for host in hosts if host.name in result.done or host.name in result.nodes}
+    waiting = {name for names in busy.values() for name in names}
+    others = {host.group for host in hosts if host.name in uses and host.name not in waiting}
     for group, names in busy.items():
-        if group not in proven:
-            text = f"is to change, but pods use the NICs of every node of group {group}: end them on one node first"
+        if group not in others:
+            text = (
+                f"changes the driver, but pods use the NICs of every node of group {group}: end them on one node first"
+            )
             found += [(name, Problem(ofed.DEPLOY, text)) for name in names]
     result.labels = {name: dict(use.labels) for name, use in uses.items()}
     for name, node in result.nodes.items():

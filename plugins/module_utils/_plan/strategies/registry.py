@@ -37,6 +37,8 @@ STRATEGIES: Dict[str, Strategy] = {
     strategy.name: strategy for strategy in (Dra(), SharedDevice(), HostDevice(), Inject(), NoStrategy())
 }
 
+_PROVISION = "zerocopy.rdma.provision"
+
 Found = Iterator[Tuple[str, Problem]]
 NodeLabels = Mapping[str, Mapping[str, str]]
 
@@ -183,12 +185,12 @@ def changes(hosts: Sequence[ClaimHost], labels: NodeLabels) -> List[str]:
             other = wanted.served_otherwise(host.variables, value) if strategy is wanted and value else None
             if other:
                 provider, serves = other
-                way = f"run provision with {STRATEGY} none, which removes its objects, and then with {word} again"
+                way = f"run {_PROVISION} with {STRATEGY} none, which removes its objects, and then with {word} again"
                 right = f"but {serves} still serves this node (label {strategy.label}={value}): {way}"
                 found.append((host.name, wrong(provider, host.variables.get(provider) or "plugin", right)))
             if strategy is not wanted and value:
-                way = f"run provision with {STRATEGY} none, which removes its objects, and then with {word}"
-                way = f"move it with migrate (rdma_migrate_move={host.group}), or {way}"
+                way = f"run {_PROVISION} with {STRATEGY} none, which removes its objects, and then with {word}"
+                way = f"move it with zerocopy.rdma.migrate (rdma_migrate_move={host.group}), or {way}"
                 served = f"{' or '.join(strategy.names)} still serves this node (label {strategy.label}={value})"
                 found.append((host.name, wrong(STRATEGY, word, f"but {served}: {way}")))
     return messages(found)

@@ -15,6 +15,7 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Tup
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import merge, operators, plain, pod, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Ask, Manifest, Settings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import shown
 
 _KINDS = {"ResourceClaimTemplate": "template", "ResourceClaim": "claim"}
@@ -145,7 +146,7 @@ def _of_group(
 
 def _about(ask: Ask) -> str:
     entry = ask.request.entry or ask.request.name
-    devices = [f"{ask.gpus} GPU(s)"] * bool(ask.gpus) + [f"{ask.nics} NIC(s)"] * bool(ask.nics)
+    devices = [counted(ask.gpus, "GPU")] * bool(ask.gpus) + [counted(ask.nics, "NIC")] * bool(ask.nics)
     return f"{entry} ({', '.join(devices)})" if devices else entry
 
 

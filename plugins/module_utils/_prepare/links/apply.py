@@ -118,8 +118,8 @@ class LinkTransaction:
             problems = self._undo(checkpoint, before, known)
             if problems:
                 left = "; ".join(dict.fromkeys(problems))
-                text = f"{error}; not everything could be rolled back: {left}. Fix this, then run again or tear down"
-                raise HostError(text) from error
+                way = "Fix this, and run the same again, or zerocopy.rdma.teardown"
+                raise HostError(f"{error}; not everything could be rolled back: {left}. {way}") from error
             raise HostError(f"{error}; everything was rolled back") from error
         return checkpoint
 

@@ -24,13 +24,17 @@ _PAUSE = 0.2
 _SCRIPT_SECONDS = 300
 
 
+def _unset(pf: str, number: int) -> str:
+    return f"vfs: the number of VFs of {pf} cannot be set to {number}"
+
+
 def _write(tree: Tree, pf: str, number: int) -> None:
     path = f"{pci.DEVICES}/{pf}/sriov_numvfs"
     try:
         with open(os.path.join(tree.root, path), "w", encoding="ascii") as handle:
             handle.write(str(number))
     except OSError as error:
-        raise HostError(f"vfs: {number} VFs of {pf}: {error.strerror}; see the kernel log") from error
+        raise HostError(f"{_unset(pf, number)}: {error.strerror}; see the kernel log") from error
 
 
 def _made(run: Runner, tree: Tree, pf: str, number: int, anew: bool) -> bool:
@@ -44,7 +48,7 @@ def _made(run: Runner, tree: Tree, pf: str, number: int, anew: bool) -> bool:
     script = os.path.join(tree.root, vf_guids.SCRIPT_PATH.lstrip("/"))
     if number and os.path.exists(script):
         # It does nothing for ports of which it has no GUIDs.
-        must(run(["/bin/sh", script, pf], timeout=_SCRIPT_SECONDS), f"vfs: {number} VFs of {pf}")
+        must(run(["/bin/sh", script, pf], timeout=_SCRIPT_SECONDS), _unset(pf, number))
     if tree.number(f"{pci.DEVICES}/{pf}/sriov_numvfs") != number:
         _write(tree, pf, number)
     return True

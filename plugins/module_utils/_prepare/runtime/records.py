@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import nanoseconds
 
 SYMPTOM = "failed to reserve sandbox name"
@@ -76,8 +77,8 @@ def find(layout: RuntimeLayout, effective: Effective) -> List[Leak]:
 def danger(leaks: List[Leak]) -> str:
     """The consequences, and the remedy."""
     return (
-        f"{len(leaks)} sandbox record(s) left behind by failed NRI attaches would prevent containerd from starting, or"
-        " come back as pods without their NIC (containerd issue 13609):"
+        f"{counted(len(leaks), 'sandbox record')} left behind by failed NRI attaches would prevent containerd from"
+        " starting, or come back as pods without their NIC (containerd issue 13609):"
         f" {', '.join(map(str, leaks))}. Set recover_sandboxes (role: rdma_runtime_recover_sandboxes) to remove"
         " them; running pods are not affected"
     )

@@ -176,7 +176,9 @@ class RuntimeRun:
                 self._recover_stopped(plan, outcome)
                 return []
             if "pending" not in self._ledger.notes:
-                raise HostError(f"{self._layout.unit} is already broken before any change ({error}): {said}") from error
+                raise HostError(
+                    f"{self._layout.unit} was already broken before any change ({error}): {said}"
+                ) from error
             return []
         if restart and leaks and not self._request.recover:
             raise HostError(f"{self._layout.unit} is not restarted: {records.danger(leaks)}")
@@ -223,8 +225,8 @@ class RuntimeRun:
         outcome.facts["plugins_missing"] = missing
         if missing:
             outcome.warnings.append(
-                f"{missing} of {before} NRI plugin(s) that were connected before the restart of {self._layout.unit} did"
-                f" not reconnect within {self._request.await_plugins:g} s; until then pods get no devices from them"
+                f"{missing} of the NRI plugins that were connected before the restart of {self._layout.unit} ({before})"
+                f" did not reconnect within {self._request.await_plugins:g} s; until then pods get no devices from them"
             )
 
     def _roll_back(self, plan: RuntimePlan) -> str:

@@ -74,10 +74,10 @@ def judge(case: Case, found: Sequence[ProtoTable], allocated: Optional[Collectio
         raise DishonestError(f"{at}: both ends ran on one node, {case.initiator.node}")
     config, lanes = _lanes(found, case)
     if not lanes:
-        raise DishonestError(f"{at}: UCX did not say over what it went")
+        raise DishonestError(f"{at}: UCX did not say which transport carried the data")
     near = [peer for peer, _row in payload(found, case.operation, case.bytes) if peer != "inter-node"]
     if near:
-        raise DishonestError(f"{at}: UCX took both ends to be on one node ({config})")
+        raise DishonestError(f"{at}: UCX treated both ends as if they were on one node ({config})")
     if allocated is None:
         other = [f"{transport}/{device}" for transport, device in lanes if transport != TCP]
         if other:

@@ -127,7 +127,7 @@ class _Planner:
         if unknown:
             there = ", ".join(sorted(names, key=natural_key)) or "none"
             self.found.problems.append(
-                f"rdma_benchmark_templates: {', '.join(unknown)} is not among what pods can request: {there}"
+                f"rdma_benchmark_templates has {', '.join(unknown)}, which no pod can request; pods can request {there}"
             )
             return self.found
         wanted = self._wanted(asks)

@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import quantity
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 Plain = Mapping[str, Any]
 
@@ -64,19 +65,23 @@ def _daemon_set(name: str, nodes: int, found: Optional[Plain], foreign: bool) ->
         text = f"DaemonSet {name} was changed, and its controller has not seen the change yet"
         remedy = "Check kube-controller-manager."
     elif foreign and desired < nodes:
-        text = f"DaemonSet {name} selects {desired} nodes, but {nodes} nodes of the inventory need it"
+        need = "needs" if nodes == 1 else "need"
+        text = f"DaemonSet {name} selects {counted(desired, 'node')}, but {nodes} of the inventory {need} it"
         remedy = "Give the nodes the labels that the operator asks for."
     elif desired != nodes and not foreign:
-        text = f"DaemonSet {name} selects {desired} nodes, but the inventory has {nodes}"
+        text = f"DaemonSet {name} selects {counted(desired, 'node')}, but the inventory has {nodes}"
         remedy, mend = "Label the nodes as planned.", "provision"
     elif updated != desired:
-        text, verdict = f"{updated} of {desired} pods of DaemonSet {name} have its current configuration", "warn"
+        text, verdict = (
+            f"DaemonSet {name} has {updated} of {counted(desired, 'pod')} with its current configuration",
+            "warn",
+        )
         remedy = "Wait for the rollout, or find the pod that does not become ready."
     elif ready != desired:
-        text = f"{ready} of {desired} pods of DaemonSet {name} are ready"
+        text = f"DaemonSet {name} has {ready} of {counted(desired, 'pod')} ready"
         remedy = "See the events and logs of the others."
     else:
-        text, verdict = f"the {ready} pods of DaemonSet {name} are ready", "pass"
+        text, verdict = f"DaemonSet {name} has {ready} of {counted(desired, 'pod')} ready", "pass"
     evidence = {"nodes": nodes, **counts}
     return Check("cluster", _PLUGIN, None, None, name, verdict, text, evidence, remedy, mend)
 
@@ -101,8 +106,8 @@ def _of_node(
             said = ", ".join(f"{kind} {number}" for kind, number in found.items())
             text = f"the node should have {wanted} {resource}, but has {said}"
             remedy = "Check the log of the plugin's pod for the devices it found, and /dev/infiniband of the node."
-            counted = resource in counters
-            yield check(resource, "fail", text, "" if counted else remedy, "provision" if counted else "")
+            ours = resource in counters
+            yield check(resource, "fail", text, "" if ours else remedy, "provision" if ours else "")
     for resource in leaves:
         if _number(node, "allocatable", resource):
             text = f"pods that request {resource} are scheduled here, but it is not a resource of this group"

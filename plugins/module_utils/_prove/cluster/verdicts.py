@@ -13,6 +13,7 @@ from typing import Any, Collection, Iterator, List, Mapping, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import pod_trouble
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 Plain = Mapping[str, Any]
 
@@ -104,7 +105,7 @@ def _objects(sets: Mapping[str, Sequence[Plain]]) -> Iterator[Check]:
             text = f"{subject} of set {name} {_ACTIONS[item['action']]}"
             yield Check("cluster", "cluster.objects", None, None, subject, "fail", text, {}, "", "provision")
         if not wrong:
-            text = f"the {len(objects)} objects of set {name} are as they were applied"
+            text = f"set {name} has {counted(len(objects), 'object')}, as applied"
             yield Check("cluster", "cluster.objects", None, None, name, "pass", text)
 
 

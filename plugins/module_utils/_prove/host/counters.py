@@ -14,6 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import cou
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 _WHAT = "link_errors"
 _REMEDY = "Replace or reseat cable and transceiver, try another switch port, and check the switch's counters."
@@ -54,8 +55,8 @@ def of_node(node: HostEvidence, now: float) -> List[Check]:
     before, after = _readings(node.earlier), _readings(node.facts)
     seconds = max(now - node.began, 0.0)
     found = list(_judged(node, before, after, seconds))
-    counted = [name for name in before.keys() & after.keys() if before[name]]
-    if counted and not found:
-        text = f"no error counter of {len(counted)} port(s) grew too fast in {seconds:.0f} s, while verify ran"
+    ports = [name for name in before.keys() & after.keys() if before[name]]
+    if ports and not found:
+        text = f"no error counter of {counted(len(ports), 'port')} grew too fast in {seconds:.0f} s, while verify ran"
         found.append(node.check(_WHAT, "pass", "", text, seconds=seconds))
     return found

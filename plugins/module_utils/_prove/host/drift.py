@@ -17,6 +17,7 @@ from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
 # What a change of prepare's modules is about. A file alone is not in effect yet, or will not be after the next boot.
@@ -131,7 +132,7 @@ def _runtime(node: HostEvidence, result: Map) -> Iterator[Check]:
         yield node.check("sandbox_records", "fail", unit, text, "", "sandboxes", records=records)
     old = result.get("running_pods_keep_old_limit")
     if old:
-        text = f"{old} running pod(s) have a lower limit of locked memory than configured"
+        text = f"a lower limit of locked memory than configured in {counted(old, 'running pod')}"
         yield node.check("memlock", "warn", unit, text, "Restart these pods.", pods=old)
 
 
@@ -171,7 +172,7 @@ def _inject(node: HostEvidence, result: Map) -> Iterator[Check]:
         yield node.check("inject", "fail", _UNIT, text, "", "runtime")
     refusal, refused = result.get("last_refusal"), result.get("refused")
     if refusal:
-        text = f"{refused} container(s) were refused since the plugin started, the last one because: {refusal}"
+        text = f"{counted(refused or 0, 'container')} refused since the plugin started, the last one because: {refusal}"
         yield node.check("inject", "warn", _UNIT, text, f"See journalctl --unit={_UNIT}.", refused=refused)
 
 

@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
@@ -218,10 +219,11 @@ def _passed(node: HostEvidence, seen: Sequence[str], rails: Mapping[str, Optiona
     """One check for each thing that is right on all ports."""
     ports = list(node.ports())
     names = [name for _hca, _port, name in ports]
-    many = f"{len(names)} port(s)"
+    many = counted(len(names), "port")
     # A software device has neither a rate nor a PCIe link of its own.
     rates = sorted({port.rate_gbps for hca, port, _name in ports if port.rate_gbps and not hca.software})
     infiniband = [port for _hca, port, _name in ports if port.link_layer == "InfiniBand"]
+    ethernet = len(ports) - len(infiniband)
     addressed = [name for name, netdev, _wanted in _addressed(node, rails) if netdev]
     routed = [name for name, _netdev, _lacking in _routed(node, rails)]
     gpus = len(node.known.gpus)
@@ -229,11 +231,11 @@ def _passed(node: HostEvidence, seen: Sequence[str], rails: Mapping[str, Optiona
     with_mtu = [name for _hca, port, name in ports if name in rails and port.netdev and port.netdev.mtu == mtu]
     right = {
         "ports": f"{many} fit for workloads, as expected in the group" if EXPECT + "hcas" in node.values else "",
-        "gpus": f"{gpus} GPU(s), as expected in the group" if EXPECT + "gpus" in node.values else "",
+        "gpus": f"{counted(gpus, 'GPU')}, as expected in the group" if EXPECT + "gpus" in node.values else "",
         "port_state": f"{many} ACTIVE: {joined(names)}" if ports else "",
         "port_rate": f"ports run at {joined([f'{rate:g}' for rate in rates])} Gb/s" if rates else "",
-        "subnet_manager": f"{len(infiniband)} port(s) have a subnet manager" if infiniband else "",
-        "gid": f"{len(ports) - len(infiniband)} port(s) have a GID of RoCE v2" if len(ports) > len(infiniband) else "",
+        "subnet_manager": f"a subnet manager for {counted(len(infiniband), 'port')}" if infiniband else "",
+        "gid": f"a GID of RoCE v2 on {counted(ethernet, 'port')}" if ethernet else "",
         "devices": f"{many} with uverbs and umad devices" if ports else "",
         "pcie_link": "the PCIe links can carry the rates of the ports" if rates else "",
         "mtu": f"MTU {mtu} on {joined(with_mtu)}" if mtu is not None and with_mtu else "",

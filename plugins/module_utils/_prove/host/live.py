@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.per
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, End, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX, HostTests, Meeting
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
 _NOT_TRIED = {"code": "not_tried", "error": "it was not tested"}
@@ -52,7 +53,7 @@ def _pings(node: HostEvidence, own: HostTests, answers: Mapping[str, Map]) -> It
                 yield node.check("reachable", "warn", port, text, "Check the error counters of the ports.", **evidence)
     if whole and len(whole) == len(own.probes):
         sizes = joined([str(mtu) for mtu in sorted({probe["mtu"] for probe in whole})])
-        text = f"packets of {sizes} bytes reach {len(whole)} address(es) of peers unfragmented"
+        text = f"packets of {sizes} bytes arrive unfragmented over {counted(len(whole), 'path')}"
         yield node.check("path_mtu", "pass", "", text, peers=[probe["target"] for probe in whole])
 
 
@@ -85,14 +86,17 @@ def _judged(node: HostEvidence, run: Map, value: float, expected: Optional[float
     return bandwidth_threshold.bandwidth(value, expected, float(node.values[PREFIX + "fraction"]), demanded)
 
 
-def _unmeasured(node: HostEvidence, run: Map, peer: str, result: Map) -> Check:
-    """``result`` is that of the end because of which there is no value."""
+def _unmeasured(node: HostEvidence, run: Map, peer: str, result: Map, at: str) -> Check:
+    """``result`` is that of the end because of which there is no value, on host ``at``."""
     test, port = run["test"], f"{run['hca']}/{run['port']}"
-    with_ = "itself" if peer == node.host else peer
+    alone = peer == node.host
     verdict, remedy, mend = "fail", _REMEDY.format(run["tcp_port"]), ""
     if result["code"] == NOT_INSTALLED:
-        verdict, remedy, mend = "impossible", "Install perftest (rdma_kernel_packages).", "kernel"
-    text = f"{test} with {with_} gave no value: {result['error']}"
+        where = "" if alone else f" on {at}"
+        verdict, remedy = "impossible", f"Install perftest{where} (rdma_kernel_packages)."
+        mend = "kernel" if at == node.host else ""
+    with_ = "itself gave no value" if alone else f"{peer} gave no value, on {at}"
+    text = f"{test} with {with_}: {result['error']}"
     return node.check("bandwidth", verdict, port, text, remedy, mend, test=test, peer=peer)
 
 
@@ -107,7 +111,9 @@ def _meeting(
         result = asked.get(run["name"])
         server = served.get(other["name"], {"ok": True})
         if result is None or not result["ok"]:
-            yield _unmeasured(node, run, meeting.peer, server if not server["ok"] else result or _NOT_TRIED)
+            own = server["ok"]
+            why, at = (result or _NOT_TRIED, node.host) if own else (server, meeting.peer)
+            yield _unmeasured(node, run, meeting.peer, why, at)
             continue
         latency = run["test"] in perftest_parse.LATENCY
         value = round(result["value"], 2)

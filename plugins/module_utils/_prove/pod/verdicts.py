@@ -19,13 +19,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.netdevs i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import NOTHING, Pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import IN_USE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 # The worst path class that devices with a common value of the attribute can have.
 _PROMISES = {model.PCIE_ROOT: "PHB", model.NUMA_NODE: "NODE"}
 # Nodes in /dev/infiniband that belong to no device.
 _SHARED_NODES = {"rdma_cm"}
 _OF_NEAREST = "See the log of the plugin on the node, and the states of its ports."
-_OF_ALL = "Check for privileged: true, a hostPath or a device plugin that injects all of them."
+_OF_ALL = "Check for privileged: true, a hostPath, or a device plugin that gives pods all device nodes."
 
 
 class _Judge(NetdevJudge):
@@ -35,10 +36,12 @@ class _Judge(NetdevJudge):
             return self.check("runs", "pass", f"the pod ran {seconds:.0f} s after it was created", seconds=seconds)
         text = f"the pod did not finish ({self.result['phase']}): {trouble or 'its log is not complete'}"
         if self.result["phase"] == IN_USE:
-            return self.check("runs", "impossible", f"no pod was created: {trouble}", "Verify again when it has ended.")
+            return self.check(
+                "runs", "impossible", f"no pod was created: {trouble}", "Verify again when that pod has ended."
+            )
         taken = self._taken(trouble)
         if taken:
-            remedy = "Try again when they are free."
+            remedy = "Verify again when these are free."
             return self.check("runs", "impossible", f"{text}. {taken}", remedy, in_use=list(self.node.in_use))
         return self.check("runs", "fail", text, _remedy(trouble), phase=self.result["phase"], trouble=trouble)
 
@@ -46,7 +49,7 @@ class _Judge(NetdevJudge):
         """Who else has what the pod waits for, if that is why it waits."""
         if self.spec:
             busy = len(self.node.in_use) if "annot allocate all claims" in trouble else 0
-            return f"Other claims hold {busy} devices of the node" if busy else ""
+            return f"Other claims hold {counted(busy, 'device')} of the node" if busy else ""
         for resource in self.request.limits:
             held = [entry.split(" ")[1] for entry in self.node.in_use if entry.split(" ")[0] == resource]
             if held and f"Insufficient {resource}" in trouble:
@@ -67,11 +70,11 @@ class _Judge(NetdevJudge):
             body = request.get("exactly") or {}
             number = len(got.get(request["name"], []))
             if body.get("allocationMode") == "ExactCount" and number != body["count"]:
-                text = f"request {request['name']} got {number} devices, but requests {body['count']}"
+                text = f"request {request['name']} got {counted(number, 'device')}, but requests {body['count']}"
                 return self.check("allocation", "fail", text, "See the claim's status in the cluster.")
         unknown = [nic.name for nic in self.nics if nic.hca is None]
         if unknown:
-            text = f"got {', '.join(unknown)}, which is not an HCA in the facts of the node"
+            text = f"got {', '.join(unknown)}, but the facts of the node have no such HCA"
             return self.check("allocation", "fail", text, "Compare the node's ResourceSlices with its facts.")
         names = ", ".join(f"{device.request}: {device.text}" for device in self.devices)
         return self.check("allocation", "pass", f"got {names}", devices=[device.name for device in self.devices])
@@ -112,14 +115,14 @@ class _Judge(NetdevJudge):
             text = f"lacks {', '.join(sorted(uverbs - got))} in /dev/infiniband"
             return self.check("nodes", "fail", text, remedy, "kernel", nodes=self.report.nodes)
         if got - wanted:
-            text = f"has {', '.join(sorted(got - wanted))} in /dev/infiniband, which belong to other NICs"
+            text = f"has {', '.join(sorted(got - wanted))} of other NICs in /dev/infiniband"
             return self.check("nodes", "fail", text, _OF_ALL, nodes=self.report.nodes)
         if self.request.gpu_resource and not self._beside():
             names = ", ".join(nic.text for nic in self.nics) or "no HCA"
-            text = f"has the devices of {names}, which is not what is nearest to any GPU of the node"
+            text = f"has the devices of {names}, but no GPU of the node has exactly these nearest to it"
             return self.check("nodes", "fail", text, _OF_NEAREST, nodes=self.report.nodes)
         if self.request.number and len(self.nics) != self.request.number:
-            text = f"has the devices of {len(self.nics)} HCAs, but requested {self.request.number}"
+            text = f"has the devices of {counted(len(self.nics), 'HCA')}, but requested {self.request.number}"
             return self.check("nodes", "fail", text, "See the log of the device plugin.", nodes=self.report.nodes)
         if self.nics and "rdma_cm" not in self.report.nodes:
             text = "lacks rdma_cm in /dev/infiniband"

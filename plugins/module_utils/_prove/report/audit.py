@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import report, texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import CHANGE, LOOK, STOPS, Audit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import page
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import count
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 # How levels look: as verdicts do in the report of verify.
 _LOOKS = {STOPS: "fail", CHANGE: "warn", LOOK: "impossible"}
@@ -45,7 +45,7 @@ def html(audit: Audit, created: str = "") -> str:
         (f"finding-{number}", report.worst(block.workloads[0].findings), block)
         for number, block in enumerate(report.blocks(audit), start=1)
     ]
-    filters: Dict[str, Any] = {"counted": count, "look": _LOOKS.__getitem__, "said": texts.text}
+    filters: Dict[str, Any] = {"counted": counted, "look": _LOOKS.__getitem__, "said": texts.text}
     return page.rendered(
         "audit.html.j2",
         filters,

@@ -16,7 +16,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, 
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import End, Measurement, VerifyDocument
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import count, figure, names, span
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import figure, names, span
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 # So many rows and columns are readable on one page, with a figure in each cell.
@@ -181,16 +182,16 @@ def story(series: Series, verdict: str) -> Story:
     where = f"On {series.rail} of {series.group}"
     if verdict not in _BAD:
         hosts = sorted({host for measured in many for host in _ends(measured)}, key=natural_key)
-        text = f"{where}, {count(len(many), 'measurement')} as good as required."
+        text = f"{where}, {counted(len(many), 'measurement')} as good as required."
         if verdict == "impossible":
-            text = f"{where}, {count(len(many), 'measurement')} not judged, such as: {many[0].text}."
+            text = f"{where}, {counted(len(many), 'measurement')} not judged, such as: {many[0].text}."
         return Story(text, "", hosts, len(many))
     first = worst(many, 1)[0]
     hosts = culprits(many, series.measurements)
     ends = f"{first.source.host} {port(first.source)} to {first.target.host} {port(first.target)}"
     demanded = f"{span(measured.threshold for measured in many)} {series.unit}"
     text = (
-        f"{where}, {len(many)} of {len(series.measurements)} miss {demanded},"
+        f"{where}, {len(many)} of {counted(len(series.measurements), 'measurement')} missed {demanded},"
         f" all with {names(hosts, _NAMES_UP_TO)} at one end."
         f" The worst, {ends}, has {figure(first.value)} {series.unit}."
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from typing import Counter as Counts
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
@@ -99,7 +100,7 @@ def _line(text: Any) -> str:
 
 
 def _counted(sign: str, noun: str, count: int) -> str:
-    return f"{sign}{count} {noun}{'' if count == 1 else 's'}"
+    return sign + counted(count, noun)
 
 
 def _files(changes: Sequence[Map]) -> Iterator[str]:
@@ -196,18 +197,16 @@ def _diffs(answers: Sequence[HostDrift]) -> Iterator[str]:
         yield from (f"  {line}" for line in _parts(first.concerns[name].get("diff") or [], shown))
 
 
-def _number(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"
-
-
 def _text(answers: Sequence[HostDrift], found: Sequence[DriftGroup], silent: Sequence[str], diff: bool) -> str:
     differing = sum(len(kind.hosts) for kind in found)
-    lines = [f"{differing} of {_number(len(answers))} differ from the plan."]
+    lines = [
+        f"{differing} of {counted(len(answers), 'node')} {'differs' if differing == 1 else 'differ'} from the plan."
+    ]
     if not differing:
         asked = len(answers) - len(silent)
-        lines = [f"{_number(asked)} of {len(answers)} compared: as planned."]
+        lines = [f"{counted(asked, 'node')} of {len(answers)} compared: as planned."]
     for kind in found:
-        lines += ["", f"{kind.group}: {_number(len(kind.hosts))}: {fold(kind.hosts)}"]
+        lines += ["", f"{kind.group}: {counted(len(kind.hosts), 'node')}: {fold(kind.hosts)}"]
         width = max(map(len, kind.concerns))
         lines += [f"  {name.ljust(width)}  {text}" for name, text in kind.concerns.items()]
     notes = _notes(answers)

@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.mend import WAYS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, earlier
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import BAD, Causes, FindingKey
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import count
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 BANDWIDTH = "bandwidth"
@@ -219,7 +219,7 @@ def _headline(verdict: str, found: List[ReportFinding], hosts: Dict[str, str]) -
         return "Nothing could be checked here"
     failed = sum(verdict == "fail" for verdict in hosts.values())
     if verdict == "fail":
-        return f"{failed} of {count(len(hosts), 'host')} failed" if failed else "A check of the cluster failed"
+        return f"{failed} of {counted(len(hosts), 'host')} failed" if failed else "A check of the cluster failed"
     passed = "The host passed" if len(hosts) == 1 else f"All {len(hosts)} hosts passed"
     if verdict == "pass":
         return passed

@@ -29,13 +29,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import (
     WORDS,
-    count,
     duration,
     evidence,
     figure,
     names,
     percent,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -175,7 +175,7 @@ def html(document: VerifyDocument) -> str:
         "figure": figure,
         "evidence": evidence,
         "fold": fold,
-        "counted": count,
+        "counted": counted,
         "names": names,
         "pair": pair,
         "size": size,

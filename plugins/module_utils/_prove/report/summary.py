@@ -17,7 +17,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findin
     ReportFinding,
     picture,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import WORDS, clean, count, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import WORDS, clean, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 UP_TO = 40
 _BANDWIDTH_UP_TO = 12
@@ -81,7 +82,7 @@ def _each(finding: ReportFinding) -> List[str]:
 def _once(finding: ReportFinding) -> str:
     where = _where(finding.hosts, finding.groups)
     many = len(finding.variants)
-    such = f"{count(finding.times, 'time')}, such as: " if many > 1 else ""
+    such = f"{counted(finding.times, 'time')}, such as: " if many > 1 else ""
     advice = f" -> {finding.remedies[0][0]}" if finding.remedies else ""
     below = ", ".join(dict.fromkeys(consequence.id for consequence in finding.consequences))
     follows = f" (probably caused by this: {below})" if below else ""
@@ -101,7 +102,7 @@ def _findings(findings: Sequence[ReportFinding], room: int) -> List[str]:
 def _command(command: commands.MendCommand) -> str:
     if len(command.line) <= _COMMAND_UP_TO:
         return f"  {command.line}"
-    return f"  {command.mend}, on {count(len(command.hosts), 'host')}: the command is in the report"
+    return f"  {command.mend}, on {counted(len(command.hosts), 'host')}: the command is in the report"
 
 
 def _since(document: VerifyDocument) -> List[str]:

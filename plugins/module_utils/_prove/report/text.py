@@ -61,11 +61,6 @@ def span(values: Iterable[Optional[float]]) -> str:
     return " to ".join(ends)
 
 
-def count(number: int, noun: str) -> str:
-    """``1 host``, ``2 hosts``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def evidence(values: Mapping[str, Any]) -> str:
     """Plain values as ``mtu=1500, wanted=9000``; anything nested as JSON."""
     return ", ".join(f"{key}={_plain(value)}" for key, value in values.items())

@@ -14,7 +14,7 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple, Union
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyDocument
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import count
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -113,7 +113,7 @@ def _near(paths: Mapping[str, str]) -> str:
 
 def _hca_model(hca: Hca) -> str:
     layers = dict.fromkeys(port.link_layer for port in hca.ports if port.link_layer)
-    vfs = [count(hca.sriov.num_vfs, "VF")] if hca.sriov.num_vfs else []
+    vfs = [counted(hca.sriov.num_vfs, "VF")] if hca.sriov.num_vfs else []
     return ", ".join([*layers, *(["VF"] if hca.sriov.role == "vf" else vfs)])
 
 

@@ -67,7 +67,8 @@ class Api:
         self._stale = set()
         for document in documents:
             if document.get("kind") != "APIGroupDiscoveryList":
-                raise ClusterError("the API server is older than Kubernetes 1.30: it has no aggregated discovery")
+                text = "the API server is older than Kubernetes 1.30, the oldest that can be used"
+                raise ClusterError(f"{text}: it has no aggregated discovery")
             for group in document.get("items") or []:
                 name = group["metadata"].get("name", "")
                 for version in group.get("versions") or []:
@@ -108,7 +109,8 @@ class Api:
         """
         found = self._kinds.get(kind, {})
         if not found and kind.group in self._stale:
-            raise ClusterError(f"{kind}: the API server of the group {kind.group} does not answer")
+            way = "see its APIService (kubectl get apiservices)"
+            raise ClusterError(f"{kind}: the API server of the group {kind.group} does not answer: {way}")
         return found.get(version) if version else next(iter(found.values()), None)
 
     def must_find(self, kind: GroupKind, version: str) -> Resource:

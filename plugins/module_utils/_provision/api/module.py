@@ -36,7 +36,9 @@ def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, A
     """
     options = {**AUTH_ARG_SPEC, **argument_spec}
     if not HAS_KUBERNETES_CORE:
-        AnsibleModule(argument_spec=options).fail_json(msg="the collection kubernetes.core is needed")
+        way = "ansible-galaxy collection install kubernetes.core"
+        msg = f"the collection kubernetes.core is missing where Ansible runs: {way}"
+        AnsibleModule(argument_spec=options).fail_json(msg=msg)
     module = AnsibleK8SModule(module_class=AnsibleModule, argument_spec=options, supports_check_mode=True)
     # Not the lists and maps: objects may be Secrets, and those of a large set would cost more on their way back than to
     # be applied.

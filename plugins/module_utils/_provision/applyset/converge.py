@@ -43,6 +43,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, Usage
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.write import write
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 # Of runs that begin at the same moment one gets through at each attempt.
 _ATTEMPTS = 10
@@ -163,10 +164,9 @@ class _ApplysetRun:
     def _write(self, steps: List[ApplyStep]) -> None:
         problems = write(self._client, self._request, steps)
         if problems:
-            raise ClusterError(
-                f"{len(problems)} objects could not be applied although a dry run was accepted; others were, and the "
-                f"next run continues from here:\n{listed(problems)}"
-            )
+            many = counted(len(problems), "object")
+            text = f"{many} could not be applied although a dry run was accepted; the next run continues from here"
+            raise ClusterError(f"{text}:\n{listed(problems)}")
         self._wait([step for step in steps if step.wanted.key.group_kind == DEFINITION])
 
     def _wait(self, steps: List[ApplyStep]) -> None:

@@ -35,6 +35,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.managed import unchanged
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent, Scope
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,9 @@ def _refuse_terminating(steps: List[ApplyStep]) -> None:
     """What is being deleted will be gone whatever is applied to it. Raises ClusterError."""
     held = [str(step.wanted.key) for step in steps if "deletionTimestamp" in metadata(step.before or {})]
     if held:
-        raise ClusterError(f"being deleted at the moment, nothing was applied; run again when gone:\n{listed(held)}")
+        raise ClusterError(
+            f"being deleted at the moment, so nothing was applied; run again when they are gone:\n{listed(held)}"
+        )
 
 
 def _refuse_foreign(client: Client, parent: Parent, new: List[Wanted]) -> None:
@@ -243,7 +246,7 @@ def _try(client: Client, request: ApplysetRequest, todo: List[ApplyStep], namesp
 def refused(request: ApplysetRequest, problems: List[str], outcome: str) -> ClusterError:
     """The error for objects that the API server does not accept."""
     return ClusterError(
-        f"{len(problems)} of {len(request.objects)} objects are rejected, {outcome}:\n{listed(problems)}"
+        f"{len(problems)} of {counted(len(request.objects), 'object')} rejected, {outcome}:\n{listed(problems)}"
     )
 
 

@@ -78,7 +78,7 @@ def info(client: Client, ours: Sequence[str], drivers: Sequence[str], resources:
         try:
             found[name] = node_use.of_node(node, on.get(name, ()), held, ours, resources)
         except MarkError as error:
-            raise ClusterError(f"{name}: {error}: remove it if no move is under way there") from error
+            raise ClusterError(f"{name}: {error}") from error
     return found
 
 
@@ -99,7 +99,7 @@ class MovingNode:
         step = self.step
         node = self.client.find(f"{_NODES}/{step.node}")
         if node is None:
-            raise ClusterError(f"no such node in the cluster: {step.node}")
+            raise ClusterError(f"the cluster has no node named {step.node}: hosts and nodes must have the same names")
         pods = self.client.get(_PODS, {"fieldSelector": f"spec.nodeName={step.node}"})
         held = _held(self.client, self._api, step.drivers)
         try:

@@ -29,6 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import JSON, METADATA_LIST, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.driver_pods import driver_pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until_published
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -136,7 +137,8 @@ class _Info:
             _code, why = compare.silent(model.DRANET, NodeSeen(pod=None if pods is None else pods.get(name, "")))
             reasons.setdefault(why, []).append(name)
         texts = [f"{fold(of_reason)}: {reason}" for reason, of_reason in reasons.items()]
-        said = f"{len(late)} of {len(names)} nodes have no NIC published, without progress for {seconds:.0f} s"
+        many = f"{len(late)} of {counted(len(names), 'node')}"
+        said = f"gave up waiting, after {seconds:.0f} s without progress: no NIC is published on {many}"
         raise ClusterError(f"{said}:\n{listed(texts)}")
 
 

@@ -85,7 +85,7 @@ def test_only_what_can_be_rolled_back_is_confirmed(
 
 def test_a_node_that_is_not_reached_again_is_unreachable() -> None:
     made = action({"confirm": "auto"}, CHANGED, AnsibleConnectionFailure("No route to host"))
-    with pytest.raises(AnsibleConnectionFailure, match="rolls back within 60 s: No route to host"):
+    with pytest.raises(AnsibleConnectionFailure, match="rolls them back within 60 s: No route to host"):
         made.run(task_vars={})
 
 

@@ -76,7 +76,7 @@ def test_nothing_is_written_where_one_object_is_refused(client: Client, store: S
     with pytest.raises(ClusterError) as refused:
         run(client, config_map("a"), config_map("b"), config_map("c"))
     said = str(refused.value)
-    assert said.startswith("2 of 3 objects are rejected, nothing was applied:\n")
+    assert said.startswith("2 of 3 objects rejected, nothing was applied:\n")
     assert "a: .data.x belongs to kubectl: leave the field out, or take it over with force_conflicts" in said
     assert "data is wrong" in said
     assert (store.objects, store.seen) == ({}, [])
@@ -94,7 +94,7 @@ def test_an_object_of_another_set_is_not_taken(client: Client, store: Store) -> 
 def test_what_is_being_deleted_is_not_applied(client: Client, store: Store) -> None:
     run(client, config_map("a"))
     store.objects[f"{MAPS}/a"]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    with pytest.raises(ClusterError, match=r"being deleted at the moment, nothing was applied.*\n.*ConfigMap dra/a"):
+    with pytest.raises(ClusterError, match=r"being deleted at the moment, so nothing was applied.*\n.*ConfigMap dra/a"):
         run(client, config_map("a", x="1"))
 
 
@@ -151,7 +151,7 @@ def test_a_missing_namespace_of_the_parent_is_named(client: Client, store: Store
 
 def test_what_only_the_write_refuses_is_told_and_the_parent_names_the_rest(client: Client, store: Store) -> None:
     store.fail = {f"{MAPS}/b": status(500, "etcd is full")}
-    with pytest.raises(ClusterError, match="1 objects could not be applied although a dry run was accepted"):
+    with pytest.raises(ClusterError, match="1 object could not be applied although a dry run was accepted"):
         run(client, config_map("a"), config_map("b"))
     assert sorted(store.objects) == [f"{MAPS}/a", PARENT]
     assert parents_annotations(store)["applyset.kubernetes.io/contains-group-kinds"] == "ConfigMap"

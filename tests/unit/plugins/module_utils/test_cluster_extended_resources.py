@@ -117,7 +117,7 @@ def test_what_is_used_is_left_with_a_warning(cluster: Server, client: Client) ->
     wanted = {name: [HOSTDEV] for name in ("n1", "n2", "n3")}
     expected = [
         f"{HOSTDEV} is still advertised on n1: remove its device plugin first",
-        "pods that hold such a resource have to end first: d/p",
+        f"pods that hold {HOSTDEV} have to end first: d/p",
     ]
 
     with pytest.raises(ClusterError) as refused:

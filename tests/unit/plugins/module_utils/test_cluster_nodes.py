@@ -76,6 +76,6 @@ def test_nothing_to_do_is_no_change(fleet: Server, client: Client) -> None:
 
 def test_a_node_that_is_gone_may_lose_labels_but_get_none(fleet: Server, client: Client) -> None:
     assert nodes.converge(client, {"n9": {LABEL: None}}, check=False)["changed"] is False
-    with pytest.raises(ClusterError, match=r"no such node in the cluster: n\[8-9\]"):
+    with pytest.raises(ClusterError, match=r"the cluster has no node named n\[8-9\]"):
         nodes.converge(client, {"n8": {LABEL: "a"}, "n9": {LABEL: "a"}, "n1": {LABEL: "a"}}, check=False)
     assert written(fleet) == []

@@ -125,7 +125,8 @@ def test_waiting_in_vain_says_for_whom_and_why(
 ) -> None:
     monkeypatch.setattr(wait, "time", Clock())
     cluster.paths[PATH] = items()
-    with pytest.raises(ClusterError, match=r"^1 of 1 nodes have no NIC published, without progress for 30 s:\nip-192"):
+    said = r"^gave up waiting, after 30 s without progress: no NIC is published on 1 of 1 node:\nip-192"
+    with pytest.raises(ClusterError, match=said):
         # A node that the cluster does not have is not waited for.
         info.info(client, SliceRequest({name: wanted([], wait=True) for name in (NODE, "gone")}, wait_timeout=30))
 

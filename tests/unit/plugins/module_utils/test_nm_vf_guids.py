@@ -311,5 +311,5 @@ def test_vfs_are_made_by_the_script(shell: Shell) -> None:
 
 def test_a_script_that_fails_says_why(shell: Shell) -> None:
     shell.ip("echo no such thing >&2; exit 1")
-    with pytest.raises(HostError, match=f"vfs: 2 VFs of {PF}: no such thing"):
+    with pytest.raises(HostError, match=f"vfs: the number of VFs of {PF} cannot be set to 2: no such thing"):
         live_vfs.make(shell.runner, Tree(str(shell.tree.root)), [(PF, 2)], {})

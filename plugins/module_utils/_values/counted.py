@@ -1,0 +1,14 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""A number with its noun."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 host``, ``2 hosts``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
