@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, Optional
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe as probes
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe_run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe_run, returned
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import PodProbe, PodProbeResult, Recipe
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
@@ -37,6 +37,7 @@ class Cluster:
         self.events: List[Dict[str, Any]] = []
         self.refused: Dict[str, ApiError] = {}
         self.logs: Dict[str, Any] = {}
+        self.slices: List[List[Dict[str, Any]]] = []
         self.made: List[str] = []
         self.deleted: List[str] = []
 
@@ -64,6 +65,9 @@ class Cluster:
                     pod["spec"] = {**pod["spec"], **({"nodeName": "n1"} if ran else {})}
                     pod["status"].update({"containerStatuses": RAN} if ran else {})
             return {"items": list(self.pods.values())}
+        if path == f"{CLAIMS}/resourceslices":
+            assert query == {"fieldSelector": "spec.nodeName=n1"}
+            return {"items": (self.slices.pop(0) if len(self.slices) > 1 else self.slices[0]) if self.slices else []}
         if path.endswith("/events"):
             wanted = query["fieldSelector"]
             return {"items": [one for one in self.events if wanted == f"involvedObject.uid={one['uid']},type=Warning"]}
@@ -100,6 +104,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     played = Clock()
     monkeypatch.setattr(probe_run, "time", played)
     monkeypatch.setattr(wait, "time", played)
+    monkeypatch.setattr(returned, "time", played)
     return played
 
 
@@ -128,6 +133,44 @@ def test_what_the_claim_got_is_read_while_the_pod_runs() -> None:
     (found,) = run(cluster, pod("look", template="two-nics"))
     del device["adminAccess"]
     assert (found.claim, found.allocation) == ("made", [device])
+
+
+def _slice(*devices: Dict[str, Any]) -> List[Dict[str, Any]]:
+    pool = {"name": "n1", "generation": 1}
+    return [{"spec": {"driver": "dra.net", "nodeName": "n1", "pool": pool, "devices": list(devices)}}]
+
+
+def _nic(name: str, *attributes: str) -> Dict[str, Any]:
+    return {"name": name, "attributes": {attribute: {"string": "x"} for attribute in attributes}}
+
+
+@pytest.mark.parametrize(
+    ("steps", "seconds"),
+    [
+        # Away for two looks, then there without what only the netdev tells, then as before and with one attribute more.
+        ([[], [], _slice(_nic("nic", "rdma")), _slice(_nic("nic", "rdma", "ifName", "ipv4"))], 3),
+        ([_slice(_nic("nic", "rdma", "ifName"))], 0),
+        # It does not come back.
+        ([[]], 120),
+    ],
+)
+def test_the_next_pods_find_the_devices_as_these_did(
+    clock: Clock, steps: List[List[Dict[str, Any]]], seconds: int
+) -> None:
+    got = {"request": "nic", "driver": "dra.net", "pool": "n1", "device": "nic"}
+    other = {"request": "gpu", "driver": "gpu.example.org", "pool": "shared", "device": "gpu"}
+    step = {"resourceClaimStatuses": [{"name": "rdma", "resourceClaimName": "made"}]}
+    times = []
+    for wanted in (steps, [_slice()]):
+        began = clock.now
+        cluster = Cluster(look=[{**one, **step} for one in GOOD])
+        cluster.claims["made"] = {"status": {"allocation": {"devices": {"results": [got, other]}}}}
+        cluster.slices = [_slice(_nic("nic", "rdma", "ifName")), *wanted] if wanted is steps else wanted
+        (found,) = run(cluster, pod("look", template="two-nics"))
+        assert found.phase == "Succeeded"
+        times.append(clock.now - began)
+    # A device that was not published before is not waited for.
+    assert times[0] - times[1] == pytest.approx(seconds, abs=0.01)
 
 
 @pytest.mark.parametrize("claim", [None, {}, {"status": {}}, {"status": {"allocation": {}}}])

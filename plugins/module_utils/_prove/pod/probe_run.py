@@ -26,6 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe imp
     manifest,
     over,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.returned import published, until_returned
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
@@ -230,9 +231,13 @@ def _clear(client: Client, namespaces: Sequence[str]) -> None:
 def run(client: Client, probes: Sequence[PodProbe], recipe: Recipe, version: str) -> List[PodProbeResult]:
     """What became of each probe, in their order; none is left behind. ``version`` as for :func:`in_use`.
 
-    Raises ClusterError when nothing can be said, or a pod cannot be taken away.
+    Returns when the devices of the pods are published as before, so that the next pods find them. Raises ClusterError
+    when nothing can be said, or a pod cannot be taken away.
     """
     whole = _PodProbeRun(client, recipe, _api(version))
+    slices = f"{_api(version)}/resourceslices"
+    nodes = {probe.node for probe in probes if probe.claims}
+    before = published(client, slices, nodes)
     _clear(client, sorted({probe.namespace for probe in probes}))
     try:
         client.all(whole.make, [probe for probe in probes if not probe.peer])
@@ -240,4 +245,6 @@ def run(client: Client, probes: Sequence[PodProbe], recipe: Recipe, version: str
         client.all(whole.collect, probes)
     finally:
         whole.remove(probes)
+    held = (device for result in whole.found.values() for device in result.allocation)
+    until_returned(client, slices, nodes, before, held, recipe.timeout)
     return [whole.found[probe.name] for probe in probes]
