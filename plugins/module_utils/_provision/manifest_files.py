@@ -105,6 +105,9 @@ def rewrite(request: FilesRequest, check: bool) -> Dict[str, Any]:
         try:
             file.documents = yaml_values.read(file.text)
             files.append(file)
+            # In a directory there are other files as well, such as values of Helm charts.
+            if path in request.paths and not any(move.is_object(document) for document in file.documents):
+                notes.append({"file": below, "object": "", "level": move.CANNOT, "text": "has no Kubernetes object"})
         except yaml_values.TextError as error:
             notes.append({"file": below, "object": "", "level": move.CANNOT, "text": str(error)})
     every = [document for file in files for document in file.documents]

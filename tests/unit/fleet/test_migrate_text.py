@@ -178,6 +178,17 @@ def test_files_that_cannot_be_read_as_yaml_stay(rewrite: Run, files: Path) -> No
     assert found["twice.yaml"] == "has the key spec twice (line 1)"
 
 
+def test_a_file_without_an_object_is_told_if_it_was_asked_for(rewrite: Run, files: Path) -> None:
+    (files / "values.yaml").write_text("image: {tag: 1.2.3}\n")
+    (files / "tasks.yml").write_text("- name: Not a manifest\n")
+    assert rewrite(_ansible_check_mode=True)["notes"] == []
+    notes = rewrite(paths=[str(files / name) for name in ("values.yaml", "tasks.yml")])["notes"]
+    assert [(note["file"], note["level"], note["text"]) for note in notes] == [
+        ("values.yaml", "cannot", "has no Kubernetes object"),
+        ("tasks.yml", "cannot", "has no Kubernetes object"),
+    ]
+
+
 def test_anchors_are_not_rewritten(rewrite: Run, files: Path) -> None:
     text = _BEFORE.replace('{nvidia.com/gpu: "1",   rdma/ib: "1"}', '&one\n                      rdma/ib: "1"')
     text = text.replace('requests:\n                      rdma/ib: "1"', "requests: *one")

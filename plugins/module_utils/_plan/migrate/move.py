@@ -77,6 +77,11 @@ class _Slot(NamedTuple):
     place: int
 
 
+def is_object(document: Any) -> bool:
+    """Whether a document says which kind of object it is."""
+    return bool(text(at(document, "apiVersion")) and text(at(document, "kind")))
+
+
 def _slots(documents: List[Any]) -> Iterator[_Slot]:
     for number, document in enumerate(documents):
         if at(document, "kind") == "List" and isinstance(at(document, "items"), list):
