@@ -79,6 +79,9 @@ def test_one_node_first_and_back_when_it_does_harm(
             assert state(cluster_set) == dict.fromkeys(NODES, with_driver)
             # The one without the driver would never be ready again.
             assert there(cluster_set, "nicnodepolicies") == {f"{policy}-ofed"}
+            said = playbook.refused("--tags=driver", name="teardown.yml", **options)
+            assert said.startswith("Nothing was changed. The OFED driver is on v100-01, v100-02, and teardown")
+            assert state(cluster_set) == dict.fromkeys(NODES, with_driver)
             own["rdma_ofed_deploy"] = False
             playbook(name="ofed.yml", **options)
             assert operator.history[4:] == ["v100-01 off", "v100-02 off"]
