@@ -12,8 +12,9 @@ description:
   - Creates a pod for each entry of O(pods) on its node, with an existing claim, a claim from a template, extended
     resources, or none of these. Waits until all pods have ended, returns their allocated devices and logs, and deletes
     the pods.
-  - Returns when the ResourceSlices have the devices of these pods as before, so that the pods of the next call get
-    them, but waits no longer than O(timeout) for that.
+  - Returns when the ResourceSlices have the devices of the pods' claims as before, so that the pods of the next call
+    get them, but waits no longer than O(timeout), or 180 seconds, for that. Does not wait for devices that DRA provides
+    for extended resources.
   - A pod may have a peer, which is another entry that is a server. The pod is created as soon as the server has an IP
     address, and finds this address in the environment variable E(ZEROCOPY_PEER). In the server, E(ZEROCOPY_SERVER) is
     V(1).

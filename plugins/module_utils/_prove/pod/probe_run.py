@@ -50,6 +50,8 @@ _PAUSE_SECONDS = 0.5
 _GRACE_SECONDS = 15
 _MOST_LOG_BYTES = 1 << 20
 _GONE_SECONDS = 60
+# More than the longest interval between two looks of DRANET at its node, which is a minute by default.
+_RETURN_SECONDS = 180
 
 
 class _PodProbeRun:
@@ -246,5 +248,5 @@ def run(client: Client, probes: Sequence[PodProbe], recipe: Recipe, version: str
     finally:
         whole.remove(probes)
     held = (device for result in whole.found.values() for device in result.allocation)
-    until_returned(client, slices, nodes, before, held, recipe.timeout)
+    until_returned(client, slices, nodes, before, held, min(recipe.timeout, _RETURN_SECONDS))
     return [whole.found[probe.name] for probe in probes]

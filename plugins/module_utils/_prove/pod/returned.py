@@ -6,7 +6,7 @@
 
 """Waiting until a driver publishes the devices of pods that have ended as it did before.
 
-DRANET looks at its node again some time after a NIC is back (``--inventory-poll-min-interval``). Until then a pod that
+DRANET looks at its node again some time after a NIC is back (``--inventory-min-poll-interval``). Until then a pod that
 is given the NIC starts without it, and nobody says so.
 """
 
