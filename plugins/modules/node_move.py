@@ -81,7 +81,8 @@ options:
 notes:
   - The user needs the verbs C(get), C(list), C(watch) and C(patch) for C(nodes), C(patch) for C(nodes/status), C(list)
     and C(watch) for C(pods), C(create) for C(pods/eviction), and C(list) for C(resourceclaims) and C(resourceslices).
-  - Without access to C(resourceclaims), pods that hold devices of DRA drivers are not recognised by their devices.
+  - With O(drivers), the module fails if the user may not list C(resourceclaims), because it would not recognise the
+    pods that hold devices of these drivers.
 """
 
 EXAMPLES = r"""
