@@ -119,6 +119,15 @@ def test_objects_are_validated_before_nodes_get_labels(role: str) -> None:
     assert sets[0] < labelled < sets[1]
 
 
+def test_a_move_verifies_the_nodes_of_its_wave() -> None:
+    """In a play with `serial`, `ansible_play_hosts_all` has the nodes of later waves, which nobody has tested yet."""
+    roles = CHECKOUT / "roles"
+    (include,) = yaml.safe_load((roles / "rdma_migrate" / "tasks" / "move_verify.yml").read_text("utf-8"))
+    assert include["vars"]["rdma_verify_batch"] == "{{ ansible_play_batch }}"
+    for name in ("host.yml", "live.yml", "round.yml", "collect.yml", "report.yml"):
+        assert "ansible_play_hosts" not in (roles / "rdma_verify" / "tasks" / name).read_text("utf-8")
+
+
 def test_the_gpu_driver_is_checked_before_the_driver_is_deployed() -> None:
     """A missing helm must not be found out when nodes have labels and DRANET runs."""
     tasks = yaml.safe_load((CHECKOUT / "roles" / "rdma_driver" / "tasks" / "provision.yml").read_text("utf-8"))
