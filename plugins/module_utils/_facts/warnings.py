@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import FieldValue, Warn
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 ACS_REDIRECTS = "acs_redirects"
 GPU_INDEX = "gpu_index"
@@ -89,8 +90,7 @@ def _netdev_claimed_twice(subject: str, ports: Sequence[str]) -> str:
 
 def _acs_redirects(subject: str, bridges: Sequence[str]) -> str:
     named = ", ".join(bridges[:_NAMED_AT_MOST]) + (", ..." if len(bridges) > _NAMED_AT_MOST else "")
-    what = "1 bridge" if len(bridges) == 1 else f"{len(bridges)} bridges"
-    return f"ACS on {what} redirects GPU-NIC traffic to the root complex: {named}"
+    return f"ACS on {counted(len(bridges), 'bridge')} redirects GPU-NIC traffic to the root complex: {named}"
 
 
 _TEXTS: Dict[str, Callable[..., str]] = {
