@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import log
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import HOST_SYS
 
 _PROGRAM = Path(__file__).parents[3] / "roles" / "rdma_benchmark" / "files" / "kv_benchmark.py"
 SIZES = [4096, (1 << 24) + 12345]
@@ -147,6 +148,7 @@ def test_counters_of_a_device_that_is_shared_are_the_nodes(
     program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pod's own come first: another device of the node may have the same name."""
+    assert f"{program.HOST}/sys" == HOST_SYS
     monkeypatch.setattr(program, "CLASS", str(tmp_path / "sys"))
     monkeypatch.setattr(program, "HOST", str(tmp_path / "host"))
     node = tmp_path / "host" / str(tmp_path / "sys").lstrip("/")
