@@ -11,7 +11,7 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Returns the message of a failed result. For a loop, returns the messages of its failed items, each once.
-  - A task that was retried in vain has no message. ansible-core 2.19 and 2.20 report an unknown error for it, which
+  - A task that has used up its retries has no message. ansible-core 2.19 and 2.20 report an unknown error for it, which
     this filter leaves out.
 options:
   _input:

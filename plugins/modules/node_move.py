@@ -37,9 +37,9 @@ options:
         plugin or driver to end, and removes the resources that only count pods. Pods that do not use RDMA stay.
       - V(on) sets O(labels) and O(counters), and waits until the node offers what O(shows) lists.
       - V(done) uncordons the node, unless it was cordoned before V(off), and removes the annotation. Then it removes
-        the extended resources that a device plugin left behind. This can take until five minutes after the plugin has
-        ended; see M(zerocopy.rdma.node_extended_resources). If they cannot be removed, the module warns, because the
-        node has moved by then. Repeating the step does not remove them.
+        the extended resources that a device plugin left behind. This may take up to five minutes after the plugin has
+        ended; see M(zerocopy.rdma.node_extended_resources). If the resources cannot be removed, the module only warns,
+        because the node has already moved. Repeating the step does not remove them.
       - V(back) restores the labels, the counters and the cordon that the node had before V(off), and removes the
         extended resources that a device plugin left behind.
     type: str

@@ -12,9 +12,9 @@ description:
   - Creates a pod for each entry of O(pods) on its node, with an existing claim, a claim from a template, extended
     resources, or none of these. Waits until all pods have ended, returns their allocated devices and logs, and deletes
     the pods.
-  - Returns when the ResourceSlices have the devices of the pods' claims as before, so that the pods of the next call
-    get them, but waits no longer than O(timeout), or 180 seconds, for that. Does not wait for devices that DRA provides
-    for extended resources.
+  - After the pods are deleted, waits until the ResourceSlices list the devices of the pods' claims as they did before,
+    so that the pods of the next call can get these devices. This wait ends after O(timeout) or 180 seconds, whichever
+    is shorter. Does not wait for devices that DRA provides for extended resources.
   - A pod may have a peer, which is another entry that is a server. The pod is created as soon as the server has an IP
     address, and finds this address in the environment variable E(ZEROCOPY_PEER). In the server, E(ZEROCOPY_SERVER) is
     V(1).
@@ -107,7 +107,7 @@ options:
     type: str
     required: true
   timeout:
-    description: Seconds after which a pod is ended. The time of a pod with a peer begins when the pod is created.
+    description: Seconds after which a pod is stopped. For a pod with a peer, the time starts when that pod is created.
     type: int
     default: 120
   tolerations:

@@ -59,13 +59,13 @@ def _optional(client: Client, path: str, query: Optional[Query] = None) -> List[
 
 
 def _needed(client: Client, path: str, query: Optional[Query] = None) -> List[Object]:
-    """A list by which it is decided whether a driver may leave a node. Raises ClusterError, also if it is forbidden."""
+    """A list that decides whether a driver may leave a node. Raises ClusterError, even if listing is forbidden."""
     try:
         return client.get(path, query).get("items") or []
     except ApiError as error:
         if error.status != _FORBIDDEN:
             raise
-        why = "so it is unknown whether pods need a DRA driver: let this user list them in all namespaces"
+        why = "so it is unknown whether pods need a DRA driver: let this user list that resource in all namespaces"
         raise ClusterError(f"{error}, {why}") from error
 
 

@@ -87,7 +87,7 @@ def _judged(node: HostEvidence, run: Map, value: float, expected: Optional[float
 
 
 def _unmeasured(node: HostEvidence, run: Map, peer: str, result: Map, at: str) -> Check:
-    """``result`` is that of the end because of which there is no value, on host ``at``."""
+    """``result`` comes from the end that caused the missing value, which ran on host ``at``."""
     test, port = run["test"], f"{run['hca']}/{run['port']}"
     alone = peer == node.host
     verdict, remedy, mend = "fail", _REMEDY.format(run["tcp_port"]), ""
@@ -95,7 +95,7 @@ def _unmeasured(node: HostEvidence, run: Map, peer: str, result: Map, at: str) -
         where = "" if alone else f" on {at}"
         verdict, remedy = "impossible", f"Install perftest{where} (rdma_kernel_packages)."
         mend = "kernel" if at == node.host else ""
-    with_ = "itself gave no value" if alone else f"{peer} gave no value, on {at}"
+    with_ = "itself gave no value" if alone else f"{peer} gave no value; error on {at}"
     text = f"{test} with {with_}: {result['error']}"
     return node.check("bandwidth", verdict, port, text, remedy, mend, test=test, peer=peer)
 
