@@ -37,6 +37,7 @@ _OF_HOST = (EXCLUDE, PREFIX + "root")
 # Variables with one value for the whole fleet.
 FLEET_WIDE = (PREFIX + "cluster", PREFIX + "manifests")
 _MOST = 10000
+_AMD = "1002"
 # Kept by the node_exporter's textfile collector, which reads no other files.
 _METRICS_SUFFIX = ".prom"
 
@@ -141,6 +142,8 @@ def _node(facts: Facts, exclude: Sequence[str]) -> _NodeHcas:
     """What containers can get on a node with these facts."""
     if not facts.gpus:
         return _NodeHcas(why="no GPU, and NICs are injected beside one")
+    if all(gpu.pci.vendor_id == _AMD for gpu in facts.gpus):
+        return _NodeHcas(why="only GPUs of AMD, which the plugin does not recognise in containers")
     active = {entry.hca for entry in facts.usable}
     near = {name for entry in facts.affinity for name in entry.nearest}
     found = [hca for hca in _for_containers(facts, exclude) if hca.name in active & near]
@@ -167,7 +170,7 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
             result.warnings.append(f"{host.name}: {own.why}, so containers get no NIC there")
     result.warnings += group.left_alone()
     if not nodes and not result.found:
-        problem = group.without("has a GPU and an HCA with an ACTIVE port beside it")
+        problem = group.without("has a GPU of NVIDIA and an HCA with an ACTIVE port beside it")
         result.found += [(host.name, problem) for host in group.hosts]
     return nodes
 
