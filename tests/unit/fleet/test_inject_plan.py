@@ -164,7 +164,7 @@ def same_resources(hosts: Hosts) -> list[str]:
         ({"rdma_inject_gpu_resource": "gpu"}, "rdma_inject_gpu_resource is 'gpu', it must be the GPUs' extended"),
         ({"rdma_inject_umad": "maybe"}, "rdma_inject_umad is 'maybe', it must be true or false"),
         ({"rdma_claims_templates": [{"name": "one", "nics": 1}]}, "but rdma_strategy is inject, whose pods do not use"),
-        ({"rdma_driver_exclude": ["0000:3f:00.0", "0000:8a:00.0"]}, "no node of the group has a GPU of NVIDIA and an HCA with"),
+        ({"rdma_driver_exclude": ["0000:3f:00.0", "0000:8a:00.0"]}, "no node of the group has a GPU of NVIDIA and an"),
     ],
 )
 def test_what_is_refused(facts_of: Facts, own: dict[str, Any], said: str) -> None:
