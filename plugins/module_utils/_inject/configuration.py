@@ -155,7 +155,7 @@ def read(text: str, environment: Mapping[str, str], arguments: Mapping[str, str]
     """
     try:
         content = json.loads(text or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"the file is not JSON: {error}") from error
     if not isinstance(content, dict):
         raise ConfigurationError("the file is not a JSON object")

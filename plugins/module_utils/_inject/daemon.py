@@ -131,9 +131,12 @@ class Daemon:
 
     def _refresh(self) -> None:
         """Look at all there is; beside the answers, since it takes seconds on a busy node with long GID tables."""
-        began = time.monotonic()
+        began, watched = time.monotonic(), self._watched
         try:
-            self._status.hardware = self._watched.renew()
+            found = watched.renew()
+            # Another configuration may have been read meanwhile.
+            if watched is self._watched:
+                self._status.hardware = found
         # Whatever it is, requests are still answered, from what was read last.
         except Exception as error:  # pylint: disable=broad-except
             self._log("error", "the hardware cannot be read", error=repr(error))

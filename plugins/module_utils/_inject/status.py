@@ -25,6 +25,8 @@ VERSION = 1
 INJECTED, REFUSED, WITHOUT, LATE = "injected", "refused", "without", "late"
 KINDS = (INJECTED, REFUSED, WITHOUT, LATE)
 _PREFIX = "zerocopy_rdma_inject"
+_COUNTER = f"{_PREFIX}_containers_total"
+_FIRST = f"# HELP {_COUNTER} "
 
 
 def stamp() -> str:
@@ -72,11 +74,10 @@ class Status:
 
     def metrics(self) -> str:
         """For node_exporter's textfile collector (Prometheus' text format, version 0.0.4)."""
-        name = f"{_PREFIX}_containers_total"
         lines = [
-            f"# HELP {name} Containers that asked for RDMA devices, by what became of them.",
-            f"# TYPE {name} counter",
-            *(f'{name}{{result="{kind}"}} {count}' for kind, count in self.counts.items()),
+            f"{_FIRST}Containers that asked for RDMA devices, by what became of them.",
+            f"# TYPE {_COUNTER} counter",
+            *(f'{_COUNTER}{{result="{kind}"}} {count}' for kind, count in self.counts.items()),
             f"# HELP {_PREFIX}_registered Whether the plugin is registered with a container runtime.",
             f"# TYPE {_PREFIX}_registered gauge",
             f"{_PREFIX}_registered {int(self.registered)}",
@@ -84,18 +85,27 @@ class Status:
         return "\n".join(lines) + "\n"
 
 
+def temporary(path: str) -> str:
+    """The file that becomes this one; its name stays the same, so that a killed daemon leaves one at most."""
+    return f"{path}.tmp"
+
+
 def write(path: str, text: str) -> None:
     """Replace a file, so that readers see the old or the new one. Raises OSError."""
-    temporary = f"{path}.{os.getpid()}"
-    with open(temporary, "w", encoding="utf-8") as file:
+    with open(temporary(path), "w", encoding="utf-8") as file:
         file.write(text)
-    os.replace(temporary, path)
+    os.replace(temporary(path), path)
 
 
 def remove(path: str) -> None:
     """Remove a file, if there is one: node_exporter would show its values for ever."""
     with contextlib.suppress(OSError):
         os.unlink(path)
+
+
+def is_ours(metrics: str) -> bool:
+    """Whether a file with this content may be replaced by metrics, because it has them or nothing."""
+    return metrics == "" or metrics.startswith(_FIRST)
 
 
 def log(wanted: str, level: str, message: str, **fields: Any) -> None:

@@ -187,6 +187,37 @@ def test_a_look_at_all_keeps_nobody_waiting(machine: Machine, monkeypatch: pytes
     done.set()
 
 
+def test_a_look_of_an_old_configuration_is_forgotten(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    renew, looking, done = hardware.Watched.renew, threading.Event(), threading.Event()
+    looks: List[threading.Thread] = []
+
+    def slow(watched: hardware.Watched) -> hardware.Hardware:
+        if threading.current_thread() is not machine.thread:
+            looks.append(threading.current_thread())
+            looking.set()
+            assert done.wait(SECONDS)
+        return renew(watched)
+
+    monkeypatch.setattr(hardware.Watched, "renew", slow)
+    monkeypatch.setattr(daemon, "_RENEW", 0.0)
+    machine.listen()
+    machine.thread.start()
+    connection = machine.accept().register()
+    assert looking.wait(SECONDS)
+    monkeypatch.setattr(daemon, "_RENEW", 1000.0)
+    machine.config["exclude"] = ["mlx5_0"]
+    loaded = machine.said()["loaded"]
+    machine.tell("reload")
+    while machine.said()["loaded"] == loaded:
+        connection.ask("CreateContainer", create({}, ""))
+    done.set()
+    looks[0].join(SECONDS)
+    # Its status is due now, so it is written before the second answer.
+    for _answer in range(2):
+        connection.ask("CreateContainer", create({}, ""))
+    assert "mlx5_0" not in machine.said()["hcas"]
+
+
 def test_what_changes_is_read_before_anybody_asks(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, root_of: Callable[[str], Path]
 ) -> None:

@@ -191,6 +191,7 @@ def test_the_command_line_comes_before_the_environment_before_the_file():
     ("text", "said"),
     [
         ("{", "not JSON"),
+        ("[" * 200000, "not JSON"),
         ("[]", "not a JSON object"),
         ('{"polizy": 1}', "'polizy' is not one of"),
         ('{"policy": "all"}', "one of annotated, gpu_containers"),
