@@ -264,7 +264,7 @@ def test_metrics_never_replace_a_file_of_somebody_else(node: Node) -> None:
     path.parent.mkdir(parents=True)
     path.write_text("# HELP raid_disks Disks.\nraid_disks 4\n")
     for check in (True, False):
-        with pytest.raises(HostError, match="metrics is '/var/lib/metrics/raid.prom', but this file has"):
+        with pytest.raises(HostError, match=r"metrics is '/var/lib/metrics/raid.prom', but this file has"):
             node.run(check, metrics="/var/lib/metrics/raid.prom")
     assert node.asked == []
     assert list(node.content()) == [str(path)]
