@@ -174,6 +174,8 @@ options:
     description:
       - Ports that NetworkManager must not manage, such as VFs for pods. A udev rule is written for them. With a PCI
         address, it also applies to a VF that is created later or again with another MAC address.
+      - The module fails if NetworkManager has configured an address on such a port, or on a VLAN on it, because the
+        address would be lost. Bring that connection down first.
     type: list
     elements: dict
     default: []
