@@ -13,12 +13,13 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock, names, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
     Problem,
@@ -73,14 +74,6 @@ def _namespace(text: str) -> str:
     return text
 
 
-def _excluded(text: str) -> str:
-    if ":" in text:
-        return pci.address(text)
-    if not names.is_rdma_device(text):
-        raise RefusedError("it must be the name of an HCA like mlx5_0, or a PCI address like 0000:3b:00.0")
-    return text
-
-
 def _metrics(text: str) -> str:
     found = directory.below_root(text)
     if not found.endswith(_METRICS_SUFFIX):
@@ -108,7 +101,7 @@ def settings(values: Mapping[str, Any]) -> Iterator[Problem]:
     for variable, rule in ((METRICS, _metrics), (RESOURCE, _resource)):
         if values[variable]:
             yield from _problem(variable, values[variable], rule)
-    for variable, rule in ((NAMESPACES, _namespace), (EXCLUDE, _excluded)):
+    for variable, rule in ((NAMESPACES, _namespace), (EXCLUDE, configuration.hca)):
         for position, text in enumerate(values[variable]):
             yield from _problem(f"{variable}[{position}]", text, rule)
     try:
@@ -128,7 +121,7 @@ def settings(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 def exclusions(values: Mapping[str, Any]) -> List[str]:
     """Names and PCI addresses of HCAs that no container gets. Raises PlanError."""
-    return [*map(_excluded, values[EXCLUDE]), *drivers_plan.excluded(values)]
+    return [*map(configuration.hca, values[EXCLUDE]), *drivers_plan.excluded(values)]
 
 
 def _for_containers(facts: Facts, exclude: Sequence[str]) -> List[Hca]:

@@ -384,6 +384,8 @@ def test_below_another_root_nothing_is_run(node: Node) -> None:
         ({"memlock": "1G"}, "memlock is '1G', it must be unlimited or a number of bytes"),
         ({"socket": "nri.sock"}, "socket is 'nri.sock'"),
         ({"metrics": "/var/../x.prom"}, "metrics is '/var/../x.prom'"),
+        ({"exclude": ["mlx5_0", "3b:0.0"]}, "exclude is '3b:0.0', it must be a PCI address like 0000:1a:00.0"),
+        ({"exclude": ["mlx5 0"]}, "exclude is 'mlx5 0', it must be the name of an HCA like mlx5_0"),
         ({"interpreter": "/usr/bin/python3 -c"}, "interpreter is '/usr/bin/python3 -c'"),
         ({"interpreter": "/home/admin/venv/bin/python3"}, "it must not be below /home/"),
     ],
@@ -400,6 +402,11 @@ def test_a_change_without_the_program_is_refused_before_it_begins(node: Node) ->
         node.run(content=None)
     assert node.asked == []
     assert not (node.root / unit.PROGRAM[1:]).exists()
+
+
+def test_hcas_are_excluded_by_their_addresses_as_the_kernel_has_them(node: Node) -> None:
+    asked = ["mlx5_0", "0000:3B:00.0", "5e:00.1"]
+    assert node.wanted(exclude=asked).config["exclude"] == ["mlx5_0", "0000:3b:00.0", "0000:5e:00.1"]
 
 
 def test_locked_memory(node: Node) -> None:

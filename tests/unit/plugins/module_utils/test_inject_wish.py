@@ -176,10 +176,10 @@ def test_what_tells_no_gpu_is_unknown_not_nothing(name):
 
 
 def test_the_command_line_comes_before_the_environment_before_the_file():
-    text = json.dumps({"index": "20", "missing": "start", "memlock": 65536, "exclude": ["mlx5_9"]})
+    text = json.dumps({"index": "20", "missing": "start", "memlock": 65536, "exclude": ["mlx5_9", "3B:00.0"]})
     found = configuration.read(text, {"RDMA_INJECT_INDEX": "30", "RDMA_INJECT_UMAD": "true", "HOME": "/"}, {})
     assert (found.index, found.missing, found.memlock, found.umad, found.exclude) == (
-        "30", "start", 65536, True, ("mlx5_9",)
+        "30", "start", 65536, True, ("mlx5_9", "0000:3b:00.0")
     )  # fmt: skip
     given = {"index": "40", "namespaces": "a, b"}
     found = configuration.read(text, {"RDMA_INJECT_INDEX": "30"}, given)
@@ -201,6 +201,7 @@ def test_the_command_line_comes_before_the_environment_before_the_file():
         ('{"memlock": true}', "unlimited or a number of bytes"),
         ('{"umad": "yes"}', "true or false"),
         ('{"exclude": [1]}', "a list of text"),
+        ('{"exclude": ["3b:00.9"]}', "must be a PCI address"),
         ('{"metrics": "here"}', "an absolute path"),
         ('{"gpu_vendors": ["10de0"]}', "4 hexadecimal digits"),
         ('{"socket": 7}', "not text"),
