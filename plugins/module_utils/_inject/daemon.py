@@ -50,6 +50,8 @@ _RENEW = 30.0
 # Of NRI's own time limit, 2 s by default, for a runtime that does not read.
 _SEND_SECONDS = 2.0
 _CHUNK = 1 << 16
+# Characters of a reason, which may have what a pod's owner wrote: it goes into events, the log and the status.
+_LONGEST_REASON = 1000
 
 
 @dataclass(frozen=True)
@@ -247,6 +249,7 @@ class Daemon:
         return given.adjustment
 
     def _missing(self, place: str, why: str) -> Adjustment:
+        why = why if len(why) <= _LONGEST_REASON else why[:_LONGEST_REASON] + " ..."
         text = f"no RDMA devices for {place}: {why}"
         self._status.last_refusal = text
         fields = {"container": place, "reason": why}

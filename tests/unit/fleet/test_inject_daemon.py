@@ -378,6 +378,19 @@ def test_the_longest_message_is_gone_through_once(monkeypatch: pytest.MonkeyPatc
     assert count <= 2 * variables + 10
 
 
+def test_a_refusal_is_no_longer_than_anybody_reads(machine: Machine) -> None:
+    machine.listen()
+    machine.thread.start()
+    connection = machine.accept().register()
+    asked = {"rdma.zerocopy.io/nics": ",".join(f"mlx5_{number}" for number in range(20000))}
+    for payload in (create(asked, ""), create({"rdma.zerocopy.io/nics": "nearest"}, "GPU" * 50000)):
+        answer, error = connection.ask("CreateContainer", payload)
+        assert answer == b""
+        assert error.startswith("no RDMA devices for llm/p, container main: rdma.zerocopy.io/nics: ")
+        assert len(error) < 1100
+        assert error.endswith(" ...")
+
+
 def test_annotations_of_any_depth_say_nothing(machine: Machine) -> None:
     machine.listen()
     machine.thread.start()
