@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import Callable, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import adjust, status
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import adjust, output, status
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import (
     Configuration,
     ConfigurationError,
@@ -103,7 +103,7 @@ class Daemon:
                 what = self._asked()
                 if what == "stop":
                     self._tell()
-                    status.remove(self._config.metrics)
+                    output.remove(self._config.metrics)
                     return
                 if what == "reload":
                     self._reload()
@@ -156,7 +156,7 @@ class Daemon:
             return
         self._status.config_error = None
         if before.metrics != self._config.metrics:
-            status.remove(before.metrics)
+            output.remove(before.metrics)
         self._watched = self._watch()
         self._refresh()
         self._log("info", "the configuration was read again")
@@ -266,9 +266,9 @@ class Daemon:
         if document == self._told:
             return
         try:
-            status.write(self._path, document + "\n")
+            output.write(self._path, document + "\n")
             if self._config.metrics:
-                status.write(self._config.metrics, self._status.metrics())
+                output.write(self._config.metrics, self._status.metrics())
             self._told, self._unwritable = document, ""
         except OSError as error:
             if str(error) != self._unwritable:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import status
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import output
 
 NAME = "zerocopy-rdma-inject.service"
 PROGRAM = "/usr/local/libexec/zerocopy-rdma/inject.pyz"
@@ -86,7 +86,7 @@ def text(interpreter: str, metrics: str) -> str:
         # neither if a plugin that was killed has left nothing: its last values would be shown for ever.
         capabilities = "CAP_DAC_OVERRIDE"
         writable = f"ReadWritePaths=-{os.path.dirname(metrics)}\n"
-        writable += f"ExecStopPost=-/bin/rm -f {metrics} {status.temporary(metrics)}\n"
+        writable += f"ExecStopPost=-/bin/rm -f {metrics} {output.temporary(metrics)}\n"
     return _TEXT.format(
         interpreter=interpreter, program=PROGRAM, config=CONFIG, capabilities=capabilities, writable=writable
     )
