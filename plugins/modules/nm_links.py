@@ -156,8 +156,8 @@ options:
           - NetworkManager cannot set GUIDs. The VFs of an InfiniBand port are created by the script
             C(/etc/zerocopy-rdma/ib-vfs.sh), which the systemd unit C(zerocopy-rdma-ib-vfs@.service) runs when the IPoIB
             netdev of the port appears, thus also at boot. The script creates the VFs without their driver, sets the
-            GUIDs with C(ip link), and binds the driver. If the port has VFs already, the script changes nothing, and fails
-            if their number is another one.
+            GUIDs with C(ip link), and binds the driver. If the port has VFs already, the script changes nothing, and
+            fails if their number is another one.
           - The module fails if the firmware allows fewer VFs. It also fails if the number would change while a VF is in
             a pod or otherwise in use, because the kernel removes all VFs of a port when their number changes.
         type: int
