@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import pr
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 
 _RANGES = {
     "resource": "servicecidrs",
@@ -135,6 +135,22 @@ _CLAIMS = {
     "scope": "Namespaced",
     "verbs": ["list"],
 }
+
+
+def test_objects_say_which_set_they_are_in() -> None:
+    group = "k8s.cni.cncf.io"
+    kind = {
+        "resource": "network-attachment-definitions",
+        "responseKind": {"kind": "NetworkAttachmentDefinition"},
+        "scope": "Namespaced",
+        "verbs": ["list"],
+    }
+    client: Any = Answers([], None, **{group: {"version": "v1", "resources": [kind]}})
+    items = [{"metadata": {"name": name, "namespace": "x", "labels": {PART_OF: name}}} for name in ("", "mine")]
+    client._answers[f"/apis/{group}/v1/network-attachment-definitions"] = {"items": [*items, {"metadata": {}}]}
+    wanted = [{"kind": f"NetworkAttachmentDefinition.{group}", "name": ""}, {"kind": "Other.x", "name": ""}]
+    found = cluster.info(client, False, objects=wanted)["objects"]
+    assert [one["metadata"]["set"] for one in found] == ["", "mine", ""]
 
 
 def claim(node_name: str, *users: Dict[str, str], driver: str = "dra.net") -> Dict[str, Any]:

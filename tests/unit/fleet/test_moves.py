@@ -136,7 +136,7 @@ def test_plugins_of_others_are_named_with_what_removes_them() -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        *("", "[]", "{}", '{"to": "dra", "unschedulable": 1, "labels": {}, "counters": {}}'),
+        *("", "[]", "{}", "[" * 100000, '{"to": "dra", "unschedulable": 1, "labels": {}, "counters": {}}'),
         *('{"to": "dra", "labels": {"a": 1}}', '{"to": "dra", "unschedulable": false, "labels": {}, "counters": []}'),
     ],
 )

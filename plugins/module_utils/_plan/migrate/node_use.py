@@ -56,7 +56,7 @@ def mark(annotations: Mapping[str, Any]) -> Optional[Mark]:
         return None
     try:
         found = json.loads(written)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise MarkError(f"annotation {ANNOTATION} is {written!r}, which is no JSON: {_REMOVE}") from error
     labels, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
     right = isinstance(labels, dict) and all(value is None or isinstance(value, str) for value in labels.values())
