@@ -35,7 +35,7 @@ VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 DRIVER = Path("/proc/driver/nvidia/gpus")
 DISPLAY = re.compile("0x1234")
 # Of devices that the plugin has set.
-PREFIXES = ("NCCL_", "UCX_", "VLLM_")
+PREFIXES = ("NCCL_", "NVSHMEM_", "UCX_", "VLLM_")
 SECONDS = 180
 # Which of its device nodes it can open, and how much memory it may lock.
 OPENED = "for f in /dev/infiniband/*; do (exec 3<>$f) && echo ${f##*/}; done; ulimit -l"
