@@ -141,13 +141,7 @@ class MovingNode:
             if left <= 0:
                 raise ClusterError(f"{step.node}: {what} (waited {step.timeout:.0f} s)")
             query = {"fieldSelector": f"spec.nodeName={step.node}", "resourceVersion": seen.version}
-            began = time.monotonic()
-            for event in self.client.watch(_PODS, query, min(left, _AGAIN)):
-                if event:
-                    break
-            # A watch that fails at once must not become a busy loop.
-            if time.monotonic() - began < 0.05:
-                time.sleep(0.2)
+            next(self.client.watch(_PODS, query, min(left, _AGAIN)), None)
 
     def silent(self, drivers: Sequence[str]) -> List[str]:
         """Those of these DRA drivers that publish no device of it."""
