@@ -79,8 +79,7 @@ def _host(
     name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, Any]], facts: bool
 ) -> prepare.PrepareHost:
     host = prepare.PrepareHost(name, chosen=play is not None)
-    host.variables, broken = _inventory.of_host(variables, play or {}, _matters)
-    host.broken = [Problem(variable, f"cannot be worked out: {why}") for variable, why in broken.items()]
+    host.variables, host.broken = _inventory.of_host(variables, play or {}, _matters)
     host.group = plan_variables.group_of({**host.variables, "group_names": variables.get("group_names")})
     if facts and host.chosen:
         host.facts, malformed = _inventory.facts_of(variables)

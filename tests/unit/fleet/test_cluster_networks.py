@@ -14,6 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import pr
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent
 
 _RANGES = {
@@ -24,7 +25,7 @@ _RANGES = {
 }
 
 
-class Answers:
+class Answers(Client):
     """An API server, synthesised in the form of v1, apidiscovery.k8s.io/v2 and networking.k8s.io/v1."""
 
     def __init__(self, nodes: List[Dict[str, Any]], ranges: Optional[List[str]] = None, **served: Any) -> None:

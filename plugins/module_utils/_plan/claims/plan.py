@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import (
     arp,
@@ -125,8 +126,7 @@ class _ClaimPlanner:
         if too_old is not None:
             return claims_templates.Planned(problems=[Problem(template.at, too_old)])
         if not kinds:
-            text = f"({template.name}) cannot be checked without facts of its nodes: gather them first"
-            text += " (role rdma_discover)"
+            text = f"({template.name}) cannot be checked without facts of its nodes: {GATHER_FIRST}"
             return claims_templates.Planned(problems=[Problem(template.at, text)])
         warnings: List[str] = []
         if template.nics is None or template.nics > 1 or template.resource:
@@ -179,7 +179,7 @@ class _ClaimPlanner:
                 raise PlanError(Problem(claim.at, f"has no host, and {len(names)} hosts have this claim: {ways}"))
             return names[0]
         if claim.host not in self.nodes:
-            right = "which has no facts: gather them first (role rdma_discover)"
+            right = f"which has no facts: {GATHER_FIRST}"
             right = right if claim.host in self.members else "which is not a host of this run"
             raise PlanError(wrong(f"{claim.at}.host", claim.host, right))
         return claim.host

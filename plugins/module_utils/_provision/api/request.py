@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from typing import Any, Callable, Dict, Generator, List, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
 from urllib.parse import urlencode
 
@@ -77,6 +78,15 @@ class Client:
     def get(self, path: str, query: Optional[Query] = None, accept: str = JSON) -> Object:
         """Read an object or a list. Raises ApiError, ClusterError."""
         return self._request("GET", path, query, {"Accept": accept}).body
+
+    def items_if_allowed(self, path: str, query: Optional[Query] = None) -> Optional[List[Object]]:
+        """The items of a list, ``None`` where this user may not read it. Raises ApiError, ClusterError."""
+        try:
+            return self.get(path, query).get("items") or []
+        except ApiError as error:
+            if error.status == HTTPStatus.FORBIDDEN:
+                return None
+            raise
 
     def text(self, path: str, query: Optional[Query] = None) -> str:
         """Read what is no JSON, such as a log. Raises ApiError, ClusterError."""
@@ -234,6 +244,16 @@ class Client:
             preload_content=not stream,
             timeout=Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
         )
+
+
+def again_on_conflict(attempt: Callable[[], _Out]) -> _Out:
+    """What ``attempt`` returns, which reads an object and changes it as it was read; again if that has changed."""
+    while True:
+        try:
+            return attempt()
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
 
 
 def refused(host: str, credentials: str) -> str:
