@@ -60,6 +60,10 @@ class PluginGroup:
         text = f"but another driver has moved {', '.join(names)} into {place}: end {end}, and remove that driver"
         return Problem(STRATEGY, f"is {strategy_of(self.values)}, {text}")
 
+    def all(self, problem: Problem) -> Found:
+        """A problem of the group as one of each of its hosts."""
+        return [(host.name, problem) for host in self.hosts]
+
     def without(self, right: str) -> Problem:
         """What is wrong where no node has anything for pods; ``right`` is what one would have."""
         missing = right if self.known else f"has facts: {GATHER_FIRST}"

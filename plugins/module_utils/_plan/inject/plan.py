@@ -167,8 +167,7 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
             result.warnings.append(f"{host.name}: {own.why}, so containers get no NIC there")
     result.warnings += group.left_alone()
     if not nodes and not result.found:
-        problem = group.without("has a GPU and an HCA with an ACTIVE port beside it")
-        result.found += [(host.name, problem) for host in group.hosts]
+        result.found += group.all(group.without("has a GPU and an HCA with an ACTIVE port beside it"))
     return nodes
 
 

@@ -111,8 +111,7 @@ def _ports(group: PluginGroup, result: SharedDevicePlan) -> Dict[str, NodePorts]
             result.warnings.append(f"{host.name}: no ACTIVE port that pods can share, so the plugin does not run there")
     result.warnings += group.left_alone()
     if not nodes and not result.found:
-        problem = group.without("has an ACTIVE port that pods can share")
-        result.found += [(host.name, problem) for host in group.hosts]
+        result.found += group.all(group.without("has an ACTIVE port that pods can share"))
     return nodes
 
 
@@ -206,7 +205,7 @@ def plan(
         try:
             devices = _devices(group, known)
         except PlanError as error:
-            result.found += [(host.name, error.problem) for host in group.hosts]
+            result.found += group.all(error.problem)
             continue
         nodes = _ports(group, result)
         result.resources[group.name] = f"{devices.prefix}/{devices.resource}"
