@@ -38,7 +38,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 TODO, CORDONED, DRAINED, LEFT, SWITCHED, DONE = "todo", "cordoned", "drained", "left", "switched", "done"
 # Pods that come back at once, or that no API request ends.
 _STAYING = ("DaemonSet", "Node")
-EVICT = ("managed", "all", "none")
 
 
 @dataclass(frozen=True)

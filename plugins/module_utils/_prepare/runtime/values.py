@@ -31,12 +31,12 @@ def same(value: Any, other: Any) -> bool:
     return value == other if first is None else first == nanoseconds(other)
 
 
-def limit(value: str, option: str = "memlock") -> int:
+def limit(value: str) -> int:
     """Bytes; ``unlimited`` is ``UNLIMITED``.
 
     :raises HostError: it is neither ``unlimited`` nor a number of bytes.
     """
-    return checked(option, value, lambda value: memlock.limit(str(value).strip()))
+    return checked("memlock", value, lambda value: memlock.limit(str(value).strip()))
 
 
 def process_limit(text: Optional[str]) -> Optional[int]:

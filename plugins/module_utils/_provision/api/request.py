@@ -121,11 +121,11 @@ class Client:
         headers = {"Accept": "application/json", "Content-Type": "application/merge-patch+json"}
         return self._request("PATCH", path, query, headers, item)
 
-    def delete(self, path: str, options: Object, query: Optional[Query] = None) -> None:
+    def delete(self, path: str, options: Object) -> None:
         """Delete an object, which may be gone. Raises ApiError, ClusterError."""
         headers = {"Accept": JSON, "Content-Type": JSON}
         try:
-            self._request("DELETE", path, query, headers, options)
+            self._request("DELETE", path, None, headers, options)
         except ApiError as error:
             if error.status != 404:
                 raise
