@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
@@ -64,13 +64,6 @@ class ClaimPlan:
     problems: List[str] = field(default_factory=list)
 
 
-Nics = Tuple[ClaimNode, Sequence[model.SliceDevice]]
-
-
-def _numbers(version: Sequence[int]) -> str:
-    return ".".join(map(str, version))
-
-
 class _ClaimPlanner:
     """``nodes`` are all of which anything is known, by name."""
 
@@ -117,7 +110,7 @@ class _ClaimPlanner:
             needs["is an extended resource served by DRA, which"] = _EXTENDED_RESOURCES
         for what, least in needs.items():
             if self.kubernetes is not None and self.kubernetes < least:
-                return f"{what} needs Kubernetes {_numbers(least)}: this is {_numbers(self.kubernetes)}"
+                return f"{what} needs Kubernetes {versions.text(least)}: this is {versions.text(self.kubernetes)}"
         return None
 
     def _template(self, template: Template, wanted: ClaimIntent, names: Sequence[str]) -> claims_templates.Planned:
@@ -131,7 +124,7 @@ class _ClaimPlanner:
         warnings: List[str] = []
         if template.nics is None or template.nics > 1 or template.resource:
             sharing, nics = self._sharing(names), [(node, node.nics) for node in kinds]
-            settled, warnings = self._with_arp(template.name, template, wanted, sharing, nics)
+            settled, warnings = arp.apart(template.name, template, wanted.dranet, sharing, nics)
             template = replace(template, parameters=settled)
         own_names = set(names)
         others = [name for name in self.nodes if name not in own_names]
@@ -148,28 +141,6 @@ class _ClaimPlanner:
             for member in (self.members[name] for name in names)
             if arp.same_subnet(texts) or arp.share_subnet(member.host.name, member.values, member.host.facts)
         ]
-
-    def _with_arp(
-        self,
-        names: str,
-        claim: Union[Template, Claim],
-        wanted: ClaimIntent,
-        sharing: Sequence[str],
-        nics: Sequence[Nics],
-    ) -> Tuple[Dict[str, Any], List[str]]:
-        """DRANET's parameters for pods that keep apart NICs of one subnet, or a warning where it has none for that.
-
-        ``nics`` are those that a pod may get, ``sharing`` the hosts on which some of them have the same network.
-        """
-        if not sharing:
-            return claim.parameters, []
-        if not versions.arp_in_claims(wanted.dranet):
-            what = f"DRANET {_numbers(wanted.dranet)} cannot set arp_ignore and arp_announce in a pod"
-            ways = "give each rail a subnet of its own (rdma_links_rail_subnets), or let pods set these sysctls"
-            return claim.parameters, [f"{names}: rails of {fold(sharing)} share a subnet, and {what}: {ways}"]
-        asked = {"interface": arp.SETTINGS}
-        bare = any(list(network.of_nics(claim.at, asked, node, devices)) for node, devices in nics)
-        return (claim.parameters if bare else arp.with_settings(claim.parameters)), []
 
     def _host_of(self, claim: Claim, names: Sequence[str]) -> str:
         """The host whose NIC a claim is for. Raises PlanError."""
@@ -226,7 +197,7 @@ class _ClaimPlanner:
         warned: Dict[str, None] = {}
         for claimed in bound:
             nics = [(self.nodes[host], [claimed.device])]
-            parameters, warnings = self._with_arp(names, claimed.claim, wanted, sharing, nics)
+            parameters, warnings = arp.apart(names, claimed.claim, wanted.dranet, sharing, nics)
             self.plan.objects += single.objects(claimed, wanted, parameters)
             warned.update(dict.fromkeys(warnings))
         self.plan.warnings += warned
