@@ -8,9 +8,12 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The options with which filters are told what a cluster has."""
+    """The options with which filters are told what a cluster has, and what it takes to plan claims with it."""
 
     DOCUMENTATION = r"""
+requirements:
+  - cel-expr-python (Python library, where Ansible runs)
+  - netaddr (Python library, where Ansible runs)
 options:
   slices:
     description: ResourceSlices of the cluster, of any version of the API. Nodes are matched with hosts by name.

@@ -16,9 +16,6 @@ description:
     C(rdma_driver_gpu_version)), unless O(slices) has what they already publish.
   - Leaves out hosts whose C(rdma_strategy) is not V(dra).
   - Compute it once for all hosts (C(run_once)), not per host.
-requirements:
-  - cel-expr-python (Python library, where Ansible runs)
-  - netaddr (Python library, where Ansible runs)
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
   - zerocopy.rdma._published

@@ -66,10 +66,11 @@ from ansible.utils.display import Display
 from ansible.vars.hostvars import HostVarsVars
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import FactsError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 _PARTS = ("links", "unmanaged", "warnings")
 
@@ -89,17 +90,13 @@ def links(context: Mapping[str, Any], variables: Mapping[str, Any], part: str = 
     if part not in _PARTS:
         raise AnsibleFilterError(f"links: part is {part!r}, it must be one of {', '.join(_PARTS)}")
     host = str(variables["inventory_hostname"])
-    values, problems = plan_variables.converted(_own(context, variables), plan_variables.options_of())
-    if problems:
-        raise AnsibleFilterError(f"{host}: {problems[0].variable} {problems[0].text}")
-    try:
-        facts = plan_variables.facts_of(variables)
-    except FactsError as error:
-        raise AnsibleFilterError(f"{host}: its RDMA facts cannot be used: {error}") from error
+    values = _inventory.typed(host, _own(context, variables), plan_variables.options_of())
+    sent = plan_variables.sent(variables)
+    facts = None if sent is None else _inventory.read_facts(host, sent)
     if facts is None or "hcas" not in facts.sent:
         if links_plan.asked(values) is None:
             return []
-        raise AnsibleFilterError(f"{host}: there are no facts about its HCAs: gather them first (role rdma_discover)")
+        raise AnsibleFilterError(f"{host}: there are no facts about its HCAs: {GATHER_FIRST}")
     try:
         plan = links_plan.plan(host, values, facts)
     except PlanError as error:

@@ -14,9 +14,6 @@ description:
     what is left to do on each node, in which waves. All state is in the cluster, so no result of an earlier run is
     needed.
   - Compute it once for all hosts (C(run_once)), not per host.
-requirements:
-  - cel-expr-python (Python library, where Ansible runs)
-  - netaddr (Python library, where Ansible runs)
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
   - zerocopy.rdma._published

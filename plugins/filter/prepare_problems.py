@@ -60,8 +60,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare, prepare_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_host import PrepareHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -75,12 +76,9 @@ def _of_networks(name: str) -> bool:
     return name.startswith("rdma_links_") or name.endswith("_networks") or name == plan_variables.STRATEGY
 
 
-def _host(
-    name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, Any]], facts: bool
-) -> prepare.PrepareHost:
-    host = prepare.PrepareHost(name, chosen=play is not None)
-    host.variables, broken = _inventory.of_host(variables, play or {}, _matters)
-    host.broken = [Problem(variable, f"cannot be worked out: {why}") for variable, why in broken.items()]
+def _host(name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, Any]], facts: bool) -> PrepareHost:
+    host = PrepareHost(name, chosen=play is not None)
+    host.variables, host.broken = _inventory.of_host(variables, play or {}, _matters)
     host.group = plan_variables.group_of({**host.variables, "group_names": variables.get("group_names")})
     if facts and host.chosen:
         host.facts, malformed = _inventory.facts_of(variables)
@@ -101,8 +99,8 @@ def prepare_problems(
     play, options = _inventory.of_play(context, hostvars), _inventory.options(context)
     if networks is not None:
         own = {name: _inventory.of_host(hostvars[name], play, _of_networks)[0] for name in hosts}
-        planned = [prepare.PrepareHost(name, variables=values) for name, values in own.items()]
-        return prepare.problems_of_networks(planned, networks, options)
+        planned = [PrepareHost(name, variables=values) for name, values in own.items()]
+        return prepare_networks.of_cluster(planned, networks, options)
     chosen = dict.fromkeys(hosts, play)
     names = dict.fromkeys([*hosts, *(everyone or [])])
     every = [_host(name, hostvars[name], chosen.get(name), facts) for name in names]

@@ -112,7 +112,7 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import leaving, registry
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 
@@ -121,14 +121,14 @@ def strategies(
     context: Mapping[str, Any],
     hosts: List[str],
     hostvars: Mapping[str, Mapping[str, Any]],
-    nodes: Optional[registry.NodeLabels] = None,
+    nodes: Optional[leaving.NodeLabels] = None,
     held: Optional[Mapping[str, Mapping[str, Sequence[str]]]] = None,
     selectors: Sequence[Mapping[str, str]] = (),
     kinds: Optional[List[str]] = None,
     objects: Optional[List[Dict[str, Any]]] = None,
 ) -> Dict[str, Any]:
     found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
-    cluster = registry.ClusterUse(nodes or {}, held or {}, selectors)
+    cluster = leaving.ClusterUse(nodes or {}, held or {}, selectors)
     state = _strategy_inventory.cluster(None, None, None, kinds, objects, nodes)
     return {
         "kinds": registry.kinds(),
@@ -143,8 +143,8 @@ def strategies(
         "ofed": [host.name for host in found if ofed.has(cluster.labels.get(host.name), LABEL)],
         "problems": [
             *registry.lacking(found, state, known),
-            *registry.changes(found, cluster.labels),
-            *registry.losing(found, cluster, known),
+            *leaving.still_served(found, cluster.labels),
+            *leaving.losing(found, cluster, known),
         ],
     }
 

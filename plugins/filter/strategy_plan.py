@@ -13,9 +13,6 @@ description:
   - Turns the variables and facts of all hosts into the objects by which the pods of each group reach RDMA, according to
     C(rdma_strategy). Also returns how a pod requests RDMA, and what a node shows when the strategy works.
   - Compute it once for all hosts (C(run_once)), not per host.
-requirements:
-  - cel-expr-python (Python library, where Ansible runs)
-  - netaddr (Python library, where Ansible runs)
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
   - zerocopy.rdma._published

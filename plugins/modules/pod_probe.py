@@ -13,8 +13,8 @@ description:
     resources, or none of these. Waits until all pods have ended, returns their allocated devices and logs, and deletes
     the pods.
   - After the pods are deleted, waits until the ResourceSlices list the devices of the pods' claims as they did before,
-    so that the pods of the next call can get these devices. This wait ends after O(timeout) or 180 seconds, whichever
-    is shorter. Does not wait for devices that DRA provides for extended resources.
+    so that the pods of the next call can get these devices. This wait ends when no device has come back for O(timeout)
+    or 180 seconds, whichever is shorter. Does not wait for devices that DRA provides for extended resources.
   - A pod may have a peer, which is another entry that is a server. The pod is created as soon as the server has an IP
     address, and finds this address in the environment variable E(ZEROCOPY_PEER). In the server, E(ZEROCOPY_SERVER) is
     V(1).

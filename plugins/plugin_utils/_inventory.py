@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ansible.errors import AnsibleError, AnsibleFilterError
 from jinja2 import Environment, Undefined, UndefinedError
@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import FactsError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
 Hostvars = Mapping[str, Mapping[str, Any]]
 
@@ -100,21 +101,29 @@ def of_play(context: Mapping[str, Any], hostvars: Hostvars) -> Dict[str, Any]:
 
 def of_host(
     variables: Mapping[str, Any], play: Mapping[str, Any], wanted: Callable[[str], bool]
-) -> Tuple[Dict[str, Any], Dict[str, str]]:
-    """The wanted variables of one host, those of ``play`` first, and why others of them cannot be worked out.
+) -> Tuple[Dict[str, Any], List[Problem]]:
+    """The wanted variables of one host, those of ``play`` first, and what is wrong with those that give no value.
 
     Never the results of earlier tasks, whatever their names begin with.
     """
     own: Dict[str, Any] = {}
-    broken: Dict[str, str] = {}
+    broken: List[Problem] = []
     for name in map(str, variables):
         if wanted(name) and name not in plan_variables.results():
             try:
                 own[name] = _value(variables, name)
             except _BrokenError as error:
-                broken[name] = str(error)
+                broken.append(Problem(name, f"cannot be worked out: {error}"))
     own.update({name: value for name, value in play.items() if wanted(name)})
     return own, broken
+
+
+def typed(host: str, own: Mapping[str, Any], known: plan_variables.Options) -> Dict[str, Any]:
+    """The variables of one host in the types that these specifications give them. Raises AnsibleFilterError."""
+    values, problems = plan_variables.converted(own, known)
+    if problems:
+        raise AnsibleFilterError(f"{host}: {problems[0].variable} {problems[0].text}")
+    return values
 
 
 def read_facts(host: str, value: Any) -> Facts:

@@ -18,7 +18,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 Plan = TypeVar("Plan")
@@ -41,8 +40,7 @@ def _host(name: str, variables: Mapping[str, Any], play: Mapping[str, Any]) -> C
     own, broken = _inventory.of_host(variables, play, _matters)
     facts, malformed = _inventory.facts_of(variables)
     whole = facts is not None and {"hcas", "gpus"} <= set(facts.sent)
-    problems = [Problem(variable, f"cannot be worked out: {why}") for variable, why in broken.items()]
-    return ClaimHost(name, plan_variables.group_of(variables), own, facts if whole else None, problems, malformed)
+    return ClaimHost(name, plan_variables.group_of(variables), own, facts if whole else None, broken, malformed)
 
 
 def hosts(context: Mapping[str, Any], names: Sequence[str], hostvars: _inventory.Hostvars) -> List[ClaimHost]:
@@ -56,11 +54,8 @@ def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str
     host = str(variables["inventory_hostname"])
     known = _inventory.options(context)
     own, _broken = _inventory.of_host(variables, _inventory.of_play(context, {host: variables}), _matters)
-    typed, problems = plan_variables.converted(own, known)
-    if problems:
-        raise AnsibleFilterError(f"{host}: {problems[0].variable} {problems[0].text}")
     defaults = {name: option["default"] for name, option in known.items() if "default" in option}
-    return {**defaults, **typed}
+    return {**defaults, **_inventory.typed(host, own, known)}
 
 
 def cluster(

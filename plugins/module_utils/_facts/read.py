@@ -33,6 +33,8 @@ _LARGEST = 1 << 64
 
 SUBSETS = ("hcas", "gpus", "affinity", "system")
 _SHOWN = 60
+# What to do where a host has no facts.
+GATHER_FIRST = "gather them first (role rdma_discover)"
 
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _PKEY = re.compile(r"0x[0-9a-fA-F]{1,4}")

@@ -8,22 +8,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Mapping
+from typing import Any, Callable, Iterator, List, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import PASSING
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import duration, memlock, names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
-    PlanError,
-    Problem,
-    RefusedError,
-    checked,
-    wrong,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import duration, integer, memlock, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, refused, wrong
 
 NETNS_MODE = "rdma_kernel_netns_mode"
 MODULES, OPTIONS, BLACKLIST = "rdma_kernel_modules", "rdma_kernel_options", "rdma_kernel_blacklist"
-_TIMEOUTS = ("rdma_runtime_nri_request_timeout", "rdma_runtime_nri_registration_timeout")
+_RULES: Mapping[str, Callable[[Any], Any]] = {
+    "rdma_runtime_nri_request_timeout": duration.of_nri,
+    "rdma_runtime_nri_registration_timeout": duration.of_nri,
+    "rdma_runtime_await_plugins": integer.between(0, 3600, " seconds"),
+    "rdma_links_rollback_seconds": duration.rollback_seconds,
+}
 
 
 def _module_names(variable: str, given: List[str]) -> Iterator[Problem]:
@@ -68,28 +67,18 @@ def of_kernel(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _memlock(values: Mapping[str, Any], variable: str, unit: int) -> Iterator[Problem]:
     value = str(values.get(variable, ""))
-    try:
-        if value:
-            memlock.limit(value, unit)
-    except RefusedError as error:
-        yield wrong(variable, values[variable], f"{error}, or '' for no change")
+    if value:
+        yield from refused(variable, value, lambda text: memlock.limit(text, unit), more=", or '' for no change")
 
 
 def of_runtime(values: Mapping[str, Any]) -> Iterator[Problem]:
     """What is wrong with a host's converted ``rdma_runtime_*`` variables, and with limits of locked memory."""
-    for variable in _TIMEOUTS:
-        value = values.get(variable)
-        if value is not None:
-            try:
-                checked(variable, value, duration.of_nri)
-            except PlanError as error:
-                yield error.problem
     yield from _memlock(values, "rdma_runtime_memlock", 1)
     yield from _memlock(values, "rdma_kernel_user_memlock", 1024)
-    for variable, least, most in (("rdma_runtime_await_plugins", 0, 3600), ("rdma_links_rollback_seconds", 10, 600)):
+    for variable, rule in _RULES.items():
         value = values.get(variable)
-        if value is not None and not least <= value <= most:
-            yield wrong(variable, value, f"it must be {least} to {most} seconds")
+        if value is not None:
+            yield from refused(variable, value, rule)
 
 
 def of_facts(values: Mapping[str, Any], facts: Facts) -> Iterator[Problem]:

@@ -14,10 +14,9 @@ from typing import Any, Iterator, List, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
-    PlanError,
     Problem,
     RefusedError,
-    checked,
+    refused,
     shown,
     wrong,
 )
@@ -99,10 +98,7 @@ def problems(values: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _names(entries)
     found = [(f"{CHECKS}[{place}].expression", entry["expression"]) for place, entry in enumerate(entries)]
     for at, expression in [*found, *([(QUERY, values[QUERY])] if values.get(QUERY) else [])]:
-        try:
-            checked(at, expression, compiled)
-        except PlanError as error:
-            yield error.problem
+        yield from refused(at, expression, compiled)
 
 
 def said(result: Any) -> str:

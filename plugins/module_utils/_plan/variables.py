@@ -77,13 +77,13 @@ def of_playbooks() -> Options:
 
 
 @lru_cache(maxsize=None)
-def options_of(roles: Path = ROLES) -> Options:
+def options_of() -> Options:
     """Every variable of every role with its specification."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     found: Dict[str, Mapping[str, Any]] = dict(of_playbooks())
-    for path in sorted(roles.glob("*/meta/argument_specs.yml")):
+    for path in sorted(ROLES.glob("*/meta/argument_specs.yml")):
         # The safe loader, or its faster twin.
         specs = yaml.load(path.read_text("utf-8"), Loader=loader)  # noqa: S506
         for entry in specs["argument_specs"].values():

@@ -8,6 +8,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Callable
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Read, RefusedError
+
 
 class HostError(Exception):
     """Something on the node, or in what was asked for, makes the change impossible. The message is for the user."""
@@ -15,3 +19,14 @@ class HostError(Exception):
 
 class UnreadableError(HostError):
     """A path exists but cannot be read as a file: no permission, a directory, a FIFO."""
+
+
+def checked(option: str, value: Any, rule: Callable[[Any], Read], more: str = "") -> Read:
+    """What a rule reads in an option's value; ``more`` stands after what the rule says.
+
+    :raises HostError: the rule raises RefusedError.
+    """
+    try:
+        return rule(value)
+    except RefusedError as error:
+        raise HostError(f"{option} is {value!r}, {error}{more}") from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from http import HTTPStatus
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
@@ -23,7 +24,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 # Their kubelets lose the registration of DRA drivers (kubernetes#133920).
 _BROKEN = re.compile(r"v?1\.34\.[01](?![0-9]).*")
 _CLAIM = GroupKind("resource.k8s.io", "ResourceClaim")
-_FORBIDDEN = 403
 
 
 def refuse_broken(release: Mapping[str, Any]) -> None:
@@ -48,22 +48,12 @@ def _refuse_kubelets(nodes: Iterable[Object]) -> None:
         raise ClusterError(f"the kubelet is Kubernetes {told}, {_why()}")
 
 
-def _optional(client: Client, path: str, query: Optional[Query] = None) -> List[Object]:
-    """A list, empty where it may not be read."""
-    try:
-        return client.get(path, query).get("items") or []
-    except ApiError as error:
-        if error.status == _FORBIDDEN:
-            return []
-        raise
-
-
 def _needed(client: Client, path: str, query: Optional[Query] = None) -> List[Object]:
     """A list that decides whether a driver may leave a node. Raises ClusterError, even if listing is forbidden."""
     try:
         return client.get(path, query).get("items") or []
     except ApiError as error:
-        if error.status != _FORBIDDEN:
+        if error.status != HTTPStatus.FORBIDDEN:
             raise
         why = "so it is unknown whether pods need a DRA driver: let this user list that resource in all namespaces"
         raise ClusterError(f"{error}, {why}") from error
@@ -79,11 +69,11 @@ def _networks(texts: Iterable[Optional[str]]) -> List[str]:
 
 def _networks_of(client: Client, api: Api, nodes: Iterable[Object]) -> Dict[str, List[str]]:
     kind = api.find(GroupKind("networking.k8s.io", "ServiceCIDR"), "v1")
-    services = _optional(client, kind.path()) if kind else []
+    services = client.items_if_allowed(kind.path()) if kind else None
     specs = [node.get("spec") or {} for node in nodes]
     return {
         "pods": _networks(text for spec in specs for text in spec.get("podCIDRs") or [spec.get("podCIDR")]),
-        "services": _networks(text for item in services for text in (item.get("spec") or {}).get("cidrs") or []),
+        "services": _networks(text for item in services or [] for text in (item.get("spec") or {}).get("cidrs") or []),
     }
 
 

@@ -23,21 +23,25 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.counters import ANNOTATION, CountersError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
+    FIELD_MANAGER,
+    Client,
+    again_on_conflict,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.extended_resources import (
     Leftover,
     holders,
     in_the_way,
     unfinished,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.nodes import diff
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 _NODES = "/api/v1/nodes"
 _LISTS = ("capacity", "allocatable")
-_CONFLICT = 409
 
 # By name of a node the resources that it shall have of us, each with its number.
 Counters = Mapping[str, Mapping[str, int]]
@@ -140,7 +144,8 @@ def _held(client: Client, going: Sequence[CounterChange]) -> Dict[str, List[Left
 
 def _write(client: Client, name: str, wanted: Mapping[str, Optional[int]]) -> None:
     """Write annotation and status of one node in one request, again if it was changed meanwhile."""
-    while True:
+
+    def attempt() -> None:
         node = client.find(f"{_NODES}/{name}")
         if node is None:
             return
@@ -158,24 +163,16 @@ def _write(client: Client, name: str, wanted: Mapping[str, Optional[int]]) -> No
         meta: Dict[str, Any] = {key: metadata(node)[key] for key in ("uid", "resourceVersion")}
         meta["annotations"] = {ANNOTATION: json.dumps(ours, sort_keys=True) if ours else None}
         status = {key: dict(values) for key in _LISTS} if values else {}
-        try:
-            client.merge(
-                f"{_NODES}/{name}/status", {"metadata": meta, "status": status}, {"fieldManager": FIELD_MANAGER}
-            )
-            return
-        except ApiError as error:
-            if error.status != _CONFLICT:
-                raise
+        client.merge(f"{_NODES}/{name}/status", {"metadata": meta, "status": status}, {"fieldManager": FIELD_MANAGER})
+
+    again_on_conflict(attempt)
 
 
 def _diff(found: Sequence[CounterChange]) -> List[Dict[str, str]]:
-    if not found:
-        return []
     before, after = "", ""
     for change in found:
         for key in _LISTS:
             text = getattr(change, key)
             before += f"{change.node} {key} {change.resource}: {text}\n" if text else ""
             after += f"{change.node} {key} {change.resource}: {change.wanted}\n" if change.wanted is not None else ""
-    header = "extended resources of nodes"
-    return [{"before_header": header, "after_header": header, "before": before, "after": after}]
+    return diff("extended resources of nodes", before, after)

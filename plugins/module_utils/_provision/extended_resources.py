@@ -15,16 +15,16 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, again_on_conflict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.nodes import diff
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 _NODES = "/api/v1/nodes"
 _LISTS = ("capacity", "allocatable")
-_CONFLICT = 409
 
 # By name of a node the resources that are to go.
 Wanted = Mapping[str, Sequence[str]]
@@ -177,7 +177,8 @@ def _write(client: Client, entries: Sequence[Leftover]) -> List[Leftover]:
     """Remove these resources of one node, except those whose plugin has come back, which are returned."""
     name = entries[0].node
     path = f"{_NODES}/{name}"
-    while True:
+
+    def attempt() -> List[Leftover]:
         node = client.find(path)
         now = found([node] if node else [], {name: [entry.resource for entry in entries]})
         again = {entry.resource for entry in now if entry.advertised}
@@ -192,22 +193,17 @@ def _write(client: Client, entries: Sequence[Leftover]) -> List[Leftover]:
         }
         # With the version, what the kubelet writes at the same moment is not lost on us.
         meta = {"uid": metadata(node)["uid"], "resourceVersion": metadata(node)["resourceVersion"]}
-        try:
-            client.merge(f"{path}/status", {"metadata": meta, "status": status}, {})
-            return back
-        except ApiError as error:
-            if error.status != _CONFLICT:
-                raise
+        client.merge(f"{path}/status", {"metadata": meta, "status": status}, {})
+        return back
+
+    return again_on_conflict(attempt)
 
 
 def _diff(leftovers: Sequence[Leftover]) -> List[Dict[str, str]]:
-    if not leftovers:
-        return []
     lines = [
         f"{entry.node} {key} {entry.resource}: {getattr(entry, key)}\n"
         for entry in leftovers
         for key in _LISTS
         if getattr(entry, key)
     ]
-    header = "extended resources of nodes"
-    return [{"before_header": header, "after_header": header, "before": "".join(lines), "after": ""}]
+    return diff("extended resources of nodes", "".join(lines), "")

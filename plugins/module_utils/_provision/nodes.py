@@ -11,11 +11,14 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
+    FIELD_MANAGER,
+    METADATA_LIST,
+    Client,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
 
 _NODES = "/api/v1/nodes"
-_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 Labels = Mapping[str, Optional[str]]
 
@@ -25,10 +28,10 @@ def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[
 
     A node that is only to lose labels may be missing. Raises ClusterError.
     """
-    present = {node["metadata"]["name"]: node["metadata"] for node in client.get(_NODES, accept=_METADATA)["items"]}
+    present = {node["metadata"]["name"]: node["metadata"] for node in client.get(_NODES, accept=METADATA_LIST)["items"]}
     missing = [name for name, labels in wanted.items() if name not in present and any(labels.values())]
     if missing:
-        raise ClusterError(f"the cluster has no node named {fold(missing)}: hosts and nodes must have the same names")
+        raise ClusterError(no_node(missing))
     before: Dict[str, Labels] = {}
     for name, labels in wanted.items():
         known = present.get(name, {}).get("labels") or {}
@@ -47,11 +50,12 @@ def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[
 
 
 def _diff(before: Mapping[str, Labels], wanted: Mapping[str, Labels]) -> List[Dict[str, str]]:
-    if not before:
-        return []
-
     def text(side: Mapping[str, Labels]) -> str:
         return "".join(f"{name} {k}: {v}\n" for name in before for k, v in side[name].items() if v is not None)
 
-    header = "labels of nodes"
-    return [{"before_header": header, "after_header": header, "before": text(before), "after": text(wanted)}]
+    return diff("labels of nodes", text(before), text(wanted))
+
+
+def diff(what: str, before: str, after: str) -> List[Dict[str, str]]:
+    """Something of nodes before and after, as modules return it."""
+    return [{"before_header": what, "after_header": what, "before": before, "after": after}] if before != after else []

@@ -14,6 +14,7 @@ which nobody else has a field is deleted.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
@@ -31,7 +32,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 
 # The controller of the object writes its status at any moment.
 _ATTEMPTS = 10
-_CONFLICT = 409
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def converge(client: Client, request: FieldsRequest) -> Dict[str, Any]:
         try:
             return _Fields(client, request, key, resource).result()
         except ApiError as error:
-            if error.status != _CONFLICT or error.causes:
+            if error.status != HTTPStatus.CONFLICT or error.causes:
                 raise ClusterError(f"{key}: {error}") from error
     raise ClusterError(f"{key}: others kept changing it, nothing was changed: run again")
 

@@ -12,7 +12,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     GroupKind,
     Object,
@@ -21,8 +21,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     metadata,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-
-_AGAIN_SECONDS = 0.5
 
 
 class Readiness(NamedTuple):
@@ -192,25 +190,14 @@ def _until(
         query = {"fieldSelector": f"metadata.name={key.name}"}
         if live is not None:
             query["resourceVersion"] = metadata(live)["resourceVersion"]
-        began = time.monotonic()
-        events = client.watch(resource.path(key.namespace), query, deadline - began)
-        try:
-            while True:
-                if found.text != last:
-                    last = found.text
-                    deadline = time.monotonic() + seconds
-                if found.ready or found.failed or time.monotonic() >= deadline:
-                    return found
-                event = next(events, None)
-                if event is None or event["type"] == "ERROR":
-                    break
-                found = judge(key, None if event["type"] == "DELETED" else event["object"])
-        except ApiError as error:
-            # Gone is the resourceVersion, too old for a watch.
-            if error.status != 410:
-                raise
-        finally:
-            events.close()  # type: ignore[attr-defined]  # it is a generator
-        # A load balancer that ends every watch at once shall not make this a busy loop.
-        if time.monotonic() - began < _AGAIN_SECONDS:
-            time.sleep(_AGAIN_SECONDS)
+        events = client.watch(resource.path(key.namespace), query, deadline - time.monotonic())
+        while True:
+            if found.text != last:
+                last = found.text
+                deadline = time.monotonic() + seconds
+            if found.ready or found.failed or time.monotonic() >= deadline:
+                return found
+            event = next(events, None)
+            if event is None:
+                break
+            found = judge(key, None if event["type"] == "DELETED" else event["object"])

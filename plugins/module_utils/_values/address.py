@@ -38,6 +38,11 @@ def address(text: str) -> Optional[Address]:
         return None
 
 
+def is_link_local(text: str) -> bool:
+    """Of an address with prefix length, as a netdev has it: whether the kernel may have given it by itself."""
+    return ipaddress.ip_interface(text).is_link_local
+
+
 def plain(address: Union[Address, Interface]) -> Address:
     """The address itself: without prefix length, and an IPv4-mapped IPv6 address as the IPv4 address that it means."""
     found = address.ip if isinstance(address, (ipaddress.IPv4Interface, ipaddress.IPv6Interface)) else address

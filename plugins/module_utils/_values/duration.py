@@ -12,6 +12,7 @@ import re
 from fractions import Fraction
 from typing import Any, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 _PART = re.compile("([0-9]+(?:[.][0-9]*)?|[.][0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
@@ -27,6 +28,9 @@ _NANOSECONDS = {
     "h": 3600 * 10**9,
 }
 # A duration is a signed 64-bit number of nanoseconds in Go, about 292 years. More digits are not worth reading.
+# Seconds after which NetworkManager takes a change back that nobody has confirmed: enough to confirm it, and no more
+# than somebody waits for.
+rollback_seconds = integer.between(10, 600, " seconds")
 _LONGEST = (1 << 63) - 1
 _MOST_DIGITS = 100
 

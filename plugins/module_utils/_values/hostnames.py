@@ -27,6 +27,11 @@ def ranges(numbers: List[str]) -> str:
     return ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
+def no_node(hosts: Iterable[str]) -> str:
+    """What is wrong where a cluster lacks the nodes of these hosts."""
+    return f"the cluster has no node named {fold(hosts)}: hosts and nodes must have the same names"
+
+
 def fold(hosts: Iterable[str]) -> str:
     """Host names as a short text; names that differ in their last number only share one bracket.
 

@@ -8,9 +8,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 
 def is_integer(value: Any) -> bool:
     """Whether it is a whole number, and no boolean."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def between(least: int, most: int, unit: str = "") -> Callable[[int], int]:
+    """A rule for whole numbers within these limits; ``unit`` (`` seconds``) follows the limits where they are named."""
+
+    def rule(value: int) -> int:
+        if not least <= value <= most:
+            raise RefusedError(f"it must be {least} to {most}{unit}")
+        return value
+
+    return rule

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterable, List, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
@@ -63,6 +63,19 @@ def checked(variable: str, value: Any, rule: Callable[[Any], Read]) -> Read:
         return rule(value)
     except RefusedError as error:
         raise PlanError(wrong(variable, value, str(error))) from None
+
+
+def refused(
+    variable: str, value: Any, rule: Callable[[Any], Any], because: str = "", more: str = ""
+) -> Iterator[Problem]:
+    """The problem that a rule has with a variable's value, if it has one.
+
+    ``because`` and ``more`` stand before and after what the rule says.
+    """
+    try:
+        rule(value)
+    except RefusedError as error:
+        yield wrong(variable, value, f"{because}{error}{more}")
 
 
 def _inert(text: str) -> str:

@@ -8,10 +8,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import between
 
-
-def check(number: int) -> None:
-    """Raises RefusedError."""
-    if not 1 <= number <= 4094:
-        raise RefusedError("it must be 1 to 4094")
+check = between(1, 4094)

@@ -11,9 +11,11 @@ from urllib.parse import urlencode
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare, prepare_networks, variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_host import PrepareHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 
 _RANGES = {
@@ -24,7 +26,7 @@ _RANGES = {
 }
 
 
-class Answers:
+class Answers(Client):
     """An API server, synthesised in the form of v1, apidiscovery.k8s.io/v2 and networking.k8s.io/v1."""
 
     def __init__(self, nodes: List[Dict[str, Any]], ranges: Optional[List[str]] = None, **served: Any) -> None:
@@ -112,9 +114,9 @@ def test_other_releases(version: str) -> None:
 )
 def test_rdma_networks_within_those_of_the_cluster(own: Dict[str, Any], variable: str) -> None:
     known = {"pods": ["10.44.0.0/22"], "services": ["10.43.0.0/16", "fd43::/112"]}
-    hosts = [prepare.PrepareHost(f"h100-0{number}", "h100", own) for number in (1, 2)]
-    assert prepare.problems(hosts) == []
-    (problem,) = prepare.problems_of_networks(hosts, known)
+    hosts = [PrepareHost(f"h100-0{number}", "h100", own) for number in (1, 2)]
+    assert prepare.problems(hosts, variables.options_of()) == []
+    (problem,) = prepare_networks.of_cluster(hosts, known, variables.options_of())
     assert problem.startswith(f"h100-[01-02]: {variable}")
     assert "overlaps the cluster's network for services 10.43.0.0/16: RDMA links need a network of their own" in problem
 

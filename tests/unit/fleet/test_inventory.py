@@ -50,12 +50,15 @@ def test_a_host_has_its_own_values_and_those_of_the_play() -> None:
     host = {MTU: StrictUndefined(name="mtu"), DRIVERS: ("ionic",), "rdma_links_rails": "{{ rails }}", "other": 1}
     own, broken = _inventory.of_host(host, {"rdma_links_subnet": "10.0.0.0/16", "more": 2}, variables.ours)
     assert own == {DRIVERS: ["ionic"], "rdma_links_subnet": "10.0.0.0/16"}
-    assert broken == {MTU: "'mtu' is undefined", "rdma_links_rails": "something in '{{ rails }}' is undefined"}
+    assert [f"{problem.variable} {problem.text}" for problem in broken] == [
+        f"{MTU} cannot be worked out: 'mtu' is undefined",
+        "rdma_links_rails cannot be worked out: something in '{{ rails }}' is undefined",
+    ]
 
 
 def test_results_of_earlier_tasks_are_no_variables_of_a_host() -> None:
     host = {"rdma_driver_plan": {"objects": []}, "rdma_claims_published": "{{ gone }}", "rdma_driver_enabled": False}
-    assert _inventory.of_host(host, {}, variables.ours) == ({"rdma_driver_enabled": False}, {})
+    assert _inventory.of_host(host, {}, variables.ours) == ({"rdma_driver_enabled": False}, [])
 
 
 def test_defaults_are_not_made_from_results() -> None:

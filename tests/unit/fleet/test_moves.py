@@ -92,7 +92,7 @@ def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> 
         "example.org/rdma": None,
     }
     assert moves.plan([host()], {}, ["n1"], MoveOptions()).problems == [
-        "n1: the cluster has no node of this name: hosts and nodes must have the same names"
+        "the cluster has no node named n1: hosts and nodes must have the same names"
     ]
 
 

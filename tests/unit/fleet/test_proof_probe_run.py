@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Generator, List, Optional
 
 import pytest
 
@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import pr
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import PodProbe, PodProbeResult, Recipe
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices import wait as slices_wait
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock
 
 RECIPE = Recipe("image", "script", timeout=120)
@@ -67,7 +68,8 @@ class Cluster:
             return {"items": list(self.pods.values())}
         if path == f"{CLAIMS}/resourceslices":
             assert query == {"fieldSelector": "spec.nodeName=n1"}
-            return {"items": (self.slices.pop(0) if len(self.slices) > 1 else self.slices[0]) if self.slices else []}
+            items = (self.slices.pop(0) if len(self.slices) > 1 else self.slices[0]) if self.slices else []
+            return {"metadata": {"resourceVersion": "7"}, "items": items}
         if path.endswith("/events"):
             wanted = query["fieldSelector"]
             return {"items": [one for one in self.events if wanted == f"involvedObject.uid={one['uid']},type=Warning"]}
@@ -95,7 +97,7 @@ class Cluster:
         self.deleted.append(name)
         self.pods.pop(name, None)
 
-    def watch(self, *_arguments: Any) -> Iterator[Any]:
+    def watch(self, *_arguments: Any) -> Generator[Any, None, None]:
         yield from ()
 
 
@@ -104,6 +106,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     played = Clock()
     monkeypatch.setattr(probe_run, "time", played)
     monkeypatch.setattr(wait, "time", played)
+    monkeypatch.setattr(slices_wait, "time", played)
     monkeypatch.setattr(returned, "time", played)
     return played
 
@@ -148,14 +151,14 @@ def _nic(name: str, *attributes: str) -> Dict[str, Any]:
     ("steps", "seconds"),
     [
         # Away for two looks, then there without what only the netdev tells, then as before and with one attribute more.
-        ([[], [], _slice(_nic("nic", "rdma")), _slice(_nic("nic", "rdma", "ifName", "ipv4"))], 3),
+        ([[], [], _slice(_nic("nic", "rdma")), _slice(_nic("nic", "rdma", "ifName", "ipv4"))], 1.5),
         ([_slice(_nic("nic", "rdma", "ifName"))], 0),
         # It does not come back.
         ([[]], 120),
     ],
 )
 def test_the_next_pods_find_the_devices_as_these_did(
-    clock: Clock, steps: List[List[Dict[str, Any]]], seconds: int
+    clock: Clock, steps: List[List[Dict[str, Any]]], seconds: float
 ) -> None:
     got = {"request": "nic", "driver": "dra.net", "pool": "n1", "device": "nic"}
     other = {"request": "gpu", "driver": "gpu.example.org", "pool": "shared", "device": "gpu"}

@@ -14,11 +14,17 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import network
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, Template
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan, ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 # As rdma_links sets them on the host.
@@ -44,7 +50,30 @@ def same_subnet(texts: Sequence[str]) -> bool:
     return bool(addresses.shared({place: ipaddress.ip_interface(text) for place, text in enumerate(texts)}))
 
 
-def with_settings(parameters: Mapping[str, Any]) -> Dict[str, Any]:
+def _with_settings(parameters: Mapping[str, Any]) -> Dict[str, Any]:
     """DRANET's parameters with those of ARP; what is there already stays."""
     interface = {name: value for name, value in (parameters.get("interface") or {}).items() if value is not None}
     return {**parameters, "interface": {**SETTINGS, **interface}}
+
+
+def apart(
+    names: str,
+    claim: Union[Template, Claim],
+    dranet: versions.Numbers,
+    sharing: Sequence[str],
+    nics: Sequence[Tuple[ClaimNode, Sequence[SliceDevice]]],
+) -> Tuple[Dict[str, Any], List[str]]:
+    """DRANET's parameters for pods that keep apart NICs of one subnet, or a warning where it has none for that.
+
+    ``names`` are those of the claims for the warning, ``dranet`` is DRANET's version. ``nics`` are those that a pod may
+    get, ``sharing`` the hosts on which some of them have the same network.
+    """
+    if not sharing:
+        return claim.parameters, []
+    if not versions.arp_in_claims(dranet):
+        what = f"DRANET {versions.text(dranet)} cannot set arp_ignore and arp_announce in a pod"
+        ways = "give each rail a subnet of its own (rdma_links_rail_subnets), or let pods set these sysctls"
+        return claim.parameters, [f"{names}: rails of {fold(sharing)} share a subnet, and {what}: {ways}"]
+    asked = {"interface": SETTINGS}
+    bare = any(list(network.of_nics(claim.at, asked, node, devices)) for node, devices in nics)
+    return (claim.parameters if bare else _with_settings(claim.parameters)), []

@@ -76,7 +76,7 @@ def of_host(
     kept = [text for text in own if ipaddress.ip_interface(text).version == 4]
     if versions.keeps_route_sources(dranet) and not _ips(kept) <= _ips(claim.addresses):
         has = ", ".join(kept)
-        why = f"but the host has {has} on this NIC, and DRANET {'.'.join(map(str, dranet))} copies the host's routes,"
+        why = f"but the host has {has} on this NIC, and DRANET {versions.text(dranet)} copies the host's routes,"
         ways = f"leave it out (the pod gets the host's), take {has}, or give the host no address on this NIC"
         value = claim.addresses[0] if claim.addresses else "dhcp"
         yield wrong(at, value, f"{why} which the kernel then rejects: {ways}")

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import (
     arp,
@@ -61,13 +62,6 @@ class ClaimPlan:
     text: str = ""
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
-
-
-Nics = Tuple[ClaimNode, Sequence[model.SliceDevice]]
-
-
-def _numbers(version: Sequence[int]) -> str:
-    return ".".join(map(str, version))
 
 
 class _ClaimPlanner:
@@ -116,7 +110,7 @@ class _ClaimPlanner:
             needs["is an extended resource served by DRA, which"] = _EXTENDED_RESOURCES
         for what, least in needs.items():
             if self.kubernetes is not None and self.kubernetes < least:
-                return f"{what} needs Kubernetes {_numbers(least)}: this is {_numbers(self.kubernetes)}"
+                return f"{what} needs Kubernetes {versions.text(least)}: this is {versions.text(self.kubernetes)}"
         return None
 
     def _template(self, template: Template, wanted: ClaimIntent, names: Sequence[str]) -> claims_templates.Planned:
@@ -125,13 +119,12 @@ class _ClaimPlanner:
         if too_old is not None:
             return claims_templates.Planned(problems=[Problem(template.at, too_old)])
         if not kinds:
-            text = f"({template.name}) cannot be checked without facts of its nodes: gather them first"
-            text += " (role rdma_discover)"
+            text = f"({template.name}) cannot be checked without facts of its nodes: {GATHER_FIRST}"
             return claims_templates.Planned(problems=[Problem(template.at, text)])
         warnings: List[str] = []
         if template.nics is None or template.nics > 1 or template.resource:
             sharing, nics = self._sharing(names), [(node, node.nics) for node in kinds]
-            settled, warnings = self._with_arp(template.name, template, wanted, sharing, nics)
+            settled, warnings = arp.apart(template.name, template, wanted.dranet, sharing, nics)
             template = replace(template, parameters=settled)
         own_names = set(names)
         others = [name for name in self.nodes if name not in own_names]
@@ -149,28 +142,6 @@ class _ClaimPlanner:
             if arp.same_subnet(texts) or arp.share_subnet(member.host.name, member.values, member.host.facts)
         ]
 
-    def _with_arp(
-        self,
-        names: str,
-        claim: Union[Template, Claim],
-        wanted: ClaimIntent,
-        sharing: Sequence[str],
-        nics: Sequence[Nics],
-    ) -> Tuple[Dict[str, Any], List[str]]:
-        """DRANET's parameters for pods that keep apart NICs of one subnet, or a warning where it has none for that.
-
-        ``nics`` are those that a pod may get, ``sharing`` the hosts on which some of them have the same network.
-        """
-        if not sharing:
-            return claim.parameters, []
-        if not versions.arp_in_claims(wanted.dranet):
-            what = f"DRANET {_numbers(wanted.dranet)} cannot set arp_ignore and arp_announce in a pod"
-            ways = "give each rail a subnet of its own (rdma_links_rail_subnets), or let pods set these sysctls"
-            return claim.parameters, [f"{names}: rails of {fold(sharing)} share a subnet, and {what}: {ways}"]
-        asked = {"interface": arp.SETTINGS}
-        bare = any(list(network.of_nics(claim.at, asked, node, devices)) for node, devices in nics)
-        return (claim.parameters if bare else arp.with_settings(claim.parameters)), []
-
     def _host_of(self, claim: Claim, names: Sequence[str]) -> str:
         """The host whose NIC a claim is for. Raises PlanError."""
         if claim.host is None:
@@ -179,7 +150,7 @@ class _ClaimPlanner:
                 raise PlanError(Problem(claim.at, f"has no host, and {len(names)} hosts have this claim: {ways}"))
             return names[0]
         if claim.host not in self.nodes:
-            right = "which has no facts: gather them first (role rdma_discover)"
+            right = f"which has no facts: {GATHER_FIRST}"
             right = right if claim.host in self.members else "which is not a host of this run"
             raise PlanError(wrong(f"{claim.at}.host", claim.host, right))
         return claim.host
@@ -226,7 +197,7 @@ class _ClaimPlanner:
         warned: Dict[str, None] = {}
         for claimed in bound:
             nics = [(self.nodes[host], [claimed.device])]
-            parameters, warnings = self._with_arp(names, claimed.claim, wanted, sharing, nics)
+            parameters, warnings = arp.apart(names, claimed.claim, wanted.dranet, sharing, nics)
             self.plan.objects += single.objects(claimed, wanted, parameters)
             warned.update(dict.fromkeys(warnings))
         self.plan.warnings += warned

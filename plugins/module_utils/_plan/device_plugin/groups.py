@@ -12,6 +12,7 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.network_operator import PolicyFields
@@ -59,9 +60,13 @@ class PluginGroup:
         text = f"but another driver has moved {', '.join(names)} into {place}: end {end}, and remove that driver"
         return Problem(STRATEGY, f"is {strategy_of(self.values)}, {text}")
 
+    def all(self, problem: Problem) -> Found:
+        """A problem of the group as one of each of its hosts."""
+        return [(host.name, problem) for host in self.hosts]
+
     def without(self, right: str) -> Problem:
         """What is wrong where no node has anything for pods; ``right`` is what one would have."""
-        missing = right if self.known else "has facts: gather them first (role rdma_discover)"
+        missing = right if self.known else f"has facts: {GATHER_FIRST}"
         return Problem(STRATEGY, f"is {strategy_of(self.values)}, but no node of the group {missing}")
 
 

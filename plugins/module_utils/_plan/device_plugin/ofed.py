@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import OPERATED
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import image as values_image
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
 PREFIX = "rdma_ofed_"
@@ -58,8 +59,7 @@ def component(values: Mapping[str, Any]) -> Manifest:
     checked(IMAGE, values[IMAGE], values_image.repository)
     network_operator.check_image(IMAGE, values[IMAGE])
     for name, (least, most) in _RANGES.items():
-        if not least <= values[name] <= most:
-            raise PlanError(wrong(name, values[name], f"it must be {least} to {most}"))
+        checked(name, values[name], integer.between(least, most))
     for name, value in values[ENV].items():
         if not isinstance(value, str):
             raise PlanError(wrong(f"{ENV}.{name}", value, "it must be a string: quote it"))

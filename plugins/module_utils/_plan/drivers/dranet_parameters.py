@@ -15,9 +15,9 @@ from typing import Any, Iterator, List, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_schema
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.versions import Numbers
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac, mtu, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer, mac, mtu, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, address, prefix
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, RefusedError, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, refused, wrong
 
 SMALLEST_MTU = 68
 # The loopback interface and that of the cluster's network.
@@ -35,17 +35,11 @@ _SYSCTLS = (
 
 def of_mtu(at: str, value: int) -> Iterator[Problem]:
     """What is wrong with an MTU, whatever the NIC is."""
-    try:
-        mtu.check(value, None, smallest=SMALLEST_MTU)
-    except RefusedError as error:
-        yield wrong(at, value, str(error))
+    return refused(at, value, lambda value: mtu.check(value, None, smallest=SMALLEST_MTU))
 
 
 def _of_name(at: str, name: str) -> Iterator[Problem]:
-    try:
-        names.interface(name)
-    except RefusedError as error:
-        yield wrong(at, name, str(error))
+    yield from refused(at, name, names.interface)
     if name in _TAKEN:
         yield wrong(at, name, "which every pod already has: it must be another name, like rdma0")
 
@@ -124,8 +118,7 @@ def _of_table(at: str, value: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _of_rule(at: str, rule: Mapping[str, Any]) -> Iterator[Problem]:
-    if not 0 <= (rule.get("priority") or 0) <= 32767:
-        yield wrong(f"{at}.priority", rule["priority"], "it must be 0 to 32767")
+    yield from refused(f"{at}.priority", rule.get("priority") or 0, integer.between(0, 32767))
     yield from _of_table(at, rule)
     found: List[Interface] = []
     for name in ("source", "destination"):

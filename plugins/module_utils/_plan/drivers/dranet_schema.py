@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.versions import (
     DOCUMENTED_DRANET,
     Numbers,
@@ -90,7 +91,7 @@ def _fields(fields: _Fields, version: Numbers) -> _Fields:
 
 def _unknown(at: str, key: Any, fields: _Fields) -> Problem:
     if fields is _INTERFACE and key in _DOCUMENTED:
-        since = ".".join(map(str, DOCUMENTED_DRANET))
+        since = versions.text(DOCUMENTED_DRANET)
         return Problem(at, f"has the key {key!r}, which DRANET supports since {since}")
     lower = {name.lower(): name for name in fields}
     close = difflib.get_close_matches(str(key).lower(), list(lower), n=1, cutoff=0.6)
@@ -139,7 +140,7 @@ def warnings(at: str, parameters: Any, version: Numbers) -> List[Problem]:
     """What this version of DRANET may refuse when a pod starts. ``parameters`` are those that have no problems."""
     if was_read(version):
         return []
-    text = f"is not known here, and DRANET {'.'.join(map(str, version))} rejects unknown parameters when a pod starts"
+    text = f"is not known here, and DRANET {versions.text(version)} rejects unknown parameters when a pod starts"
     return [Problem(field, text) for field in _untold(at, parameters, _CONFIG, version)]
 
 

@@ -12,7 +12,7 @@ Sources: tags and history of kubernetes-sigs/dranet and kubernetes-sigs/dra-driv
 from __future__ import annotations
 
 import re
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, wrong
 
@@ -31,10 +31,13 @@ _STANDARD_NUMA_DRANET = _RDMA_DEVICE_DRANET = _ROUTE_SOURCES_DRANET = _ARP_DRANE
 # The NVIDIA driver's versions were dates (year.month) until 25.12.0, which 0.4.0 follows.
 _FIRST_GPU, _PCI_BUS_ID_GPU, _STANDARD_NUMA_GPU = (0, 25, 3, 0), (0, 25, 12, 0), (1, 0, 5, 0)
 _FIRST_YEAR = 24
-
-
 # Of DRANET 1.4.0, with those that every component of Kubernetes has. Later ones have more.
 _GATES = ("AllAlpha", "AllBeta", "PersistentResourceSliceAttributes")
+
+
+def text(version: Sequence[int]) -> str:
+    """A version as people write it."""
+    return ".".join(map(str, version))
 
 
 def _numbers(variable: str, value: Any) -> Numbers:

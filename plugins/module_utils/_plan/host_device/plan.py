@@ -216,7 +216,7 @@ def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
                 right = f"but its network {network.name} is also one of group {of_name}: rename one of them"
                 problem = wrong("rdma_group", group.name, right)
             if problem:
-                result.found += [(host.name, problem) for host in group.hosts]
+                result.found += group.all(problem)
 
 
 def _two_providers(groups: Sequence[PluginGroup]) -> Iterator[Tuple[str, Problem]]:
@@ -225,8 +225,7 @@ def _two_providers(groups: Sequence[PluginGroup]) -> Iterator[Tuple[str, Problem
         own, first = (one.values[programs.PROVIDER] for one in (group, groups[0]))
         if own != first:
             right = f"but {first} for group {groups[0].name}: one of them runs Multus, so it must be the same for both"
-            for host in group.hosts:
-                yield host.name, wrong(programs.PROVIDER, own, right)
+            yield from group.all(wrong(programs.PROVIDER, own, right))
 
 
 def plan(
@@ -250,19 +249,20 @@ def plan(
     result.found += _two_providers(rest)
     result.namespace, result.beside = values[NAMESPACE], programs.daemon_sets(values)
     for problem in manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, values):
-        result.found += [(host.name, problem) for host in groups[0].hosts]
+        result.found += groups[0].all(problem)
     try:
         # Its chart brings the definition of pods' networks, which would be in no set of ours.
         of_cni = programs.objects(result.namespace, values, known, defined=not rest)
         result.policy = result.policy.with_spec(programs.multus_component(values, known))
     except PlanError as error:
-        result.found += [(host.name, error.problem) for group in groups for host in group.hosts]
+        for group in groups:
+            result.found += group.all(error.problem)
     for group in groups if not result.found else ():
         result.wait = result.wait or any(host.variables[WAIT] for host in group.hosts)
         try:
             _of_group(group, known, result)
         except PlanError as error:
-            result.found += [(host.name, error.problem) for host in group.hosts]
+            result.found += group.all(error.problem)
     _one_name(groups, result)
     if result.found:
         return result

@@ -12,7 +12,6 @@ need not be there yet.
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
@@ -24,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.ni
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import is_link_local
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
 
 
@@ -41,14 +41,10 @@ def _of_host(vf: Hca, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
         kept = [reason.text for reason in reasons if reason.code not in PASSING | {VF}]
         if kept:
             return kept[0]
-        given = [text for text in (port.netdev.addresses if port.netdev else ()) if not _is_link_local(text)]
+        given = [text for text in (port.netdev.addresses if port.netdev else ()) if not is_link_local(text)]
         if given and port.netdev:
             return f"{port.netdev.name} has {', '.join(given)}"
     return None
-
-
-def _is_link_local(text: str) -> bool:
-    return ipaddress.ip_interface(text).is_link_local
 
 
 def _numbers(host: str, values: Mapping[str, Any], facts: Facts) -> Dict[str, int]:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING
@@ -19,12 +19,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, integer, memlock, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
     Problem,
     RefusedError,
-    checked,
+    refused,
     wrong,
 )
 
@@ -87,23 +87,16 @@ def _resource(text: str) -> str:
     return text
 
 
-def _problem(variable: str, value: str, rule: Callable[[str], Any], unit: str = "") -> Iterator[Problem]:
-    try:
-        checked(variable, value, rule)
-    except PlanError as error:
-        yield Problem(variable, error.problem.text + unit)
-
-
 def settings(values: Mapping[str, Any]) -> Iterator[Problem]:
     """What is wrong with a host's ``rdma_inject_*`` variables, beyond their types; defaults included."""
-    yield from _problem(MEMLOCK, values[MEMLOCK], _memlock, ", or '0' for no change")
-    yield from _problem(SOCKET, values[SOCKET], directory.below_root)
+    yield from refused(MEMLOCK, values[MEMLOCK], _memlock, more=", or '0' for no change")
+    yield from refused(SOCKET, values[SOCKET], directory.below_root)
     for variable, rule in ((METRICS, _metrics), (RESOURCE, _resource)):
         if values[variable]:
-            yield from _problem(variable, values[variable], rule)
+            yield from refused(variable, values[variable], rule)
     for variable, rule in ((NAMESPACES, _namespace), (EXCLUDE, configuration.hca)):
         for position, text in enumerate(values[variable]):
-            yield from _problem(f"{variable}[{position}]", text, rule)
+            yield from refused(f"{variable}[{position}]", text, rule)
     try:
         drivers_plan.excluded(values)
     except PlanError as error:
@@ -111,8 +104,7 @@ def settings(values: Mapping[str, Any]) -> Iterator[Problem]:
     if values[POLICY] == "gpu_containers" and values[NAMESPACES]:
         right = f"but with {POLICY} gpu_containers the containers of all namespaces get devices: leave one of them out"
         yield wrong(NAMESPACES, values[NAMESPACES], right)
-    if not 1 <= values[COUNT] <= _MOST:
-        yield wrong(COUNT, values[COUNT], f"it must be 1 to {_MOST}")
+    yield from refused(COUNT, values[COUNT], integer.between(1, _MOST))
     if not names.is_extended_resource(values[GPU_RESOURCE]):
         yield wrong(GPU_RESOURCE, values[GPU_RESOURCE], "it must be the GPUs' extended resource, like nvidia.com/gpu")
     elif values[GPU_RESOURCE] == values[RESOURCE]:
@@ -163,8 +155,7 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
             result.warnings.append(f"{host.name}: {own.why}, so containers get no NIC there")
     result.warnings += group.left_alone()
     if not nodes and not result.found:
-        problem = group.without("has a GPU of NVIDIA and an HCA with an ACTIVE port beside it")
-        result.found += [(host.name, problem) for host in group.hosts]
+        result.found += group.all(group.without("has a GPU of NVIDIA and an HCA with an ACTIVE port beside it"))
     return nodes
 
 

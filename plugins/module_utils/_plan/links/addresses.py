@@ -18,6 +18,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.arithmetic import in_block
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address as values_address
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
@@ -72,8 +73,7 @@ def interface(variable: str, value: Any) -> Interface:
 def number_of_rails(wanted: AddressIntent) -> int:
     """How many NICs of the host get a link, at least 1. Raises PlanError where the variables contradict each other."""
     if wanted.rails is not None:
-        if not 1 <= wanted.rails <= MOST_RAILS:
-            raise PlanError(wrong(RAILS, wanted.rails, f"it must be 1 to {MOST_RAILS}"))
+        checked(RAILS, wanted.rails, integer.between(1, MOST_RAILS))
         if wanted.rail_subnets and len(wanted.rail_subnets) != wanted.rails:
             right = f"but {RAIL_SUBNETS} has {len(wanted.rail_subnets)}: one subnet per rail is needed"
             raise PlanError(wrong(RAILS, wanted.rails, right))

@@ -8,15 +8,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, List, Mapping, Optional
+from typing import Any, Iterator, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mtu as values_mtu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pkey, vlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
     Problem,
-    RefusedError,
     checked,
+    refused,
     wrong,
 )
 
@@ -42,26 +42,19 @@ def of_values(values: Mapping[str, Any]) -> Iterator[Problem]:
         yield error.problem
     number = values.get(VLAN)
     if number is not None:
-        yield from _refused(VLAN, number, lambda: vlan.check(number))
+        yield from refused(VLAN, number, vlan.check)
         if values.get(PKEYS):
             yield wrong(VLAN, number, f"but {PKEYS} is set as well: VLANs are for Ethernet, P_Keys for InfiniBand")
     mtu = values.get(MTU)
     if mtu is not None:
-        yield from _refused(MTU, mtu, lambda: values_mtu.check(mtu, None))
-
-
-def _refused(variable: str, value: Any, rule: Callable[[], None], because: str = "") -> Iterator[Problem]:
-    try:
-        rule()
-    except RefusedError as error:
-        yield wrong(variable, value, f"{because}{error}")
+        yield from refused(MTU, mtu, lambda value: values_mtu.check(value, None))
 
 
 def of_layer(values: Mapping[str, Any], layer: Optional[str], because: str) -> Iterator[Problem]:
     """What does not go with a link layer; ``because`` says how we know it."""
     mtu, mode = values.get(MTU), values.get(MODE)
     if mtu is not None and values_mtu.SMALLEST <= mtu <= values_mtu.largest(None):
-        yield from _refused(MTU, mtu, lambda: values_mtu.check(mtu, layer, mode), f"but {because}: ")
+        yield from refused(MTU, mtu, lambda value: values_mtu.check(value, layer, mode), f"but {because}: ")
     if layer == "InfiniBand" and values.get(VLAN) is not None:
         yield wrong(VLAN, values[VLAN], f"but {because}: leave it out, and set {PKEYS} instead")
     if layer == "Ethernet":

@@ -144,17 +144,14 @@ def _warnings(rails: Mapping[int, Candidate], wanted: int, keys: Sequence[str]) 
     if bare:
         yield f"no IPoIB netdev, so nothing to configure (is ib_ipoib loaded?): {', '.join(bare)}"
     for key in keys:
-        outside = [port.name for port in rails.values() if port.pkeys and _partition(key) not in _partitions(port)]
+        own = _partition(key)
+        outside = [port.name for port in rails.values() if port.pkeys and own not in map(_partition, port.pkeys)]
         if outside:
             yield f"not in partition {key} yet (the subnet manager assigns it): {', '.join(outside)}"
 
 
 def _partition(key: str) -> int:
     return pkey.partition(int(key, 16))
-
-
-def _partitions(port: Candidate) -> List[int]:
-    return [_partition(key) for key in port.pkeys]
 
 
 def _link(

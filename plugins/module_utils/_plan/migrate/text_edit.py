@@ -65,7 +65,7 @@ def changed(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
 class _Editor:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.edits: Dict[Tuple[int, int, str], None] = {}
+        self.edits: Dict[Edit, None] = {}
         self.newline = "\r\n" if "\r\n" in text else "\n"
         # A list below its key at the same column, or further in?
         self.dumper = _FlatDumper if re.search(r"^( *)[\w./-]+:[ ]*\n(?:\s*#.*\n)*\1- ", text, re.M) else _Dumper

@@ -25,7 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import SharedDevices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.selectors import NodePorts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
@@ -41,8 +41,6 @@ _INTERVAL, _KUBELET_ROOT, _UNAVAILABLE = PREFIX + "update_interval", PREFIX + "k
 
 NodeLabels = Mapping[str, Mapping[str, str]]
 
-_MOST, _LONGEST_INTERVAL = 10000, 86400
-
 
 @dataclass
 class SharedDevicePlan(PluginPlan):
@@ -56,16 +54,11 @@ class SharedDevicePlan(PluginPlan):
     hcas: Dict[str, Dict[str, List[str]]] = field(default_factory=dict)
 
 
-def _between(name: str, value: int, least: int, most: int, unit: str = "") -> None:
-    if not least <= value <= most:
-        raise PlanError(wrong(name, value, f"it must be {least} to {most}{unit}"))
-
-
 def _devices(group: PluginGroup, known: plan_variables.Options) -> SharedDevices:
     """A group's configuration without its selectors. Raises PlanError."""
     values = group.values
-    _between(MOST, values[MOST], 1, _MOST)
-    _between(_INTERVAL, values[_INTERVAL], 0, _LONGEST_INTERVAL, " seconds, 0 for never")
+    checked(MOST, values[MOST], integer.between(1, 10000))
+    checked(_INTERVAL, values[_INTERVAL], integer.between(0, 86400, " seconds, 0 for never"))
     drivers_plan.check_share(_UNAVAILABLE, values[_UNAVAILABLE])
     operated = values[PROVIDER] == network_operator.NETWORK_OPERATOR
     if operated:
@@ -111,8 +104,7 @@ def _ports(group: PluginGroup, result: SharedDevicePlan) -> Dict[str, NodePorts]
             result.warnings.append(f"{host.name}: no ACTIVE port that pods can share, so the plugin does not run there")
     result.warnings += group.left_alone()
     if not nodes and not result.found:
-        problem = group.without("has an ACTIVE port that pods can share")
-        result.found += [(host.name, problem) for host in group.hosts]
+        result.found += group.all(group.without("has an ACTIVE port that pods can share"))
     return nodes
 
 
@@ -206,7 +198,7 @@ def plan(
         try:
             devices = _devices(group, known)
         except PlanError as error:
-            result.found += [(host.name, error.problem) for host in group.hosts]
+            result.found += group.all(error.problem)
             continue
         nodes = _ports(group, result)
         result.resources[group.name] = f"{devices.prefix}/{devices.resource}"

@@ -31,13 +31,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
 
 # How far a node is: nothing was done; it is cordoned, and pods use the old way, or none do; the old way has left; the
 # new one has come; all is as it should be.
 TODO, CORDONED, DRAINED, LEFT, SWITCHED, DONE = "todo", "cordoned", "drained", "left", "switched", "done"
 # Pods that come back at once, or that no API request ends.
 _STAYING = ("DaemonSet", "Node")
-EVICT = ("managed", "all", "none")
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,7 @@ def plan(
         if to is None or (node is None and host.name not in moving):
             continue
         if node is None:
-            found.problems.append(
-                f"{host.name}: the cluster has no node of this name: hosts and nodes must have the same names"
-            )
+            found.problems.append(no_node([host.name]))
             continue
         at = state(node, to)
         if host.name not in moving:

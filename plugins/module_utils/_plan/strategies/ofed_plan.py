@@ -17,6 +17,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
@@ -123,7 +124,7 @@ def _obstacles(host: ClaimHost, use: NodeUse, probe: Mapping[str, Any], values: 
     if use.unschedulable and not begun:
         yield "this node is cordoned, so somebody is at work on it: uncordon it first"
     if host.facts is None:
-        yield "this node has no facts: gather them first (role rdma_discover)"
+        yield f"this node has no facts: {GATHER_FIRST}"
         return
     # What an earlier run has begun may have loaded the driver.
     yield from _of_facts(host.facts, begun)

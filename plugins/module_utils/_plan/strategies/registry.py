@@ -8,12 +8,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_values import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import Dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.host_device import HostDevice
@@ -26,33 +24,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
     StrategyPlan,
     of_fleet,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
 
 # The first is the default. Objects are applied in this order, and what pods claim after all drivers.
 STRATEGIES: Dict[str, Strategy] = {
     strategy.name: strategy for strategy in (Dra(), SharedDevice(), HostDevice(), Inject(), NoStrategy())
 }
-
-_PROVISION = "zerocopy.rdma.provision"
-
-Found = Iterator[Tuple[str, Problem]]
-NodeLabels = Mapping[str, Mapping[str, str]]
-
-
-@dataclass(frozen=True)
-class ClusterUse:
-    """What is in a cluster at the moment: labels of its nodes, and pods (namespace/name) by DRA driver and node.
-
-    ``selectors`` are those by which the DaemonSets of the drivers' sets find their nodes.
-    """
-
-    labels: NodeLabels = field(default_factory=dict)
-    held: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
-    selectors: Sequence[Mapping[str, str]] = ()
 
 
 def kinds() -> List[str]:
@@ -126,76 +105,6 @@ def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
     return strategy.networks(values) if strategy else []
 
 
-def of_values(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:
-    """What is wrong with the choice of a strategy; hosts have a name, a group and variables in their types."""
-    groups: Dict[str, Dict[str, List[str]]] = {}
-    for host, group, values in hosts:
-        # An empty one is no choice, and no default either.
-        name = values[STRATEGY] if values.get(STRATEGY) == "" else strategy_of(values)
-        strategy = of_host({STRATEGY: name}) if name else None
-        if strategy is None:
-            yield host, wrong(STRATEGY, name, f"it must be {' or '.join(words())}")
-            continue
-        groups.setdefault(group, {}).setdefault(name, []).append(host)
-        if values.get(ofed.DEPLOY) and not strategy.with_ofed(values):
-            right = "but only groups whose shared device plugin the Network Operator runs can have the OFED driver"
-            needed = f"({STRATEGY} shared_device, rdma_shared_device_provider network_operator)"
-            yield host, wrong(ofed.DEPLOY, True, f"{right} {needed}")
-        mode = values.get(NETNS_MODE)
-        if mode and strategy.netns_modes and mode not in strategy.netns_modes:
-            right = f"but {STRATEGY} is {name}, which works in mode {' or '.join(strategy.netns_modes)}: leave it out"
-            yield host, wrong(NETNS_MODE, mode, right)
-    for group, names in groups.items():
-        if len(names) > 1:
-            text = "; ".join(f"{name} on {fold(several)}" for name, several in names.items())
-            for host in (host for several in names.values() for host in several):
-                yield host, Problem(STRATEGY, f"is {text}: it must be the same on all hosts of group {group}")
-    yield from _same_resources([ClaimHost(host, group, values) for host, group, values in hosts])
-
-
-def _same_resources(hosts: Sequence[ClaimHost]) -> Found:
-    """Resources that two groups would have: a pod that requests one could come to a node of either."""
-    known = plan_variables.options_of()
-    groups: Dict[str, List[ClaimHost]] = {}
-    for host in hosts:
-        groups.setdefault(host.group, []).append(host)
-    owners: Dict[str, Tuple[str, Strategy]] = {}
-    for group, members in groups.items():
-        name, strategy = strategy_of(members[0].variables), of_host(members[0].variables)
-        if strategy is None:
-            continue
-        for resource in strategy.resources(members, known):
-            other, same = owners.setdefault(resource, (group, strategy))
-            if other != group and not (same is strategy and strategy.counts_only):
-                why = "a pod that requests it could get a node of either, so the names must differ"
-                text = f"is {name} with the resource {resource}, which group {other} has as well: {why}"
-                for host in members:
-                    yield host.name, Problem(STRATEGY, text)
-
-
-def changes(hosts: Sequence[ClaimHost], labels: NodeLabels) -> List[str]:
-    """Hosts that another strategy still serves. ``labels`` are those of the cluster's nodes."""
-    found: List[Tuple[str, Problem]] = []
-    for host in hosts:
-        word, wanted = strategy_of(host.variables), of_host(host.variables)
-        if wanted is None or not wanted.label:
-            continue
-        for strategy in STRATEGIES.values():
-            value = labels.get(host.name, {}).get(strategy.label) if strategy.label else None
-            other = wanted.served_otherwise(host.variables, value) if strategy is wanted and value else None
-            if other:
-                provider, serves = other
-                way = f"run {_PROVISION} with {STRATEGY} none, which removes its objects, and then with {word} again"
-                right = f"but {serves} still serves this node (label {strategy.label}={value}): {way}"
-                found.append((host.name, wrong(provider, host.variables.get(provider) or "plugin", right)))
-            if strategy is not wanted and value:
-                way = f"run {_PROVISION} with {STRATEGY} none, which removes its objects, and then with {word}"
-                way = f"move it with zerocopy.rdma.migrate (rdma_migrate_move={host.group}), or {way}"
-                served = f"{' or '.join(strategy.names)} still serves this node (label {strategy.label}={value})"
-                found.append((host.name, wrong(STRATEGY, word, f"but {served}: {way}")))
-    return messages(found)
-
-
 def plan_of(
     name: str, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
 ) -> StrategyPlan:
@@ -219,14 +128,6 @@ def plan_of(
     return found
 
 
-def _cause(strategy: Strategy, values: Mapping[str, Any], known: plan_variables.Options) -> str:
-    """The variable by which a host does not have a strategy, empty where it has it."""
-    if strategy_of(values) not in strategy.names:
-        return STRATEGY
-    own = {name: value for name, value in values.items() if name == strategy.switch}
-    return strategy.switch if plan_variables.converted(own, known)[0].get(strategy.switch) is False else ""
-
-
 def driver_sets(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[Dict[str, str]]:
     """Name and namespace of each set of objects that has a DRA driver."""
     values = of_fleet(hosts, known)
@@ -245,54 +146,6 @@ def driven(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[st
     """The DRA driver of each host that shall have one."""
     drivers = [strategy for strategy in STRATEGIES.values() if strategy.driver]
     return {host: strategy.driver for strategy in drivers for host in strategy.driven(hosts, known)}
-
-
-def losing(hosts: Sequence[ClaimHost], cluster: ClusterUse, known: plan_variables.Options) -> List[str]:
-    """Nodes that would lose a DRA driver while pods hold devices of it: it has to be there when these pods end."""
-    found: List[Tuple[str, Problem]] = []
-    for strategy in STRATEGIES.values():
-        held = cluster.held.get(strategy.driver, {}) if strategy.driver else {}
-        found += _losing(strategy, hosts, cluster.labels, held, known)
-        left = {node: pods for node, pods in held.items() if node not in {host.name for host in hosts}}
-        found += _left_behind(strategy, hosts, cluster, left, known)
-    return messages(found)
-
-
-def _losing(
-    strategy: Strategy,
-    hosts: Sequence[ClaimHost],
-    labels: NodeLabels,
-    held: Mapping[str, Sequence[str]],
-    known: plan_variables.Options,
-) -> Found:
-    """Hosts that leave a strategy."""
-    for host in hosts:
-        cause = _cause(strategy, host.variables, known)
-        if held.get(host.name) and cause and labels.get(host.name, {}).get(strategy.label):
-            right = f"but {_holding(strategy, held[host.name])}: delete these pods first"
-            yield host.name, wrong(cause, host.variables.get(cause), right)
-
-
-def _left_behind(
-    strategy: Strategy,
-    hosts: Sequence[ClaimHost],
-    cluster: ClusterUse,
-    held: Mapping[str, Sequence[str]],
-    known: plan_variables.Options,
-) -> Found:
-    """Nodes that are no hosts any more, whose group has none left; in a group with hosts they keep their driver."""
-    there = {selector[strategy.label] for selector in cluster.selectors if strategy.label in selector}
-    going = there - set(strategy.driven(hosts, known).values()) if held and there else set()
-    for node, pods in held.items():
-        value = cluster.labels.get(node, {}).get(strategy.label)
-        if pods and value in going:
-            why = f"but no host of the run has the driver of this group any more, and {_holding(strategy, pods)}"
-            right = "delete these pods first, or add the node to the inventory"
-            yield node, wrong(strategy.label, value, f"{why}: {right}")
-
-
-def _holding(strategy: Strategy, pods: Sequence[str]) -> str:
-    return f"pods hold devices of {strategy.driver} on this node ({joined(pods)})"
 
 
 def plan(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:

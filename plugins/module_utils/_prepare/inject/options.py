@@ -20,12 +20,11 @@ from typing import Any, Dict, List, Mapping, Optional
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu, selection
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import ConfigurationError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import unit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 SPEC: Dict[str, Dict[str, Any]] = {
     "policy": {"type": "str", "choices": ["annotated", "gpu_containers"], "default": "annotated"},
@@ -89,20 +88,10 @@ class InjectRequest:
         ]
 
 
-def _path(option: str, text: str) -> str:
-    try:
-        return directory.below_root(text)
-    except RefusedError as error:
-        raise HostError(f"{option} is {text!r}, {error}") from error
-
-
 def _memlock(text: str) -> Any:
     if text == "0":
         return 0
-    try:
-        found = memlock.limit(text)
-    except RefusedError as error:
-        raise HostError(f"memlock is {text!r}, {error}, or '0' for no change") from error
+    found = checked("memlock", text, memlock.limit, ", or '0' for no change")
     return "unlimited" if found == memlock.UNLIMITED else found
 
 
@@ -133,16 +122,16 @@ def request(options: Mapping[str, Any]) -> Optional[InjectRequest]:
         raise HostError("digest is missing: the action of this module adds it, so it cannot be run without")
     config = {name: options[name] for name in _CONFIGURED}
     config["memlock"] = _memlock(options["memlock"])
-    config["socket"] = _path("socket", options["socket"])
+    config["socket"] = checked("socket", options["socket"], directory.below_root)
     if options["metrics"]:
-        config["metrics"] = _path("metrics", options["metrics"])
+        config["metrics"] = checked("metrics", options["metrics"], directory.below_root)
     try:
         # By the rules of the program, so that it never finds a file that it rejects.
         config["exclude"] = list(configuration.read(json.dumps(config), {}, {}).exclude)
     except ConfigurationError as error:
         raise HostError(str(error)) from error
     own = sys.executable if options["root"] == "/" and not _hidden(sys.executable) else _PYTHON
-    interpreter = _path("interpreter", options["interpreter"] or own)
+    interpreter = checked("interpreter", options["interpreter"] or own, directory.below_root)
     if _hidden(interpreter):
         raise HostError(
             f"interpreter is {interpreter!r}, it must not be below {', '.join(_HIDDEN)}, which the unit hides"

@@ -121,14 +121,11 @@ class _KernelPlanner:
             "pending": self.pending,
             "images": images if self.intent.options or self.intent.blacklist else {},
         }
-        result.notes = {} if self._forgets() else {key: value for key, value in kept.items() if value}
+        result.notes = {} if not self.intent.files else {key: value for key, value in kept.items() if value}
         # Until it is done, what was asked for is still the old.
         loaded = sorted({*self.loaded, *self.notes.get("loaded", [])})
         recorded = {**self.notes, "loaded": loaded, "before": {**self.notes.get("before", {}), **self.before}}
         result.record = {key: value for key, value in recorded.items() if value}
-
-    def _forgets(self) -> bool:
-        return not self.intent.files
 
     def _modules(self) -> None:
         have, result = self.have, self.result

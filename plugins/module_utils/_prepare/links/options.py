@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, NamedTuple, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import duration
 
 
 def _dicts(options: Dict[str, Any], **others: Any) -> Dict[str, Any]:
@@ -79,5 +81,5 @@ def request(options: Mapping[str, Any]) -> LinkRequest:
     return LinkRequest(
         links=links_request.parse(options["links"]),
         unmanaged=links_request.parse_unmanaged(options["unmanaged"]),
-        rollback_seconds=links_request.seconds("rollback_seconds", options["rollback_seconds"]),
+        rollback_seconds=checked("rollback_seconds", options["rollback_seconds"], duration.rollback_seconds),
     )

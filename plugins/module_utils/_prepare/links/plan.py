@@ -56,8 +56,8 @@ def _files(
         (keyfile.SYSCTL_PATH, keyfile.sysctl_text(sysctls)),
         (keyfile.VFS_PATH, keyfile.vfs_text(numbers)),
         (keyfile.UDEV_PATH, keyfile.udev_text(unmanaged, mtus, rules)),
-        (vf_guids.SCRIPT_PATH, vf_guids.script_text(keyfile.HEADER, scripted)),
-        (vf_guids.UNIT_PATH, vf_guids.unit_text(keyfile.HEADER, scripted)),
+        (vf_guids.SCRIPT_PATH, vf_guids.script_text(scripted)),
+        (vf_guids.UNIT_PATH, vf_guids.unit_text(scripted)),
     ):
         if text is not None:
             wanted.append(File(path, text))

@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
     address,
     guid,
@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
     pkey,
     vlan,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Read, RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 # NetworkManager's file name, an interface-like id, and room for ".8001.nmconnection".
 _LONGEST_NAME = 64
@@ -94,13 +94,6 @@ def _fail(where: str, problem: str) -> HostError:
     return HostError(f"{where}: {problem}")
 
 
-def _read(where: str, value: Any, rule: Callable[[Any], Read]) -> Read:
-    try:
-        return rule(value)
-    except RefusedError as error:
-        raise HostError(f"{where} is {value!r}, {error}") from error
-
-
 def selector(where: str, entry: Mapping[str, Any]) -> Selector:
     """:raises HostError: not exactly one of hca, pci and mac, or one that cannot be right."""
     given = [kind for kind in ("hca", "pci", "mac") if entry.get(kind)]
@@ -117,7 +110,7 @@ def selector(where: str, entry: Mapping[str, Any]) -> Selector:
             raise _fail(where, f"mac: {value!r} is not a MAC address such as b8:59:9f:3b:2b:88 (20 octets for IPoIB)")
         return Selector("mac", mac.written(octets))
     if kind == "pci":
-        return Selector("pci", _read(f"{where}: pci", value, pci.address))
+        return Selector("pci", checked(f"{where}: pci", value, pci.address))
     if not names.is_rdma_device(value):
         raise _fail(where, f"hca: {value!r} is not the name of an RDMA device such as mlx5_0")
     number = 1 if port is None else port
@@ -127,7 +120,7 @@ def selector(where: str, entry: Mapping[str, Any]) -> Selector:
 
 
 def _addresses(where: str, entries: Optional[Sequence[str]]) -> Tuple[str, ...]:
-    return tuple(str(_read(f"{where}: addresses", text, address.interface)) for text in entries or ())
+    return tuple(str(checked(f"{where}: addresses", text, address.interface)) for text in entries or ())
 
 
 def _table(where: str, value: Optional[int]) -> Optional[int]:
@@ -145,7 +138,7 @@ def _destination(text: str) -> address.Network:
 
 def _route(where: str, entry: Mapping[str, Any]) -> Route:
     where = f"{where}: routes"
-    target = _read(f"{where}: to", str(entry["to"]), _destination)
+    target = checked(f"{where}: to", str(entry["to"]), _destination)
     via = entry.get("via")
     if via is not None:
         hop = address.address(str(via))
@@ -163,14 +156,14 @@ def _route(where: str, entry: Mapping[str, Any]) -> Route:
 
 
 def _pkey(where: str, entry: Mapping[str, Any]) -> Child:
-    value = _read(f"{where}: pkey", str(entry["pkey"]), pkey.full)
+    value = checked(f"{where}: pkey", str(entry["pkey"]), pkey.full)
     where = f"{where}: pkeys: {pkey.written(value)}"
     return Child("pkey", value, _addresses(where, entry.get("addresses")), entry.get("mtu"))
 
 
 def _vlan(where: str, entry: Mapping[str, Any]) -> Child:
     value = entry["id"]
-    _read(f"{where}: vlans: id", value, vlan.check)
+    checked(f"{where}: vlans: id", value, vlan.check)
     where = f"{where}: vlans: {value}"
     return Child("vlan", value, _addresses(where, entry.get("addresses")), entry.get("mtu"))
 
@@ -192,7 +185,7 @@ def check_kind(link: Link, kind: str) -> None:
         raise _fail(where, f"vlans are for Ethernet, but {link.selector} is InfiniBand; use pkeys there")
     for place, value in [("mtu", link.mtu)] + [(f"{c.kind}s: {c.suffix}: mtu", c.mtu) for c in link.children]:
         if value is not None:
-            _read(f"{where}: {place}", value, lambda number: mtu.check(number, kind, link.transport_mode))
+            checked(f"{where}: {place}", value, lambda number: mtu.check(number, kind, link.transport_mode))
     for child in link.children:
         if child.kind == "vlan" and child.mtu and link.mtu and child.mtu > link.mtu:
             raise _fail(where, f"vlans: {child.number}: mtu: {child.mtu} is more than {link.mtu}, that of the link")
@@ -217,7 +210,7 @@ def _link(entry: Mapping[str, Any]) -> Link:
         routes=tuple(_route(where, route) for route in entry.get("routes") or ()),
         rail_table=_table(f"{where}: rail_table", entry.get("rail_table")),
         vfs=entry.get("vfs"),
-        vf_guids=tuple(_read(f"{where}: vf_guids", text, guid.read) for text in entry.get("vf_guids") or ()),
+        vf_guids=tuple(checked(f"{where}: vf_guids", text, guid.read) for text in entry.get("vf_guids") or ()),
     )
     if link.vfs is not None and link.vfs < 0:
         raise _fail(where, f"vfs: {link.vfs} is not a number of VFs")
@@ -264,10 +257,3 @@ def parse_unmanaged(entries: Sequence[Mapping[str, Any]]) -> List[Selector]:
     for entry in found:
         _once(seen, str(entry), "unmanaged", str(entry))
     return found
-
-
-def seconds(where: str, value: int) -> int:
-    """:raises HostError: a rollback time that is over before anyone can confirm, or that nobody waits for."""
-    if not 10 <= value <= 600:
-        raise _fail(where, f"{value} is not between 10 and 600")
-    return value

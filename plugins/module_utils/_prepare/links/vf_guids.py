@@ -17,6 +17,7 @@ from typing import List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import HEADER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
 
 SCRIPT_PATH = "/etc/zerocopy-rdma/ib-vfs.sh"
@@ -94,18 +95,18 @@ TimeoutStartSec=300
 """
 
 
-def script_text(header: str, pfs: Mapping[str, Sequence[str]], sysfs: str = "/sys") -> Optional[str]:
+def script_text(pfs: Mapping[str, Sequence[str]], sysfs: str = "/sys") -> Optional[str]:
     """The script for PFs by PCI address, each with the GUIDs of its VFs in their order."""
     if not pfs:
         return None
     cases = "\n".join(f"{pf}) set -- {' '.join(guids)} ;;" for pf, guids in sorted(pfs.items()))
     body = _SCRIPT.replace("{cases}", cases).replace("{sysfs}", sysfs)
-    return f"#!/bin/sh\n{header}{body}"
+    return f"#!/bin/sh\n{HEADER}{body}"
 
 
-def unit_text(header: str, pfs: Mapping[str, Sequence[str]]) -> Optional[str]:
+def unit_text(pfs: Mapping[str, Sequence[str]]) -> Optional[str]:
     """The unit that runs the script for the PF in its instance's name."""
-    return header + _UNIT if pfs else None
+    return HEADER + _UNIT if pfs else None
 
 
 def udev_rule(pf: str) -> str:

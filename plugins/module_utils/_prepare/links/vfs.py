@@ -14,7 +14,6 @@ InfiniBand ports need GUIDs and are made by a script (``vf_guids``).
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev, pci
@@ -25,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.reque
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkState, PfVfs, VfChange
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import is_link_local
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.sriov import GUID_DRIVER, more_vfs
 
 
@@ -129,10 +129,6 @@ def netdevs(tree: Tree, pf: str) -> List[str]:
     return [name for directory in every for name in netdev.pci_netdevs(tree, directory)]
 
 
-def _is_link_local(address: str) -> bool:
-    return ipaddress.ip_interface(address).is_link_local
-
-
 def in_use(node: LinkState, pf: str) -> Optional[str]:
     """Which VF of the PF somebody uses, in words; ``None`` where nobody does."""
     for address in sorted(_existing(node.tree, pf)):
@@ -156,7 +152,7 @@ def in_use(node: LinkState, pf: str) -> Optional[str]:
 def _addresses(node: LinkState, name: str) -> List[str]:
     """Addresses of a netdev that somebody has given to it."""
     interface = node.interfaces.get(name)
-    return [entry for entry in interface.addresses if not _is_link_local(entry)] if interface else []
+    return [entry for entry in interface.addresses if not is_link_local(entry)] if interface else []
 
 
 def configured(node: LinkState, name: str) -> Optional[str]:

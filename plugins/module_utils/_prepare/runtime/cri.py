@@ -109,12 +109,12 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
     return b"".join(chunks)
 
 
-def version(path: str, timeout: float = 10) -> str:
+def version(path: str) -> str:
     """Name and version of the runtime, as reported by its CRI.
 
     :raises HostError: the CRI does not answer (yet).
     """
-    answer = call(path, "/runtime.v1.RuntimeService/Version", timeout=timeout)
+    answer = call(path, "/runtime.v1.RuntimeService/Version", timeout=5)
     return f"{protobuf.text(answer, 2)} {protobuf.text(answer, 3)}"
 
 

@@ -60,7 +60,7 @@ def _installed(files: Files) -> List[str]:
     return found
 
 
-def detect(files: Files, requested: str, option: str = "runtime") -> RuntimeLayout:
+def detect(files: Files, requested: str) -> RuntimeLayout:
     """The runtime to configure.
 
     A running one wins over one that is only installed; on a recorded node what is installed decides.
@@ -76,12 +76,12 @@ def detect(files: Files, requested: str, option: str = "runtime") -> RuntimeLayo
         if not found:
             titles = ", ".join(runtime.title for runtime in RUNTIMES.values())
             raise HostError(
-                f"{option}: no container runtime found ({titles}): install it first, set {option}, or exclude"
+                f"runtime: no container runtime found ({titles}): install it first, set runtime, or exclude"
                 " this node with rdma_runtime_flavour: none"
             )
         if len(found) > 1:
             raise HostError(
-                f"{option}: this node has {' and '.join(found)}: set {option} (role: rdma_runtime_flavour) to the"
+                f"runtime: this node has {' and '.join(found)}: set runtime (role: rdma_runtime_flavour) to the"
                 " one that runs the pods"
             )
         requested = found[0]

@@ -64,10 +64,10 @@ class Service:
                 return UnitState(active, active == "failed" or sub == "auto-restart")
             time.sleep(_INTERVAL)
 
-    def journal(self, lines: int = 100) -> str:
+    def journal(self) -> str:
         """The unit's last log lines: fatal errors if there are any."""
         unit = f"--unit={self.layout.unit}"
-        done = self._run(["journalctl", "--no-pager", "--output=cat", f"--lines={lines}", unit])
+        done = self._run(["journalctl", "--no-pager", "--output=cat", "--lines=100", unit])
         said = [line for line in done.out.splitlines() if line.strip()]
         grave = [line for line in said if _GRAVE.search(line)]
         return " | ".join(map(_short, grave[-1:] or said[-3:])) or "nothing in its journal"
@@ -91,7 +91,7 @@ class Service:
         while True:
             reason = ""
             try:
-                version = cri.version(configured(self.layout, self.daemon()).socket, timeout=5)
+                version = cri.version(configured(self.layout, self.daemon()).socket)
                 # NRI starts before the CRI, so it is ready by now or never.
                 end = end if answered else min(end, time.monotonic() + _NRI_DEADLINE)
                 answered = True

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import memlock
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import nanoseconds, of_nri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 
 def duration(option: str, text: str) -> str:
@@ -22,10 +21,7 @@ def duration(option: str, text: str) -> str:
 
     :raises HostError: the runtime cannot give an NRI plugin as long.
     """
-    try:
-        of_nri(text)
-    except RefusedError as error:
-        raise HostError(f"{option} is {text!r}, {error}") from error
+    checked(option, text, of_nri)
     return text
 
 
@@ -35,15 +31,12 @@ def same(value: Any, other: Any) -> bool:
     return value == other if first is None else first == nanoseconds(other)
 
 
-def limit(value: str, option: str = "memlock") -> int:
+def limit(value: str) -> int:
     """Bytes; ``unlimited`` is ``UNLIMITED``.
 
     :raises HostError: it is neither ``unlimited`` nor a number of bytes.
     """
-    try:
-        return memlock.limit(str(value).strip())
-    except RefusedError as error:
-        raise HostError(f"{option} is {value!r}, {error}") from error
+    return checked("memlock", value, lambda value: memlock.limit(str(value).strip()))
 
 
 def process_limit(text: Optional[str]) -> Optional[int]:

@@ -15,7 +15,7 @@ import os
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
@@ -254,14 +254,10 @@ def loopback(runs: Sequence[PerftestRun], node: PerftestTools, seconds: int) -> 
     for test in dict.fromkeys(run.test for run in runs):
         wave = [run for run in runs if run.test == test]
         served = {result["name"]: result for result in serve(wave, node, seconds)}
-        ready = [_towards(run, LOOPBACK) for run in wave if served[run.name]["ok"]]
+        ready = [replace(run, address=LOOPBACK) for run in wave if served[run.name]["ok"]]
         results += [result for result in served.values() if not result["ok"]]
         results += measure(ready, node, seconds)
     return results
-
-
-def _towards(run: PerftestRun, address: str) -> PerftestRun:
-    return PerftestRun(**{**run.__dict__, "address": address})
 
 
 def runs_of(values: Sequence[Mapping[str, Any]]) -> List[PerftestRun]:

@@ -26,6 +26,12 @@ _PLUGIN, _RESOURCES, _STATE = "cluster.plugin", "cluster.resources", "cluster.st
 _COUNTS = {"desired": "desiredNumberScheduled", "updated": "updatedNumberScheduled", "ready": "numberReady"}
 
 
+def no_node(check: str, host: str, group: Optional[str]) -> Check:
+    """The check of this name on a host whose node the cluster does not have."""
+    text, remedy = "the cluster has no node of this name", "Use the same names for hosts and nodes."
+    return Check("cluster", check, host, group, "", "fail", text, {}, remedy)
+
+
 def _daemon_sets(shows: Mapping[str, NodeStatus], there: Mapping[str, Plain]) -> Iterator[Check]:
     for name in dict.fromkeys(name for shown in shows.values() for name in (*shown.daemon_sets, *shown.foreign)):
         nodes = sum(name in shown.daemon_sets or name in shown.foreign for shown in shows.values())
@@ -156,6 +162,5 @@ def checks(
             if shown.synced:
                 found.append(_state(host, group, shown.synced, states.get(f"{shown.synced}/{host}")))
         elif shown.resources:
-            text, remedy = "the cluster has no node of this name", "Use the same names for hosts and nodes."
-            found.append(Check("cluster", _RESOURCES, host, group, "", "fail", text, {}, remedy))
+            found.append(no_node(_RESOURCES, host, group))
     return found

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Collection, Iterator, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster.resources import no_node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import pod_trouble
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
@@ -63,8 +64,7 @@ def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterato
             return Check("cluster", "cluster.slices", host, group, subject, verdict, text, evidence, remedy)
 
         if not node["exists"]:
-            text, remedy = "the cluster has no node of this name", "Use the same names for hosts and nodes."
-            yield Check("cluster", "cluster.slices", host, group, "", "fail", text, {}, remedy)
+            yield no_node("cluster.slices", host, group)
             continue
         odd = [device for device in node["missing"] if not device["intended"]]
         for device in odd:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import PodProbe
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
@@ -31,27 +32,16 @@ Sources = Dict[Tuple[str, str], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Pod:
-    """``alias`` is the name of the request (:class:`PodRequest`), and ``entry`` what the inventory calls it.
+class Pod(PodProbe):
+    """A probe with the reason for it.
 
-    ``template`` or ``claim`` are the objects themselves, whose names have the hash of their content.
+    ``alias`` is the name of the request (:class:`PodRequest`), and ``entry`` what the inventory calls it. The names of
+    ``template`` and ``claim`` have the hash of their content.
     """
 
-    name: str
-    namespace: str
-    node: str
-    group: str
-    entry: str
-    alias: str
-    template: Optional[str] = None
-    server: bool = False
-    peer: Optional[str] = None
-    claim: Optional[str] = None
-    limits: Mapping[str, int] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    capabilities: Sequence[str] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-    host_network: bool = False
+    group: str = ""
+    entry: str = ""
+    alias: str = ""
 
 
 _OF_PLAN = ("group", "entry", "alias")
@@ -171,9 +161,8 @@ class _PodPlan:
                 name=names[node],
                 namespace=namespace,
                 node=node,
-                group=group,
-                entry=request.entry or request.name,
-                alias=request.name,
+                template=source.get("template"),
+                claim=source.get("claim"),
                 server=node in servers.values(),
                 peer=names[servers[node]] if node in servers else None,
                 limits={**request.limits, **({request.gpu_resource: 1} if request.gpu_resource else {})},
@@ -181,7 +170,9 @@ class _PodPlan:
                 capabilities=list(request.capabilities),
                 environment=environment,
                 host_network=request.host_network,
-                **source,
+                group=group,
+                entry=request.entry or request.name,
+                alias=request.name,
             )
             for node in nodes
         ]
@@ -195,7 +186,15 @@ class _PodPlan:
             if request.gpu_resource:
                 kinds[WITHOUT_GPU] = request.annotations
         return [
-            Pod(_name(f"{kind}-{group}", node), namespace, node, group, kind, kind, annotations=annotations)
+            Pod(
+                _name(f"{kind}-{group}", node),
+                namespace,
+                node,
+                annotations=annotations,
+                group=group,
+                entry=kind,
+                alias=kind,
+            )
             for node in self.nodes(hosts)
             for kind, annotations in kinds.items()
         ]

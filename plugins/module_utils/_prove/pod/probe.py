@@ -24,7 +24,7 @@ HOST_SYS = "/host/sys"
 _PEER, _SERVER = "ZEROCOPY_PEER", "ZEROCOPY_SERVER"
 
 
-@dataclass
+@dataclass(frozen=True)
 class PodProbe:
     """``template`` is the name of a ResourceClaimTemplate in the pod's namespace, or ``claim`` that of a ResourceClaim.
 

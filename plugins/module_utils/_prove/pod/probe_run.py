@@ -238,8 +238,7 @@ def run(client: Client, probes: Sequence[PodProbe], recipe: Recipe, version: str
     """
     whole = _PodProbeRun(client, recipe, _api(version))
     slices = f"{_api(version)}/resourceslices"
-    nodes = {probe.node for probe in probes if probe.claims}
-    before = published(client, slices, nodes)
+    before = published(client, slices, {probe.node for probe in probes if probe.claims})
     _clear(client, sorted({probe.namespace for probe in probes}))
     try:
         client.all(whole.make, [probe for probe in probes if not probe.peer])
@@ -247,6 +246,6 @@ def run(client: Client, probes: Sequence[PodProbe], recipe: Recipe, version: str
         client.all(whole.collect, probes)
     finally:
         whole.remove(probes)
-    held = (device for result in whole.found.values() for device in result.allocation)
-    until_returned(client, slices, nodes, before, held, min(recipe.timeout, _RETURN_SECONDS))
+    held = [device for result in whole.found.values() for device in result.allocation]
+    until_returned(client, slices, before, held, min(recipe.timeout, _RETURN_SECONDS))
     return [whole.found[probe.name] for probe in probes]

@@ -13,48 +13,56 @@ is given the NIC starts without it, and nobody says so.
 from __future__ import annotations
 
 import time
-from typing import Any, Collection, Dict, FrozenSet, Iterable, Mapping, Tuple
+from typing import Any, Collection, Dict, FrozenSet, Iterable, Mapping, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until
 
-_AGAIN_SECONDS = 1.0
+# Driver, pool and name of a device.
+_Key = Tuple[str, str, str]
+# The names of the attributes of each device.
+Published = Dict[_Key, FrozenSet[str]]
 
-# By driver, pool and name of a device, the names of its attributes.
-Published = Dict[Tuple[str, str, str], FrozenSet[str]]
+
+def _of_node(node: str) -> Dict[str, str]:
+    return {"fieldSelector": f"spec.nodeName={node}"}
 
 
-def published(client: Client, path: str, nodes: Iterable[str]) -> Published:
-    """What these nodes publish; ``path`` is that of the ResourceSlices. Raises ClusterError."""
-    found: Published = {}
-    for node in sorted(nodes):
-        items = client.get(path, {"fieldSelector": f"spec.nodeName={node}"}).get("items") or []
-        try:
-            found.update({(one.driver, one.pool, one.name): frozenset(one.attributes) for one in model.devices(items)})
-        except ValueError as error:
-            raise ClusterError(f"a ResourceSlice of {node} cannot be read: {error}") from error
-    return found
+def _read(node: str, slices: Iterable[Object]) -> Published:
+    try:
+        return {(one.driver, one.pool, one.name): frozenset(one.attributes) for one in model.devices(slices)}
+    except ValueError as error:
+        raise ClusterError(f"a ResourceSlice of {node} cannot be read: {error}") from error
+
+
+def published(client: Client, path: str, nodes: Iterable[str]) -> Dict[str, Published]:
+    """What each of these nodes publishes; ``path`` is that of the ResourceSlices. Raises ClusterError."""
+    return {node: _read(node, client.get(path, _of_node(node)).get("items") or []) for node in sorted(nodes)}
 
 
 def until_returned(
     client: Client,
     path: str,
-    nodes: Collection[str],
-    before: Published,
-    results: Iterable[Mapping[str, Any]],
+    before: Mapping[str, Published],
+    results: Collection[Mapping[str, Any]],
     seconds: float,
 ) -> None:
     """Wait until the devices of ``results`` (of allocations) have the attributes again that they had ``before``.
 
-    Returns after ``seconds`` in any case: whoever compares the nodes with their facts reports what has not come back.
-    Raises ClusterError.
+    Returns after ``seconds`` without progress in any case: whoever compares the nodes with their facts reports what has
+    not come back. Raises ClusterError.
     """
-    keys = [(str(one["driver"]), str(one["pool"]), str(one["device"])) for one in results]
-    wanted = {key: before[key] for key in keys if key in before}
+    keys = {(str(one["driver"]), str(one["pool"]), str(one["device"])) for one in results}
     deadline = time.monotonic() + seconds
-    while wanted and time.monotonic() < deadline:
-        now = published(client, path, nodes)
-        wanted = {key: names for key, names in wanted.items() if not names <= now.get(key, frozenset())}
+    for node, own in before.items():
+        wanted = {key: own[key] for key in own.keys() & keys}
+
+        def returned(slices: Iterable[Object], node: str = node, wanted: Published = wanted) -> Set[_Key]:
+            now = _read(node, slices)
+            return {key for key, attributes in wanted.items() if attributes <= now.get(key, frozenset())}
+
         if wanted:
-            time.sleep(_AGAIN_SECONDS)
+            until(client, path, _of_node(node), wanted.keys(), returned, deadline - time.monotonic())

@@ -198,10 +198,10 @@ def story(series: Series, verdict: str) -> Story:
     return Story(text, _REMEDY, hosts, len(many))
 
 
-def matrix(series: Series, up_to: int = MATRIX_UP_TO) -> Matrix:
-    """The pairs of a series. More than ``up_to`` hosts share rows and columns, evenly, in natural order."""
+def matrix(series: Series) -> Matrix:
+    """The pairs of a series. More than ``MATRIX_UP_TO`` hosts share rows and columns, evenly, in natural order."""
     hosts = sorted({host for measured in series.measurements for host in _ends(measured)}, key=natural_key)
-    number = min(len(hosts), up_to)
+    number = min(len(hosts), MATRIX_UP_TO)
     place = {host: index * number // len(hosts) for index, host in enumerate(hosts)}
     blocks: List[List[str]] = [[] for _block in range(number)]
     for host in hosts:

@@ -17,7 +17,8 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
+from http import HTTPStatus
+from typing import Any, Callable, Dict, Generator, List, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
 from urllib.parse import urlencode
 
 try:
@@ -35,6 +36,8 @@ PATIENCE = 60.0
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 70.0
 _WATCH_SECONDS = 60
+# Shortest time of a watch that ends by itself: a load balancer that ends each one at once must not keep callers busy.
+_PACE_SECONDS = 0.5
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 5.0
 
 JSON = "application/json"
@@ -76,6 +79,15 @@ class Client:
         """Read an object or a list. Raises ApiError, ClusterError."""
         return self._request("GET", path, query, {"Accept": accept}).body
 
+    def items_if_allowed(self, path: str, query: Optional[Query] = None) -> Optional[List[Object]]:
+        """The items of a list, ``None`` where this user may not read it. Raises ApiError, ClusterError."""
+        try:
+            return self.get(path, query).get("items") or []
+        except ApiError as error:
+            if error.status == HTTPStatus.FORBIDDEN:
+                return None
+            raise
+
     def text(self, path: str, query: Optional[Query] = None) -> str:
         """Read what is no JSON, such as a log. Raises ApiError, ClusterError."""
         answer = self._request(
@@ -109,27 +121,42 @@ class Client:
         headers = {"Accept": "application/json", "Content-Type": "application/merge-patch+json"}
         return self._request("PATCH", path, query, headers, item)
 
-    def delete(self, path: str, options: Object, query: Optional[Query] = None) -> None:
+    def delete(self, path: str, options: Object) -> None:
         """Delete an object, which may be gone. Raises ApiError, ClusterError."""
         headers = {"Accept": JSON, "Content-Type": JSON}
         try:
-            self._request("DELETE", path, query, headers, options)
+            self._request("DELETE", path, None, headers, options)
         except ApiError as error:
             if error.status != 404:
                 raise
 
-    def watch(self, path: str, query: Query, seconds: float) -> Iterator[Object]:
-        """Events of a watch until ``seconds`` have passed, or earlier: the caller has to be ready to start anew."""
+    def watch(self, path: str, query: Query, seconds: float) -> Generator[Object, None, None]:
+        """Events of a watch until ``seconds`` have passed, or earlier: the caller has to read again and start anew.
+
+        Raises ApiError, but not where only the ``resourceVersion`` is too old.
+        """
         full = {**query, "watch": "1", "timeoutSeconds": min(max(1, int(seconds)), _WATCH_SECONDS)}
+        began = time.monotonic()
+        yield from self._events(path, full)
+        if time.monotonic() - began < _PACE_SECONDS:
+            time.sleep(_PACE_SECONDS)
+
+    def _events(self, path: str, query: Query) -> Generator[Object, None, None]:
         response = None
         try:
-            response = self._send("GET", path, full, {"Accept": JSON}, None, stream=True)
+            response = self._send("GET", path, query, {"Accept": JSON}, None, stream=True)
+            if response.status == 410:
+                return
             if response.status >= 400:
                 raise ApiError(response.status, _json(response.data))
             rest = b""
             for chunk in response.stream(65536):
                 *lines, rest = (rest + chunk).split(b"\n")
-                yield from (json.loads(line) for line in lines if line)
+                for event in (json.loads(line) for line in lines if line):
+                    # What comes after an error belongs to a watch that has ended.
+                    if event["type"] == "ERROR":
+                        return
+                    yield event
         except (HTTPError, OSError):
             return
         finally:
@@ -217,6 +244,16 @@ class Client:
             preload_content=not stream,
             timeout=Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
         )
+
+
+def again_on_conflict(attempt: Callable[[], _Out]) -> _Out:
+    """What ``attempt`` returns, which reads an object and changes it as it was read; again if that has changed."""
+    while True:
+        try:
+            return attempt()
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
 
 
 def refused(host: str, credentials: str) -> str:

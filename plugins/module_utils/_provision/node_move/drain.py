@@ -10,6 +10,7 @@ kubernetes.core.k8s_drain selects pods by their labels only, and gives up at the
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Dict, List
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import User
@@ -17,8 +18,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MovingNode, Seen
-
-_GONE, _CONFLICT, _TOO_MANY = 404, 409, 429
 
 
 def _evict(client: Client, user: User) -> str:
@@ -33,9 +32,9 @@ def _evict(client: Client, user: User) -> str:
         client.create(f"/api/v1/namespaces/{user.namespace}/pods/{user.name}/eviction", body, {})
     except ApiError as error:
         # Gone, or another pod has its name by now.
-        if error.status in (_GONE, _CONFLICT):
+        if error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
             return ""
-        if error.status != _TOO_MANY:
+        if error.status != HTTPStatus.TOO_MANY_REQUESTS:
             raise
         causes = [str(cause.get("message") or "") for cause in error.causes]
         return "; ".join(filter(None, causes)) or str(error)

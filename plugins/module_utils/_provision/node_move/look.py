@@ -16,13 +16,17 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreig
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import MarkError, NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
+    FIELD_MANAGER,
+    Client,
+    again_on_conflict,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
 
 _NODES, _PODS, _DAEMON_SETS = "/api/v1/nodes", "/api/v1/pods", "/apis/apps/v1/daemonsets"
 _SLICE = GroupKind("resource.k8s.io", "ResourceSlice")
-_CONFLICT = 409
 # After which what cannot be watched is looked at again.
 _AGAIN = 2.0
 _MINE = {"fieldManager": FIELD_MANAGER}
@@ -99,7 +103,7 @@ class MovingNode:
         step = self.step
         node = self.client.find(f"{_NODES}/{step.node}")
         if node is None:
-            raise ClusterError(f"the cluster has no node named {step.node}: hosts and nodes must have the same names")
+            raise ClusterError(no_node([step.node]))
         pods = self.client.get(_PODS, {"fieldSelector": f"spec.nodeName={step.node}"})
         held = _held(self.client, self._api, step.drivers)
         try:
@@ -110,19 +114,18 @@ class MovingNode:
 
     def write(self, change: Callable[[NodeUse], Optional[Object]]) -> bool:
         """Write what ``change`` makes of the node as it is, ``None`` for nothing; again if it was changed meanwhile."""
-        while True:
+
+        def attempt() -> bool:
             seen = self.look()
             wanted = change(seen.use)
             if wanted is None:
                 return False
             meta = {key: metadata(seen.node)[key] for key in ("uid", "resourceVersion")}
             wanted["metadata"] = {**meta, **(wanted.get("metadata") or {})}
-            try:
-                self.client.merge(f"{_NODES}/{self.step.node}", wanted, _MINE)
-                return True
-            except ApiError as error:
-                if error.status != _CONFLICT:
-                    raise
+            self.client.merge(f"{_NODES}/{self.step.node}", wanted, _MINE)
+            return True
+
+        return again_on_conflict(attempt)
 
     def label(self, labels: Labels) -> bool:
         """Give it labels, ``None`` for none."""
@@ -141,13 +144,7 @@ class MovingNode:
             if left <= 0:
                 raise ClusterError(f"{step.node}: {what} (waited {step.timeout:.0f} s)")
             query = {"fieldSelector": f"spec.nodeName={step.node}", "resourceVersion": seen.version}
-            began = time.monotonic()
-            for event in self.client.watch(_PODS, query, min(left, _AGAIN)):
-                if event:
-                    break
-            # A watch that fails at once must not become a busy loop.
-            if time.monotonic() - began < 0.05:
-                time.sleep(0.2)
+            next(self.client.watch(_PODS, query, min(left, _AGAIN)), None)
 
     def silent(self, drivers: Sequence[str]) -> List[str]:
         """Those of these DRA drivers that publish no device of it."""

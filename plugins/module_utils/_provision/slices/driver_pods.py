@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Dict, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 
@@ -20,13 +19,8 @@ _SELECTOR = f"app.kubernetes.io/name=dranet,{GROUP_LABEL}"
 
 def driver_pods(client: Client) -> Optional[Dict[str, str]]:
     """By node how its pod of DRANET is, ``None`` where pods may not be listed. Raises ApiError, ClusterError."""
-    try:
-        pods = client.get("/api/v1/pods", {"labelSelector": _SELECTOR}).get("items") or []
-    except ApiError as error:
-        if error.status == 403:
-            return None
-        raise
-    return {_node(pod): state(pod) for pod in pods}
+    pods = client.items_if_allowed("/api/v1/pods", {"labelSelector": _SELECTOR})
+    return None if pods is None else {_node(pod): state(pod) for pod in pods}
 
 
 def _node(pod: Object) -> str:

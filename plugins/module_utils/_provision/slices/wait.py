@@ -4,51 +4,56 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Waiting until the driver has published something, which it does some time after its pod is ready."""
+"""Waiting until drivers have published something, which they do some time after they could."""
 
 from __future__ import annotations
 
 import time
-from typing import Set
+from typing import AbstractSet, Callable, Iterable, Set, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import metadata
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, Query
 
-_AGAIN_SECONDS = 0.5
-_OF_DRANET = {"fieldSelector": f"spec.driver={model.DRANET}"}
+_PAUSE_SECONDS = 0.5
+
+_Awaited = TypeVar("_Awaited")
 
 
-def until_published(client: Client, path: str, names: Set[str], seconds: float) -> Set[str]:
-    """Wait until each of these nodes has a ResourceSlice of DRANET; those without one are returned.
+def until(
+    client: Client,
+    path: str,
+    query: Query,
+    wanted: AbstractSet[_Awaited],
+    published: Callable[[Iterable[Object]], AbstractSet[_Awaited]],
+    seconds: float,
+) -> Set[_Awaited]:
+    """Wait until everything ``wanted`` is among what ResourceSlices have ``published``; what is not is returned.
 
-    ``path`` is that of the ResourceSlices, ``seconds`` is how long there may be no progress. Raises ApiError,
-    ClusterError.
+    ``path`` is that of the ResourceSlices, ``query`` says which of them matter, and ``seconds`` is how long there may
+    be no progress. Raises ApiError, ClusterError.
     """
     deadline = time.monotonic() + seconds
-    late = names
+    late = set(wanted)
     while True:
         began = time.monotonic()
-        slices = client.get(path, _OF_DRANET)
-        left = names - set(model.publishing(slices.get("items") or []))
+        slices = client.get(path, query)
+        left = wanted - published(slices.get("items") or [])
         if len(left) < len(late):
             deadline = began + seconds
-        late = left
+        late = set(left)
         if not late or time.monotonic() >= deadline:
             return late
-        query = {**_OF_DRANET, "resourceVersion": metadata(slices)["resourceVersion"]}
-        events = client.watch(path, query, deadline - time.monotonic())
-        try:
-            for event in events:
-                if event["type"] == "ERROR" or late & set(model.publishing([event["object"]])):
-                    break
-        except ApiError as error:
-            # Gone is the resourceVersion, too old for a watch.
-            if error.status != 410:
-                raise
-        finally:
-            events.close()  # type: ignore[attr-defined]  # it is a generator
-        # Many nodes publish at the same time, and a load balancer that ends every watch shall not make it a busy loop.
-        if time.monotonic() - began < _AGAIN_SECONDS:
-            time.sleep(_AGAIN_SECONDS)
+        watched = {**query, "resourceVersion": metadata(slices)["resourceVersion"]}
+        for event in client.watch(path, watched, deadline - time.monotonic()):
+            if late & published([event["object"]]):
+                break
+        # Many nodes publish at the same time, and reading all slices once for each of them would be much.
+        if time.monotonic() - began < _PAUSE_SECONDS:
+            time.sleep(_PAUSE_SECONDS)
+
+
+def until_published(client: Client, path: str, names: AbstractSet[str], seconds: float) -> Set[str]:
+    """Wait until each of these nodes has a ResourceSlice of DRANET; see :func:`until`."""
+    query = {"fieldSelector": f"spec.driver={model.DRANET}"}
+    return until(client, path, query, names, lambda slices: model.publishing(slices).keys(), seconds)

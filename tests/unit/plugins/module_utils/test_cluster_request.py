@@ -17,7 +17,7 @@ import urllib3
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import THREADS, Client
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Reply, Server, status
 
 PASSING: Dict[str, Reply] = {
     "the queue is full": (429, {"Retry-After": "0"}, {}),
@@ -103,15 +103,21 @@ def test_absent_is_none_to_find_and_done_to_delete(server: Server, client: Clien
     assert [seen[0] for seen in server.seen] == ["GET", "DELETE", "DELETE"]
 
 
-def test_a_watch_gives_events_until_it_ends(server: Server, client: Client) -> None:
+def test_a_watch_gives_events_until_it_ends(server: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(request, "time", clock)
     events = [{"type": "ADDED", "object": {"n": 1}}, {"type": "DELETED", "object": {"n": 2}}]
-    server.replies = [(200, {}, b"\n".join(json.dumps(event).encode() for event in events) + b"\n"), status(410), None]
+    too_old = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
+    lines = b"".join(json.dumps(event).encode() + b"\n" for event in (*events, too_old, *events))
+    server.replies = [(200, {}, lines), status(410), None, status(403)]
     assert list(client.watch("/x", {"resourceVersion": "1"}, 5.5)) == events
     assert server.seen[0][1] == "/x?resourceVersion=1&watch=1&timeoutSeconds=5"
+    for _watch in ("whose version is too old", "that breaks off"):
+        assert list(client.watch("/x", {}, 1)) == []
+    # Whoever starts anew whenever one ends does not do so all the time.
+    assert clock.now == pytest.approx(1.5)
     with pytest.raises(ApiError):
         list(client.watch("/x", {}, 1))
-    # Whoever watches has to be ready to start anew.
-    assert list(client.watch("/x", {}, 1)) == []
 
 
 def test_several_at_a_time_in_the_order_of_the_items(server: Server, client: Client) -> None:

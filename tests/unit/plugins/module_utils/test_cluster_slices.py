@@ -15,6 +15,7 @@ import yaml
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices import info, wait
@@ -63,6 +64,11 @@ def cluster(server: Server) -> Server:
 def wanted(devices: List[model.SliceDevice], **more: Any) -> Dict[str, Any]:
     drivers = {"dra.net", "gpu.nvidia.com"}
     return slices_expected.written(Expected(**{"drivers": drivers, "devices": devices, **more}))
+
+
+def play(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    for module in (wait, request):
+        monkeypatch.setattr(module, "time", clock)
 
 
 def asked(server: Server) -> List[str]:
@@ -123,7 +129,7 @@ def test_a_node_that_publishes_nothing(cluster: Server, client: Client, pods: Re
 def test_waiting_in_vain_says_for_whom_and_why(
     cluster: Server, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wait, "time", Clock())
+    play(monkeypatch, Clock())
     cluster.paths[PATH] = items()
     said = r"^gave up waiting, after 30 s without progress: no NIC is published on 1 of 1 node:\nip-192"
     with pytest.raises(ClusterError, match=said):
@@ -163,13 +169,13 @@ def test_waiting_goes_on_while_nodes_publish(
     server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, published: List[str], late: set
 ) -> None:
     clock = Publishing(server, published)
-    monkeypatch.setattr(wait, "time", clock)
+    play(monkeypatch, clock)
     assert wait.until_published(client, PATH, {"a", "b", "c"}, 30) == late
     assert clock.now == 20 * len(published) if not late else clock.now < 20 * len(published) + 50
 
 
 def test_a_watch_that_is_too_old_starts_anew(server: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wait, "time", Clock())
+    play(monkeypatch, Clock())
     begun = items()
     for code, rest in ((410, [items(of("a"))]), (403, [])):
         server.replies = [begun, status(code, "no"), *rest]

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, ObjectKey
@@ -160,6 +161,13 @@ RESOURCE = Resource("apps", "v1", "DaemonSet", "daemonsets", True, frozenset({"w
 PATH = RESOURCE.path("dra", "driver")
 
 
+def played(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    for module in (wait, request):
+        monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
 def wait_until(
     monkeypatch: pytest.MonkeyPatch, server: Server, client: Client, seconds: float, texts: List[str]
 ) -> float:
@@ -170,8 +178,7 @@ def wait_until(
     item = {"metadata": {"name": "driver", "resourceVersion": "7"}}
     event = json.dumps({"type": "MODIFIED", "object": item}).encode() + b"\n"
     server.paths = {PATH: (200, {}, item), RESOURCE.path("dra"): (200, {}, event * 3)}
-    clock = Clock()
-    monkeypatch.setattr(wait, "time", clock)
+    clock = played(monkeypatch)
 
     def judge(_key: ObjectKey, _live: Optional[Dict[str, Any]]) -> Readiness:
         clock.sleep(20)
@@ -214,7 +221,7 @@ def test_waiting_ends_when_an_object_failed(monkeypatch: pytest.MonkeyPatch, ser
 def test_events_are_judged_and_errors_among_them_are_not(
     monkeypatch: pytest.MonkeyPatch, server: Server, client: Client
 ) -> None:
-    monkeypatch.setattr(wait, "time", Clock())
+    played(monkeypatch)
     seen: List[Optional[str]] = []
 
     def judge(_key: ObjectKey, live: Optional[Dict[str, Any]]) -> Readiness:
@@ -240,8 +247,7 @@ def test_events_are_judged_and_errors_among_them_are_not(
 
 
 def test_a_watch_that_is_too_old_starts_anew(monkeypatch: pytest.MonkeyPatch, server: Server, client: Client) -> None:
-    clock = Clock()
-    monkeypatch.setattr(wait, "time", clock)
+    played(monkeypatch)
     found: List[Optional[Dict[str, Any]]] = []
 
     def judge(_key: ObjectKey, live: Optional[Dict[str, Any]]) -> Readiness:

@@ -202,7 +202,7 @@ class Shell:
         self.pf = tree.root / "sys/bus/pci/devices" / PF
         # What is written there comes out of the script.
         (tree.root / "sys/bus/pci/drivers_probe").symlink_to("/dev/stdout")
-        text = vf_guids.script_text(keyfile.HEADER, {PF: GUIDS}, str(tree.root / "sys"))
+        text = vf_guids.script_text({PF: GUIDS}, str(tree.root / "sys"))
         tree.write(SCRIPT, text or "")
         self.ip()
         monkeypatch.setenv("PATH", f"{tree.root}/bin:/usr/bin:/bin")

@@ -129,7 +129,7 @@ def test_killed_anywhere_the_next_run_completes(
     [
         ({"links": [{"name": "a", "hca": "mlx5_7"}]}, "the node has no HCA 'mlx5_7'; it has: mlx5_0, mlx5_1"),
         ({"links": [{"name": "a\n", "hca": "mlx5_0"}]}, "links: name: 'a\\n' is not a name of letters"),
-        ({"links": [], "rollback_seconds": 5}, "rollback_seconds: 5 is not between 10 and 600"),
+        ({"links": [], "rollback_seconds": 5}, "rollback_seconds is 5, it must be 10 to 600 seconds"),
         ({"unmanaged": [{}]}, "unmanaged: exactly one of hca, pci and mac selects the port, but none is given"),
         ({"confirm": ""}, "confirm: there is no checkpoint with a root other than /"),
         ({"root": "/nonexistent"}, "root: '/nonexistent' is not a directory"),
