@@ -313,6 +313,15 @@ def test_objects_of_others_are_told_once() -> None:
     assert (workload["name"], workload["owners"][0]["text"]) == ("made", f"Graph {NAMESPACE}/top")
 
 
+def test_a_workload_with_a_sidecar_that_is_called_like_a_check_of_nodes() -> None:
+    sidecar = {"name": "probe", "image": "registry.example.org/llm/healthcheck:v1"}
+    item = named("decode")
+    item["spec"]["template"]["spec"]["containers"].append(sidecar)
+    result = audited([item])
+    assert [workload["name"] for workload in result["workloads"]] == ["decode"]
+    assert "health_check" not in [finding["code"] for finding in result["cluster"]]
+
+
 @pytest.mark.parametrize(
     ("name", "status"),
     [

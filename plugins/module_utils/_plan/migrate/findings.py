@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     ContainerShape,
     Finding,
     PodShape,
+    Seen,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu, is_rdma
 
@@ -62,6 +63,11 @@ def _is_devices(path: str) -> bool:
 
 def asked(container: ContainerShape, more: Sequence[str]) -> List[str]:
     return sorted(name for name in container.resources if is_rdma(name, more))
+
+
+def asks(seen: Seen, more: Sequence[str]) -> bool:
+    """Whether an object requests RDMA: programs that hand it out, or look after a node, do not."""
+    return any(asked(container, more) for pod in seen.pods for container in pod.containers)
 
 
 def injections(pod: PodShape) -> Dict[str, str]:

@@ -47,7 +47,7 @@ def plugins(items: Sequence[Any], ours: Collection[str]) -> Iterator[ForeignPlug
         seen = pods.seen(_DAEMON_SET, item)
         component = components.of(seen)
         spec: Mapping[str, Any] = table(at(item, "spec", "template", "spec"))
-        if component is None or component.role != components.PLUGIN or set(ours) & set(node_use.selecting(spec)):
+        if component is None or component.role != components.PLUGIN or set(ours) & node_use.selecting(spec):
             continue
         number = integer(at(item, "status", "desiredNumberScheduled")) or 0
         place = f"{seen.ref.namespace}/{seen.ref.name}"
