@@ -458,6 +458,37 @@ def test_the_same_objects_of_two_clusters() -> None:
     assert alone == service
 
 
+def test_a_label_that_nodes_lose_is_left_to_people() -> None:
+    item = named("decode")
+    item["spec"]["template"]["spec"]["nodeSelector"] = {"zerocopy.rdma/shared-device": "h100"}
+    _there, notes = moved(item)
+    assert notes == [("decode", "left", "selects nodes by zerocopy.rdma/shared-device")]
+
+
+@pytest.mark.parametrize(
+    ("requested", "nics", "said"),
+    [
+        (["1"], 1, []),
+        (["8"], 8, []),
+        # Not known.
+        (["8"], 0, []),
+        (["8"], 1, ["rdma/ib: 8 became one-nic, with 1 NIC for all containers of the pod"]),
+        (["2", 2], 3, ["rdma/ib: 4 became one-nic, with 3 NICs for all containers of the pod"]),
+    ],
+)
+def test_fewer_nics_than_before_are_told(requested: list[Any], nics: int, said: list[str]) -> None:
+    item = named("debug")
+    containers = [
+        {"name": f"c{place}", "image": "x", "resources": {"limits": {"rdma/ib": number}}}
+        for place, number in enumerate(requested)
+    ]
+    item["spec"]["containers"] = containers
+    # One after the other.
+    item["spec"]["initContainers"] = [{"name": "check", "image": "x", "resources": {"limits": {"rdma/ib": "9"}}}]
+    _there, notes = moved(item, wish=Wish([replace(_ONE, nics=nics)]))
+    assert [text for _name, _level, text in notes] == said
+
+
 def test_a_list_of_objects_and_documents_that_are_none() -> None:
     whole = {"apiVersion": "v1", "kind": "List", "items": [named("decode"), named("web")]}
     (nothing, there), _notes = moved(None, whole)  # type: ignore[arg-type]  # what an empty document is

@@ -441,7 +441,7 @@ def test_requests_have_the_names_of_the_cluster(facts_of: Callable[..., dict[str
     host = {**own, "inventory_hostname": "v100-01", "group_names": ["v100"]}
     hosts = {"v100-01": {**host, "ansible_facts": {"rdma": facts_of("v100-01")}}}
     found = pod_requests(strategy_plan({}, list(hosts), hosts))
-    assert [(one["name"], one["gpus"]) for one in found] == [("one-nic", 0), ("pair", 2)]
+    assert [(one["name"], one["gpus"], one["nics"]) for one in found] == [("one-nic", 0, 1), ("pair", 2, 2)]
     assert set(found[0]["templates"]) == {"llm", "batch"}
     assert found[0]["templates"]["llm"] == found[0]["templates"]["batch"]
     assert found[0]["templates"]["llm"].startswith("one-nic-")

@@ -43,6 +43,7 @@ _LEFT = {
     codes.PRIVILEGED,
     codes.HOST_PATH,
     codes.INJECTED,
+    codes.NODE_LABEL,
     codes.NIC_BY_HAND,
     codes.GID_BY_HAND,
     codes.INTERFACE_BY_HAND,
@@ -228,7 +229,9 @@ class _Mover:
             return set()
         of_place = {pod.place: pod for pod in now}
         found: List[port_moves.Server] = []
-        for template, _asks in plans:
+        for template, asks in plans:
+            for why in rewrite.fewer(template, asks):
+                self.note(unit, LEFT, why)
             shown = of_place.get(template.pod.place, template.pod)
             found += port_moves.server(unit.ref, template.pod, template.spec, shown, unit.slot.document)
         self.servers += found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import components, findings, pods
@@ -26,8 +26,6 @@ NETNS_MODES = ("shared", "exclusive")
 _REMOVE = "remove it if no move is under way there"
 _POD = Kind("", "Pod")
 _ENDED = ("Succeeded", "Failed")
-# Operators of a NodeSelectorRequirement that a node without the label does not meet.
-_NEEDING = ("In", "Exists", "Gt", "Lt")
 
 
 class MarkError(ValueError):
@@ -118,21 +116,7 @@ def placed_by(pod: Mapping[str, Any], labels: Collection[str]) -> bool:
     owners = entries(at(pod, "metadata", "ownerReferences"))
     if not any(owner.get("kind") == "DaemonSet" for owner in owners):
         return False
-    return bool(set(labels) & selecting(table(pod.get("spec"))))
-
-
-def selecting(spec: Mapping[str, Any]) -> Set[str]:
-    """The labels without which a node is none for pods with this spec.
-
-    Of a DaemonSet's pods only ``nodeSelector`` tells: its controller replaces the terms of their affinity by the node.
-    """
-    required = at(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-    # One of the terms is enough.
-    terms = [
-        {text(one.get("key")) for one in entries(term.get("matchExpressions")) if one.get("operator") in _NEEDING}
-        for term in entries(at(required, "nodeSelectorTerms"))
-    ]
-    return {*strings(spec.get("nodeSelector")), *(set.intersection(*terms) if terms else ())}
+    return bool(set(labels) & pods.node_labels(table(pod.get("spec"))))
 
 
 def _why(seen: Seen, held: str, more: Sequence[str]) -> str:

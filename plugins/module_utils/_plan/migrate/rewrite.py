@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, integer, text, texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 _CLAIM = "rdma"
 # Capabilities with which a container changes the network that it is in.
@@ -99,6 +100,21 @@ def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
     networks = pod.annotations.get(findings.NETWORKS, "")
     if ("," in networks or networks.startswith("[")) and any(findings.asked(one, template.more) for one in using):
         yield f"{findings.NETWORKS} names several networks, and which of them moves the NIC is unknown"
+
+
+def fewer(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
+    """What the template requested more of than its claims have."""
+    nics = sum(ask.nics for ask in asks)
+    if not nics or not all(ask.nics for ask in asks):
+        return
+    wanted: Dict[str, int] = {}
+    for container in template.pod.containers:
+        for name in findings.asked(container, template.more) if not container.init else ():
+            wanted[name] = wanted.get(name, 0) + (integer(container.resources[name]) or 0)
+    for name, number in wanted.items():
+        if number > nics:
+            claims = " and ".join(ask.name for ask in asks)
+            yield f"{name}: {number} became {claims}, with {counted(nics, 'NIC')} for all containers of the pod"
 
 
 def _host_network(template: Template) -> Iterator[str]:
