@@ -166,6 +166,9 @@ def test_why_it_did_not_start() -> None:
         {"avg_seconds": 0},
         {"avg_seconds": True},
         {"avg_seconds": float("nan")},
+        # The bandwidth would be infinite, or nothing.
+        {"avg_seconds": 5e-324},
+        {"p99_seconds": 1e308},
         {"bytes": -1},
         {"quantiles_seconds": [1.0]},
         {"counters": {"a": -5}},
@@ -180,3 +183,5 @@ def test_a_damaged_result_is_none(change: dict[str, Any]) -> None:
     assert found.error.startswith("a line RESULT of its log is damaged")
     assert found.cases == []
     assert log.read("RESULT [1").error
+    for word in ("RESULT", "ERROR"):
+        assert log.read(f"{word} {'[' * 100_000}").error.startswith(f"a line {word} of its log is damaged")
