@@ -110,10 +110,31 @@ def test_one_node_is_no_benchmark() -> None:
         (f"50% on {RXE} and 50% on rc_verbs/rxe1:1", ["rxe0"], "but the pod was given rxe0"),
         (RXE, None, "not only over TCP"),
         ("something else", ["rxe0"], "UCX did not say"),
+        # As ports with several paths are shown; no transport may hide behind a form that is not known.
+        (f"50% on {RXE}/path0 and 50% on tcp/eth0/path1", ["rxe0"], "TCP was let in"),
+        (f"50% on {RXE} and 50% on TCP/eth0", ["rxe0"], "not RDMA (rc)"),
+        (f"50% on {RXE} and 50% on tcp/a/b/c", ["rxe0"], "not RDMA (rc)"),
+        # UCX cuts what is too long.
+        (f"20% on {RXE}, 20% on {RXE}, 20% on {RXE},", ["rxe0"], "UCX did not say of all its data"),
+        (f"50% on {RXE} and 50% on rc_verbs/{'x' * 84}", ["rxe0"], "UCX did not say of all its data"),
     ],
 )
 def test_what_went_elsewhere_is_an_error(config: str, allocated: Any, why: str) -> None:
     assert why in refused(over(config), allocated)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        # A port of 400 Gb/s has two paths (uct_ib_iface_set_num_paths of UCX).
+        f"{RXE}/path0",
+        f"{RXE} 50% on path0 and 50% on path1",
+        f"{RXE}/path1 50% on and 50% on",
+        f"33% on {RXE}, 33% on {RXE}, and 33% on {RXE}",
+    ],
+)
+def test_several_paths_of_one_port(config: str) -> None:
+    assert honest.judge(case(over(config)), over(config).tables, ["rxe0"]).devices == ("rxe0",)
 
 
 def test_without_tables_nothing_is_known() -> None:
