@@ -10,11 +10,14 @@ import re
 from typing import Any, Callable
 
 import pytest
+import yaml
+from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.zerocopy.rdma.plugins.filter.ofed_plan import ofed_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import SHARED_DEVICE, Facts, Hosts, objects
 
 LABEL, TRIAL = SHARED_DEVICE.label, "zerocopy.rdma/ofed"
@@ -300,3 +303,12 @@ def test_what_the_container_itself_unloads_is_not_in_the_way(facts_of: Facts) ->
 
 def test_a_host_that_is_no_node(facts_of: Facts) -> None:
     assert "the cluster has no node of this name" in rollout(fleet(facts_of, "v100-01"), [])["problems"][0]
+
+
+def test_a_node_gets_its_driver_back_if_another_one_of_its_wave_fails() -> None:
+    """It comes to ``rescue`` then without a failed task of its own."""
+    tasks = yaml.safe_load((variables.ROLES / "rdma_ofed" / "tasks" / "main.yml").read_text())
+    (why,) = [one for task in tasks for one in task.get("rescue", []) if one["name"] == "Record why"]
+    said = NativeEnvironment().from_string(why["ansible.builtin.set_fact"]["__rdma_ofed_why"])
+    assert said.render(__own="") == "another node of its wave failed"
+    assert said.render(__own="no driver", ansible_failed_task={"name": "Watch the node"}) == "no driver"

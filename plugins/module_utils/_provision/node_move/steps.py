@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
@@ -60,9 +61,9 @@ def off(client: Client, step: MoveStep) -> Dict[str, Any]:
     """
 
     def cordon(use: NodeUse) -> Optional[Object]:
-        before = use.mark or Mark(step.to, use.unschedulable, counters=use.counters)
+        before = use.mark or Mark(step.to, use.unschedulable, counters=use.counters, netns_mode=step.netns_mode)
         added = {name: use.labels.get(name) for name in (*step.ours, *step.labels) if name not in before.labels}
-        wanted = Mark(step.to, before.unschedulable, {**before.labels, **added}, before.counters)
+        wanted = replace(before, to=step.to, labels={**before.labels, **added})
         if use.mark == wanted and use.unschedulable:
             return None
         annotations = {node_use.ANNOTATION: wanted.written()}
