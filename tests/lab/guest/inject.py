@@ -95,6 +95,10 @@ def drive() -> None:
         text = f"Model: \t\t lab\nGPU UUID: \t {uuid(index)}\nDevice Minor: \t {len(gpus()) - 1 - index}\n"
         place.joinpath("information").write_text(text)
         os.mknod(f"/dev/nvidia{index}", 0o666 | 0o020000, os.makedev(1, 3))
+    # The unit has a /proc of its own, with the mounts of the time when it started.
+    before = status()
+    run("systemctl", "restart", UNIT)
+    registered(before)
 
 
 def uuid(index: int) -> str:
