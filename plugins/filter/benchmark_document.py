@@ -108,7 +108,7 @@ def _asked(settings: document.BenchmarkSettings, name: str) -> Sequence[Any]:
 
 def benchmark_document(
     pairs: List[Dict[str, Any]],
-    results: List[Mapping[str, Any]],
+    results: Sequence[Mapping[str, Any]],
     plan: Mapping[str, Any],
     slices: List[Dict[str, Any]],
     hostvars: Mapping[str, Mapping[str, Any]],

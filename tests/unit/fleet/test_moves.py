@@ -174,7 +174,7 @@ def pod(name: str, owner: str = "ReplicaSet", image: str = "vllm", **spec: Any) 
 
 def test_which_pods_use_the_nics_of_a_node() -> None:
     limits = {"resources": {"limits": {"rdma/hca": "1"}}}
-    devices = {
+    devices: dict[str, Any] = {
         "container": {"volumeMounts": [{"name": "devs", "mountPath": "/dev/infiniband"}]},
         "volumes": [{"name": "devs", "hostPath": {"path": "/dev/infiniband"}}],
     }
