@@ -13,6 +13,7 @@ from typing import Any, Callable
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 
 NETWORK, SRIOV = "rdma_operator_network", "rdma_operator_sriov"
 
@@ -101,3 +102,11 @@ def test_an_operator_is_in_a_cluster_once() -> None:
     }
     (found,) = prepare_problems({}, list(hosts), hosts)
     assert "rdma_operator_sriov is True on gpu-1; False on gpu-2: it must be the same on all hosts" in found
+
+
+def test_helm_is_looked_for_in_one_place() -> None:
+    """Which versions will do is one rule for operators and the GPU driver."""
+    files = [path for path in variables.ROLES.glob("*/*/*.yml") if path.parent.name != "meta"]
+    looking = [str(path.relative_to(variables.ROLES)) for path in files if "helm, version" in path.read_text("utf-8")]
+    ruling = [str(path.relative_to(variables.ROLES)) for path in files if "must be helm 3" in path.read_text("utf-8")]
+    assert (looking, ruling) == (["rdma_operator/tasks/helm.yml"], ["rdma_operator/vars/main.yml"])
