@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -29,7 +28,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages, wrong
 
 # The first is the default. Objects are applied in this order, and what pods claim after all drivers.
@@ -41,18 +39,6 @@ _PROVISION = "zerocopy.rdma.provision"
 
 Found = Iterator[Tuple[str, Problem]]
 NodeLabels = Mapping[str, Mapping[str, str]]
-
-
-@dataclass(frozen=True)
-class ClusterUse:
-    """What is in a cluster at the moment: labels of its nodes, and pods (namespace/name) by DRA driver and node.
-
-    ``selectors`` are those by which the DaemonSets of the drivers' sets find their nodes.
-    """
-
-    labels: NodeLabels = field(default_factory=dict)
-    held: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
-    selectors: Sequence[Mapping[str, str]] = ()
 
 
 def kinds() -> List[str]:
@@ -219,14 +205,6 @@ def plan_of(
     return found
 
 
-def _cause(strategy: Strategy, values: Mapping[str, Any], known: plan_variables.Options) -> str:
-    """The variable by which a host does not have a strategy, empty where it has it."""
-    if strategy_of(values) not in strategy.names:
-        return STRATEGY
-    own = {name: value for name, value in values.items() if name == strategy.switch}
-    return strategy.switch if plan_variables.converted(own, known)[0].get(strategy.switch) is False else ""
-
-
 def driver_sets(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[Dict[str, str]]:
     """Name and namespace of each set of objects that has a DRA driver."""
     values = of_fleet(hosts, known)
@@ -245,54 +223,6 @@ def driven(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[st
     """The DRA driver of each host that shall have one."""
     drivers = [strategy for strategy in STRATEGIES.values() if strategy.driver]
     return {host: strategy.driver for strategy in drivers for host in strategy.driven(hosts, known)}
-
-
-def losing(hosts: Sequence[ClaimHost], cluster: ClusterUse, known: plan_variables.Options) -> List[str]:
-    """Nodes that would lose a DRA driver while pods hold devices of it: it has to be there when these pods end."""
-    found: List[Tuple[str, Problem]] = []
-    for strategy in STRATEGIES.values():
-        held = cluster.held.get(strategy.driver, {}) if strategy.driver else {}
-        found += _losing(strategy, hosts, cluster.labels, held, known)
-        left = {node: pods for node, pods in held.items() if node not in {host.name for host in hosts}}
-        found += _left_behind(strategy, hosts, cluster, left, known)
-    return messages(found)
-
-
-def _losing(
-    strategy: Strategy,
-    hosts: Sequence[ClaimHost],
-    labels: NodeLabels,
-    held: Mapping[str, Sequence[str]],
-    known: plan_variables.Options,
-) -> Found:
-    """Hosts that leave a strategy."""
-    for host in hosts:
-        cause = _cause(strategy, host.variables, known)
-        if held.get(host.name) and cause and labels.get(host.name, {}).get(strategy.label):
-            right = f"but {_holding(strategy, held[host.name])}: delete these pods first"
-            yield host.name, wrong(cause, host.variables.get(cause), right)
-
-
-def _left_behind(
-    strategy: Strategy,
-    hosts: Sequence[ClaimHost],
-    cluster: ClusterUse,
-    held: Mapping[str, Sequence[str]],
-    known: plan_variables.Options,
-) -> Found:
-    """Nodes that are no hosts any more, whose group has none left; in a group with hosts they keep their driver."""
-    there = {selector[strategy.label] for selector in cluster.selectors if strategy.label in selector}
-    going = there - set(strategy.driven(hosts, known).values()) if held and there else set()
-    for node, pods in held.items():
-        value = cluster.labels.get(node, {}).get(strategy.label)
-        if pods and value in going:
-            why = f"but no host of the run has the driver of this group any more, and {_holding(strategy, pods)}"
-            right = "delete these pods first, or add the node to the inventory"
-            yield node, wrong(strategy.label, value, f"{why}: {right}")
-
-
-def _holding(strategy: Strategy, pods: Sequence[str]) -> str:
-    return f"pods hold devices of {strategy.driver} on this node ({joined(pods)})"
 
 
 def plan(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
