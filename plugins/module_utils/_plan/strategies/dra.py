@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
@@ -97,6 +98,7 @@ class Dra(Strategy):
     driver, switch = model.DRANET, _ENABLED
     driver_set = ("rdma_driver_set", drivers_plan.PARENT_NAMESPACE)
     driver_pods = (drivers_plan.NAMESPACE, drivers_objects.SELECTOR)
+    beside = MappingProxyType({drivers_plan.GPU_DEPLOY: model.GPU_DRIVER})
 
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
         of_driver, of_claims = driver(hosts, known), claims(hosts, cluster, known)
