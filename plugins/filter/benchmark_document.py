@@ -65,11 +65,9 @@ _value:
   type: dict
 """
 
-import json
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model as slice_model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document, stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import BASELINE, FLOOR, RDMA
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import FLOOR as FLOOR_NAME
@@ -79,15 +77,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.run
     BenchmarkNodes,
     Found,
 )
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run, _strategy_answers
 
 
 def _nodes(hosts: List[str], hostvars: Mapping[str, Any], slices: List[Dict[str, Any]]) -> BenchmarkNodes:
     facts = {host: _inventory.read_facts(host, hostvars[host]["ansible_facts"]["rdma"]) for host in hosts}
-    devices: Dict[str, Dict[Any, slice_model.SliceDevice]] = {}
-    for device in slice_model.devices(slices):
-        devices.setdefault(str(device.node), {})[device.driver, device.name] = device
-    return BenchmarkNodes(facts, devices)
+    return BenchmarkNodes(facts, slice_model.by_node(slice_model.devices(slices)))
 
 
 def _kind(pair: Pair, hostvars: Mapping[str, Any]) -> str:
@@ -107,14 +103,14 @@ def benchmark_document(
     settings: Mapping[str, Any],
     created: Optional[str] = None,
 ) -> Dict[str, Any]:
-    known = [Pair(**pair) for pair in json.loads(json.dumps(pairs))]
-    asks = {group: [PodRequest(**request) for request in requests] for group, requests in plan["asks"].items()}
+    known = [Pair(**pair) for pair in plain(pairs)]
+    asks = _strategy_answers.read(plan).asks
     nodes = _nodes(sorted({pod["node"] for pair in known for pod in pair.pods}), hostvars, slices)
     found: Found = []
     for pair, (target, initiator) in zip(known, results):
         request = next((one for one in asks[pair.group] if one.name == pair.alias and not one.claim), None)
         found += BenchmarkJudge(pair, _kind(pair, hostvars), request, nodes).runs(target, initiator)
-    chosen = document.BenchmarkSettings(**json.loads(json.dumps(settings)))
+    chosen = document.BenchmarkSettings(**plain(settings))
     made = document.document(found, chosen, _run.collection_version(), created)
     return {"document": stored.plain(made), "lines": document.text(made)}
 

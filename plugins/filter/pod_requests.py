@@ -51,12 +51,12 @@ _value:
       gpu_resource: ""
 """
 
-import json
 from typing import Any, Callable, Dict, List, Mapping
 
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
 _SAME = (
     "name",
@@ -72,14 +72,13 @@ _SAME = (
 
 
 def pod_requests(plan: Mapping[str, Any], group: str = "") -> List[Dict[str, Any]]:
-    known = json.loads(json.dumps(plan))
-    if not group and len(known["asks"]) == 1:
-        (group,) = known["asks"]
-    if group not in known["asks"]:
-        there = ", ".join(known["asks"]) or "none"
+    objects, asks = _strategy_answers.read(plan)
+    if not group and len(asks) == 1:
+        (group,) = asks
+    if group not in asks:
+        there = ", ".join(asks) or "none"
         what = f"group {group} has no way to request RDMA" if group else "no group is given"
         raise AnsibleFilterError(f"{what}; groups whose pods can request RDMA: {there}")
-    objects = [item for one in known["sets"] for item in one["objects"]]
 
     def names(kind: str, alias: str) -> Dict[str, str]:
         same = [one for one in objects if one["kind"] == kind and one["metadata"]["name"] == alias]
@@ -87,11 +86,11 @@ def pod_requests(plan: Mapping[str, Any], group: str = "") -> List[Dict[str, Any
 
     return [
         {
-            **{name: ask[name] for name in _SAME},
-            "templates": names("ResourceClaimTemplate", ask["template"]),
-            "claims": names("ResourceClaim", ask["claim"]),
+            **{name: getattr(ask, name) for name in _SAME},
+            "templates": names("ResourceClaimTemplate", ask.template),
+            "claims": names("ResourceClaim", ask.claim),
         }
-        for ask in known["asks"][group]
+        for ask in asks[group]
     ]
 
 
