@@ -54,8 +54,7 @@ def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str
     host = str(variables["inventory_hostname"])
     known = _inventory.options(context)
     own, _broken = _inventory.of_host(variables, _inventory.of_play(context, {host: variables}), _matters)
-    defaults = {name: option["default"] for name, option in known.items() if "default" in option}
-    return {**defaults, **_inventory.typed(host, own, known)}
+    return {**plan_variables.defaults(known), **_inventory.typed(host, own, known)}
 
 
 def cluster(

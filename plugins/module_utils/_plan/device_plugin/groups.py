@@ -118,7 +118,7 @@ def groups(
     """
     mine = plan_variables.with_prefix(prefix, known)
     wanted = (*mine, drivers_plan.EXCLUDE, *_OF_CLAIMS, *others)
-    defaults = {name: option.get("default") for name, option in known.items()}
+    defaults = plan_variables.defaults(known)
     by_label: Dict[str, PluginGroup] = {}
     for host in sorted(hosts, key=lambda host: natural_key(host.name)):
         typed, problems = _typed(host, wanted, known)
