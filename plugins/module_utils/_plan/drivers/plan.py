@@ -167,6 +167,11 @@ def label_of_group(group: str) -> str:
     return found
 
 
+def same_label(group: str, other: str) -> Problem:
+    """What is wrong with a group that has the label of another one."""
+    return wrong("rdma_group", group, f"which has the same name in Kubernetes as {other}: rename one of them")
+
+
 def _unknown_excludes(group: _DriverGroup) -> Found:
     """Addresses that no node of a group has, so that a NIC that no pod may have is published after all."""
     known: Dict[str, None] = {}
@@ -200,9 +205,7 @@ def _join(groups: Dict[str, _DriverGroup], host: ClaimHost, values: Values) -> I
     group = groups.setdefault(label, _DriverGroup(host.group, label, values))
     group.hosts.append(host)
     if group.name != host.group:
-        yield wrong(
-            "rdma_group", host.group, f"which has the same name in Kubernetes as {group.name}: rename one of them"
-        )
+        yield same_label(host.group, group.name)
     different = sorted(name for name in values.keys() - set(FLEET_WIDE) if values[name] != group.values[name])
     if different:
         name, first = different[0], group.hosts[0].name
