@@ -68,11 +68,9 @@ _value:
   type: dict
 """
 
-import json
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model as slice_model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document, stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import BASELINE, FLOOR, RDMA
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import FLOOR as FLOOR_NAME
@@ -82,15 +80,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.run
     BenchmarkNodes,
     Found,
 )
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run, _strategy_answers
 
 
 def _nodes(hosts: List[str], hostvars: Mapping[str, Any], slices: List[Dict[str, Any]]) -> BenchmarkNodes:
     facts = {host: _inventory.read_facts(host, hostvars[host]["ansible_facts"]["rdma"]) for host in hosts}
-    devices: Dict[str, Dict[Any, slice_model.SliceDevice]] = {}
-    for device in slice_model.devices(slices):
-        devices.setdefault(str(device.node), {})[device.driver, device.name] = device
-    return BenchmarkNodes(facts, devices)
+    return BenchmarkNodes(facts, slice_model.by_node(slice_model.devices(slices)))
 
 
 def _kind(pair: Pair, hostvars: Mapping[str, Any]) -> str:
@@ -115,11 +111,11 @@ def benchmark_document(
     settings: Mapping[str, Any],
     created: Optional[str] = None,
 ) -> Dict[str, Any]:
-    known = [Pair(**pair) for pair in json.loads(json.dumps(pairs))]
-    asks = {group: [PodRequest(**request) for request in requests] for group, requests in plan["asks"].items()}
+    known = [Pair(**pair) for pair in plain(pairs)]
+    asks = _strategy_answers.read(plan).asks
     nodes = _nodes(sorted({pod["node"] for pair in known for pod in pair.pods}), hostvars, slices)
     found: Found = []
-    chosen = document.BenchmarkSettings(**json.loads(json.dumps(settings)))
+    chosen = document.BenchmarkSettings(**plain(settings))
     wanted = [(name, int(size)) for name in _asked(chosen, "operations") for size in _asked(chosen, "block_sizes")]
     for pair, result in zip(known, results):
         request = next((one for one in asks[pair.group] if one.name == pair.alias and not one.claim), None)

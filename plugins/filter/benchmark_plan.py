@@ -73,21 +73,18 @@ _value:
   type: dict
 """
 
-import json
 from dataclasses import asdict
 from typing import Any, Callable, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import plan as pairs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
 
 def benchmark_plan(plan: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
-    # What came from variables is in containers of Ansible's own kind, of which asdict cannot make others.
-    known, chosen = json.loads(json.dumps(plan)), json.loads(json.dumps(options))
+    chosen = plain(options)
     chosen["environment"] = {name: str(value) for name, value in chosen.get("environment", {}).items()}
-    objects = [item for one in known["sets"] for item in one["objects"]]
-    asks = {group: [PodRequest(**request) for request in requests] for group, requests in known["asks"].items()}
-    found = pairs.plan(objects, asks, pairs.BenchmarkTests(**chosen))
+    found = pairs.plan(*_strategy_answers.read(plan), pairs.BenchmarkTests(**chosen))
     return {**asdict(found), "lines": pairs.text(found)}
 
 

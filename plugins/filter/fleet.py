@@ -92,6 +92,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet as plan_fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_text, queries
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -137,7 +138,7 @@ def fleet(
     if not query:
         return whole | {"text": fleet_text.text(picture, detail)}
     try:
-        found = queries.search(query, queries.plain(asdict(picture)))
+        found = queries.search(query, plain(asdict(picture)))
     except (queries.QueryError, RefusedError) as error:
         raise AnsibleFilterError(f"fleet: query is {query!r}, {error}") from error
     return whole | {"query": found, "text": fleet_text.of_query(found)}

@@ -35,7 +35,6 @@ _value:
   type: str
 """
 
-import json
 from typing import Any, Callable, Dict, List
 
 import yaml
@@ -43,13 +42,13 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.manifests import ordered
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 
 
 def manifests(objects: List[Dict[str, Any]]) -> str:
     try:
-        # What comes from variables are dictionaries and texts of Ansible's own kinds, of which YAML knows nothing.
-        # Nothing is the same object twice then, so there are no anchors, which people and some tools do not read.
-        found = ordered(json.loads(json.dumps(objects)))
+        # In a copy nothing is the same object twice, so there are no anchors, which people and some tools do not read.
+        found = ordered(plain(objects))
     except ClusterError as error:
         raise AnsibleFilterError(f"manifests: {error}") from error
     return yaml.safe_dump_all(found, sort_keys=False, explicit_start=True, width=120)

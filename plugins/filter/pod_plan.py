@@ -60,11 +60,10 @@ _value:
   elements: list
 """
 
-import json
 from typing import Any, Callable, Dict, List, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_waves
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
 
 def pod_plan(
@@ -74,12 +73,9 @@ def pod_plan(
     loopback: bool = True,
     namespace: str = "default",
 ) -> List[List[Dict[str, Any]]]:
-    # What was registered is in containers of Ansible's own kind, of which asdict cannot make others.
-    known = json.loads(json.dumps(plan))
-    objects = [item for one in known["sets"] for item in one["objects"]]
-    asks = {group: [PodRequest(**request) for request in requests] for group, requests in known["asks"].items()}
     tests = pod_waves.PodTests(sample, bandwidth, loopback, namespace)
-    return [[pod_waves.plain(pod) for pod in wave] for wave in pod_waves.waves(objects, asks, tests)]
+    waves = pod_waves.waves(*_strategy_answers.read(plan), tests)
+    return [[pod_waves.plain(pod) for pod in wave] for wave in waves]
 
 
 class FilterModule:

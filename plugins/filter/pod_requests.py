@@ -52,14 +52,15 @@ _value:
       gpu_resource: ""
 """
 
-import json
 from typing import Any, Callable, Dict, List, Mapping
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plan as workloads_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
 _SAME = (
     "name",
@@ -75,33 +76,32 @@ _SAME = (
 
 
 def pod_requests(plan: Mapping[str, Any], group: str = "") -> List[Dict[str, Any]]:
-    known = json.loads(json.dumps(plan))
-    if not group and len(known["asks"]) == 1:
-        (group,) = known["asks"]
-    if group not in known["asks"]:
-        there = ", ".join(known["asks"]) or "none"
+    objects, asks = _strategy_answers.read(plan)
+    if not group and len(asks) == 1:
+        (group,) = asks
+    if group not in asks:
+        there = ", ".join(asks) or "none"
         what = f"group {group} has no way to request RDMA" if group else "no group is given"
         raise AnsibleFilterError(f"{what}; groups whose pods can request RDMA: {there}")
-    objects = [item for one in known["sets"] for item in one["objects"]]
     claims = {(kind, one["metadata"]["name"]): one["spec"] for kind, one in workloads_plan.claim_specs(objects)}
 
     def names(kind: str, alias: str) -> Dict[str, str]:
         same = [one for one in objects if one["kind"] == kind and one["metadata"]["name"] == alias]
         return {one["metadata"]["namespace"]: hashed(alias, one["spec"]) for one in same}
 
-    def nics(ask: Mapping[str, Any]) -> int:
-        if ask["template"]:
-            return pod.counts(claims["template", ask["template"]]["spec"])[1]
-        return pod.counts(claims["claim", ask["claim"]])[1] if ask["claim"] else 0
+    def nics(ask: PodRequest) -> int:
+        if ask.template:
+            return pod.counts(claims["template", ask.template]["spec"])[1]
+        return pod.counts(claims["claim", ask.claim])[1] if ask.claim else 0
 
     return [
         {
-            **{name: ask[name] for name in _SAME},
+            **{name: getattr(ask, name) for name in _SAME},
             "nics": nics(ask),
-            "templates": names("ResourceClaimTemplate", ask["template"]),
-            "claims": names("ResourceClaim", ask["claim"]),
+            "templates": names("ResourceClaimTemplate", ask.template),
+            "claims": names("ResourceClaim", ask.claim),
         }
-        for ask in known["asks"][group]
+        for ask in asks[group]
     ]
 
 

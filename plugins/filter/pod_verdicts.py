@@ -73,14 +73,13 @@ from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import report as pod_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.bandwidth import PodMeter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import PodNode
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _verify_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_answers, _verify_inventory
 
 _FRACTION = 0.9
 
@@ -113,11 +112,8 @@ def pod_verdicts(
     in_use: Optional[Mapping[str, List[str]]] = None,
     hostvars: Optional[Mapping[str, Mapping[str, Any]]] = None,
 ) -> Dict[str, List[Dict[str, Any]]]:
-    objects = [item for one in plan["sets"] for item in one["objects"]]
-    asks = {group: [PodRequest(**request) for request in requests] for group, requests in plan["asks"].items()}
-    published: Dict[str, Dict[Any, model.SliceDevice]] = {}
-    for device in model.devices(slices):
-        published.setdefault(str(device.node), {})[device.driver, device.name] = device
+    objects, asks = _strategy_answers.read(plan)
+    published = model.by_node(model.devices(slices))
     known = {pod.name: pod for pod in map(pod_waves.pod_of, pods)}
     reports = {result["name"]: pod_report.report(result["output"]) for result in results}
     had, has = _facts(before), _facts(after)

@@ -133,7 +133,7 @@ def strategies(
     context: Mapping[str, Any],
     hosts: List[str],
     hostvars: Mapping[str, Mapping[str, Any]],
-    nodes: Optional[leaving.NodeLabels] = None,
+    nodes: Optional[in_use.NodeLabels] = None,
     held: Optional[Mapping[str, Mapping[str, Sequence[str]]]] = None,
     selectors: Sequence[Mapping[str, str]] = (),
     kinds: Optional[List[str]] = None,

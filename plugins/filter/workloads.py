@@ -80,17 +80,17 @@ _value:
       elements: str
 """
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plan as workloads_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Settings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
 
 def workloads(
@@ -100,17 +100,15 @@ def workloads(
     requests: Optional[Mapping[str, str]] = None,
     manifests: Optional[List[Mapping[str, str]]] = None,
 ) -> Dict[str, Any]:
-    # What comes from variables is in containers and texts of Ansible's own kind, of which YAML knows nothing.
-    known, chosen = json.loads(json.dumps(plan)), json.loads(json.dumps(settings))
-    objects = [item for one in known["sets"] for item in one["objects"]]
-    asks = {group: [PodRequest(**request) for request in of_group] for group, of_group in known["asks"].items()}
+    objects, asks = _strategy_answers.read(plan)
+    chosen = plain(settings)
     names = {
         (kind, item["metadata"]["name"]): hashed(item["metadata"]["name"], item["spec"])
         for kind, item in workloads_plan.claim_specs(objects)
     }
     claims = workloads_plan.claims_of(objects, names)
     chosen["environment"] = {name: str(value) for name, value in chosen.get("environment", {}).items()}
-    given = [_given(json.loads(json.dumps(one))) for one in manifests or []]
+    given = [_given(plain(one)) for one in manifests or []]
     return asdict(workloads_plan.workloads(asks, claims, Settings(**chosen), str(script), requests or {}, given))
 
 

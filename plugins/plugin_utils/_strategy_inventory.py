@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
 
@@ -18,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 Plan = TypeVar("Plan")
@@ -54,8 +54,7 @@ def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str
     host = str(variables["inventory_hostname"])
     known = _inventory.options(context)
     own, _broken = _inventory.of_host(variables, _inventory.of_play(context, {host: variables}), _matters)
-    defaults = {name: option["default"] for name, option in known.items() if "default" in option}
-    return {**defaults, **_inventory.typed(host, own, known)}
+    return {**plan_variables.defaults(known), **_inventory.typed(host, own, known)}
 
 
 def cluster(
@@ -67,8 +66,7 @@ def cluster(
     nodes: Union[Mapping[str, Mapping[str, str]], str, None] = None,
 ) -> ClusterState:
     """What M(zerocopy.rdma.resource_slice_info) and M(zerocopy.rdma.cluster_info) said, as strategies take it."""
-    # A registered result has texts of Ansible's own kind, of which the CEL library knows nothing.
-    published = json.loads(json.dumps(slices or []))
+    published = plain(slices or [])
     # Before ansible-core 2.19 a template without a value is empty text.
     classes = None if isinstance(device_classes, str) else device_classes
     served = None if isinstance(kinds, str) else kinds

@@ -28,8 +28,7 @@ def _node(
     own, _broken = _inventory.of_host(variables, play, lambda name: name in wanted)
     # What is wrong is for preflight to tell.
     values, _problems = plan_variables.converted(own, options)
-    defaults = {name: option["default"] for name, option in options.items() if "default" in option}
-    verify = {name: value for name, value in defaults.items() if name.startswith(PREFIX)}
+    verify = plan_variables.defaults(plan_variables.with_prefix(PREFIX, options))
     facts, malformed = _inventory.facts_of(variables)
     first = _inventory.raw(variables, "__rdma_verify_first") or {}
     return HostEvidence(

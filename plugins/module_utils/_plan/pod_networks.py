@@ -43,9 +43,6 @@ class _PodNetwork:
     group: str
     hosts: List[AddressedHost] = field(default_factory=list)
 
-    def overlaps(self, other: Network) -> bool:
-        return self.network.version == other.version and self.network.overlaps(other)
-
     def refused(self, right: str) -> Found:
         for host in self.hosts:
             if host.chosen:
@@ -54,7 +51,7 @@ class _PodNetwork:
 
 def _against_links(own: _PodNetwork, users: Mapping[Network, Sequence[str]]) -> Found:
     for network, names in users.items():
-        if own.overlaps(network):
+        if own.network.overlaps(network):
             yield from own.refused(f"which overlaps the {network} of the RDMA links of {fold(names)}: {_OWN}")
             return
 
@@ -64,7 +61,7 @@ def _against_groups(own: _PodNetwork, every: Sequence[_PodNetwork]) -> Found:
     for other in every:
         if other is own:
             return
-        if other.group != own.group and own.overlaps(other.network):
+        if other.group != own.group and own.network.overlaps(other.network):
             yield from own.refused(f"which overlaps the {other.network} of the pods of group {other.group}: {_OWN}")
             return
 

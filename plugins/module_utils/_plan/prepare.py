@@ -103,7 +103,7 @@ def problems(hosts: Sequence[PrepareHost], known: plan_variables.Options) -> Lis
     found += choice.problems(
         [(entry.host.name, entry.host.group, entry.values) for entry in every if entry.host.chosen]
     )
-    defaults = {name: option.get("default") for name, option in known.items()}
+    defaults = plan_variables.defaults(known)
     chosen = [(entry.host.name, _sound(entry)) for entry in every if entry.host.chosen]
     one_value = registry.one_value([values for _host, values in chosen])
     found += [*fleet_wide.problems(chosen, defaults, one_value), *operators.problems(chosen, defaults)]

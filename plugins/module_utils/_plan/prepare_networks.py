@@ -45,12 +45,12 @@ def _of_rail(rail: int) -> str:
 
 def _overlapping(values: Mapping[str, Any], taken: Network, whose: str) -> Iterator[Problem]:
     for name, own in _own_networks(values):
-        if own.version == taken.version and own.overlaps(taken):
+        if own.overlaps(taken):
             yield wrong(name, str(own), f"which overlaps {whose} {taken}: RDMA links need a network of their own")
     # What is wrong with them by themselves is told elsewhere.
     with contextlib.suppress(PlanError):
         for name, own in registry.networks(values):
-            if own.version == taken.version and own.overlaps(taken):
+            if own.overlaps(taken):
                 yield wrong(name, str(own), f"which overlaps {whose} {taken}: pods need a network of their own")
 
 
@@ -111,7 +111,7 @@ def overlaps(every: Sequence[CheckedHost]) -> Found:
     ordered = sorted(users, key=lambda network: (network.version, int(network.network_address), network.prefixlen))
     for inner in ordered:
         # Networks are nested or apart, so those around this one are what is left of the stack.
-        while around and not (around[-1].version == inner.version and around[-1].overlaps(inner)):
+        while around and not around[-1].overlaps(inner):
             around.pop()
         if around:
             outer = around[-1]

@@ -62,11 +62,6 @@ def compiled(expression: str) -> Any:
     return found
 
 
-def plain(value: Any) -> Any:
-    """Data as JSON has it: JMESPath knows nothing of Ansible's own kinds of text."""
-    return json.loads(json.dumps(value))
-
-
 def search(expression: str, data: Any) -> Any:
     """What an expression finds in plain data. Raises RefusedError, QueryError."""
     query = compiled(expression)

@@ -91,6 +91,11 @@ def options_of() -> Options:
     return found
 
 
+def defaults(known: Options) -> Dict[str, Any]:
+    """The default of each variable, ``None`` for one without."""
+    return {name: option.get("default") for name, option in known.items()}
+
+
 def with_prefix(prefix: Union[str, Tuple[str, ...]], known: Options) -> Options:
     """The options of one role, or some, without what its tasks leave for later ones."""
     return {name: option for name, option in known.items() if name.startswith(prefix) and name not in results()}

@@ -4,20 +4,25 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
+# Name, group and variables of each.
 Hosts = List[Tuple[str, str, Dict[str, Any]]]
 
 
-def plan(hosts: Hosts) -> drivers_plan.DriverPlan:
-    return drivers_plan.plan(hosts, _inventory.options({}))
+def plan(hosts: Hosts, facts: Optional[Mapping[str, Facts]] = None) -> drivers_plan.DriverPlan:
+    every = [ClaimHost(name, group, variables, (facts or {}).get(name)) for name, group, variables in hosts]
+    return drivers_plan.plan(every, _inventory.options({}))
 
 
 def daemon_sets(found: drivers_plan.DriverPlan) -> Dict[str, Dict[str, Any]]:
@@ -171,7 +176,7 @@ def test_an_exclude_of_no_node_is_a_mistake(facts_of: Callable[..., Dict[str, An
         own = {"rdma_driver_exclude": [exclude]}
         hosts: Hosts = [(name, "v100", own) for name in ("v100-01", "v100-02")]
         known = {name: read.facts(sent) for name, sent in facts.items()}
-        return drivers_plan.plan(hosts, _inventory.options({}), known).problems
+        return plan(hosts, known).problems
 
     assert found(address, facts) == []
     assert found(address.upper()[5:], facts) == []
@@ -188,7 +193,7 @@ def test_an_exclude_of_no_node_is_a_mistake(facts_of: Callable[..., Dict[str, An
 def _filter(facts: Dict[str, Dict[str, Any]], **values: Any) -> str:
     hosts: Hosts = [(name, "group", {f"rdma_driver_{key}": value for key, value in values.items()}) for name in facts]
     read_back = {name: read.facts(of_host) for name, of_host in facts.items()}
-    found = drivers_plan.plan(hosts, _inventory.options({}), read_back)
+    found = plan(hosts, read_back)
     assert found.problems == []
     (made,) = daemon_sets(found).values()
     (text,) = [one for one in made["spec"]["template"]["spec"]["containers"][0]["args"] if one.startswith("--filter=")]
@@ -252,9 +257,19 @@ def test_nodes_whose_runtime_has_no_nri_are_told(facts_of: Callable[..., Any]) -
     facts = {name: read.facts(facts_of("v100-01")) for name, _group, _values in hosts}
     for name, listens in (("v100-01", False), ("v100-02", None), ("v100-03", True), ("login-1", False)):
         facts[name].system.nri = listens
-    found = drivers_plan.plan(hosts, _inventory.options({}), facts)
+    found = plan(hosts, facts)
     # Not wrong by itself: prepare switches it on.
     assert found.problems == []
     (told,) = found.unprepared
     assert told.startswith("v100-01: NRI is off")
     assert "role rdma_runtime" in told
+
+
+def test_a_variable_without_a_value_is_told_as_such() -> None:
+    why = Problem("rdma_driver_kubelet_root", "cannot be worked out: 'site' is undefined")
+    broken = [
+        ClaimHost(name, "v100", broken=[why, Problem("rdma_other", "is wrong")]) for name in ("v100-01", "v100-02")
+    ]
+    found = drivers_plan.plan(broken, _inventory.options({}))
+    assert found.problems == [f"v100-[01-02]: {why.variable} {why.text}"]
+    assert found.objects == []

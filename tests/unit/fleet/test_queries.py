@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.fleet import fleet
 from ansible_collections.zerocopy.rdma.plugins.filter.host_verdicts import host_verdicts
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import queries, variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 Facts = Callable[..., dict[str, Any]]
@@ -162,7 +163,7 @@ def test_the_examples_of_the_documentation(facts_of: Facts) -> None:
 
 
 def test_texts_of_ansible_are_texts() -> None:
-    data = queries.plain({"name": Text("mlx5_0"), "list": (1, 2)})
+    data = plain({"name": Text("mlx5_0"), "list": (1, 2)})
     assert queries.search("starts_with(name, 'mlx5') && list == `[1, 2]`", data) is True
 
 

@@ -249,7 +249,7 @@ def plan(
     ordered = sorted(hosts, key=lambda host: natural_key(host.name))
     options = variables.options_of() if known is None else known
     members, found = claims_hosts.members(ordered, options)
-    defaults = {name: option.get("default") for name, option in options.items()}
+    defaults = variables.defaults(options)
     every = [(member.host.name, member.values) for member in members]
     # Its set must not be that of the driver either.
     names = (*drivers_plan.one_value([values for _host, values in every]), *claims_hosts.FLEET_WIDE)

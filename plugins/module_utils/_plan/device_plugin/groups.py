@@ -118,7 +118,7 @@ def groups(
     """
     mine = plan_variables.with_prefix(prefix, known)
     wanted = (*mine, drivers_plan.EXCLUDE, *_OF_CLAIMS, *others)
-    defaults = {name: option.get("default") for name, option in known.items()}
+    defaults = plan_variables.defaults(known)
     by_label: Dict[str, PluginGroup] = {}
     for host in sorted(hosts, key=lambda host: natural_key(host.name)):
         typed, problems = _typed(host, wanted, known)
@@ -133,8 +133,7 @@ def groups(
             continue
         group = by_label.setdefault(label, PluginGroup(host.group, label, values))
         if group.name != host.group:
-            right = f"which has the same name in Kubernetes as {group.name}: rename one of them"
-            found.append((host.name, wrong("rdma_group", host.group, right)))
+            found.append((host.name, drivers_plan.same_label(host.group, group.name)))
         for name in sorted(set(mine).difference(apart)):
             if values[name] != group.values[name]:
                 first = group.hosts[0].name

@@ -91,8 +91,7 @@ def typed(host: ClaimHost, known: plan_variables.Options) -> Dict[str, Any]:
     """The variables of a host in their types, defaults included; a wrong one has its default."""
     own = plan_variables.with_prefix(PREFIX, known)
     given = {name: value for name, value in host.variables.items() if name in own}
-    defaults = {name: option.get("default") for name, option in own.items()}
-    return {**defaults, **plan_variables.converted(given, known)[0]}
+    return {**plan_variables.defaults(own), **plan_variables.converted(given, known)[0]}
 
 
 def against(

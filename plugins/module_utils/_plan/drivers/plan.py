@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL, Driver
@@ -60,6 +61,7 @@ _LONGEST_GROUP = 42
 _ADDRESS = f"{model.DRANET}/pciAddress"
 
 Values = Mapping[str, Any]
+Found = Iterator[Tuple[str, Problem]]
 
 
 def one_value(hosts: Iterable[Values]) -> Tuple[str, ...]:
@@ -76,12 +78,22 @@ class DriverPlan:
     """
 
     namespace: str = ""
-    wait: bool = True
+    wait: bool = False
     objects: List[Dict[str, Any]] = field(default_factory=list)
     nodes: List[Dict[str, Any]] = field(default_factory=list)
     labels: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
     problems: List[str] = field(default_factory=list)
     unprepared: List[str] = field(default_factory=list)
+
+
+@dataclass
+class _DriverGroup:
+    """The hosts of a group that have the driver, with the variables of the first of them in their types."""
+
+    name: str
+    label: str
+    values: Values
+    hosts: List[ClaimHost] = field(default_factory=list)
 
 
 def keeps(exclude: Sequence[str]) -> str:
@@ -105,8 +117,9 @@ def check_share(variable: str, value: str) -> None:
         raise PlanError(wrong(variable, value, "it must be a number of nodes or a percentage, at least 1"))
 
 
-def _driver(group: str, values: Values, known: plan_variables.Options, nodes: Sequence[Facts]) -> Driver:
-    """The driver of a group, whose nodes have these facts. Raises PlanError."""
+def _driver(group: _DriverGroup, known: plan_variables.Options) -> Driver:
+    """The driver of a group. Raises PlanError."""
+    values, nodes = group.values, [host.facts for host in group.hosts if host.facts is not None]
     version = values[versions.DRANET_VERSION]
     known_gates = versions.feature_gates(versions.dranet(version))
     exclude = excluded(values)
@@ -120,7 +133,7 @@ def _driver(group: str, values: Values, known: plan_variables.Options, nodes: Se
             raise PlanError(Problem(GATES, f"has the key {gate!r}, {right}"))
     _poll_intervals(values)
     return Driver(
-        group=group,
+        group=group.label,
         image=image_reference.reference(IMAGES, values, known),
         imported=bool(values[ARCHIVE]),
         filter=keeps([*exclude, *(address for address in exclusions.of_group(nodes) if address not in exclude)]),
@@ -154,95 +167,88 @@ def label_of_group(group: str) -> str:
     return found
 
 
-def _unknown_excludes(
-    values: Values, hosts: Sequence[str], facts: Mapping[str, Optional[Facts]]
-) -> Iterator[Tuple[str, Problem]]:
+def same_label(group: str, other: str) -> Problem:
+    """What is wrong with a group that has the label of another one."""
+    return wrong("rdma_group", group, f"which has the same name in Kubernetes as {other}: rename one of them")
+
+
+def _unknown_excludes(group: _DriverGroup) -> Found:
     """Addresses that no node of a group has, so that a NIC that no pod may have is published after all."""
     known: Dict[str, None] = {}
-    for host in hosts:
-        found = facts.get(host) or Facts()
+    for host in group.hosts:
+        found = host.facts or Facts()
         # A driver may not be loaded yet, and in exclusive mode an RDMA device in a pod is not seen on the host.
         if not found.hcas or found.system.netns_mode == "exclusive":
             return
         known.update(dict.fromkeys(place.address for _hca, place in found.placed))
-    for position, text in enumerate(values[EXCLUDE]):
+    for position, text in enumerate(group.values[EXCLUDE]):
         if pci.address(text) not in known:
             right = f"which no RDMA device of these nodes has: they have {', '.join(sorted(known, key=natural_key))}"
-            for host in hosts:
-                yield host, wrong(f"{EXCLUDE}[{position}]", text, right)
+            for host in group.hosts:
+                yield host.name, wrong(f"{EXCLUDE}[{position}]", text, right)
 
 
-def _without_nri(hosts: Sequence[str], facts: Mapping[str, Optional[Facts]]) -> Iterator[Tuple[str, Problem]]:
+def _without_nri(hosts: Iterable[ClaimHost]) -> Found:
     for host in hosts:
-        known = facts.get(host)
-        if known is not None and known.system.nri is False:
+        if host.facts is not None and host.facts.system.nri is False:
             what = "is off (nothing listens on /var/run/nri/nri.sock), but DRANET attaches NICs only through NRI"
-            yield host, Problem("NRI", f"{what}: prepare the node first (role rdma_runtime)")
+            yield host.name, Problem("NRI", f"{what}: prepare the node first (role rdma_runtime)")
 
 
-def plan(
-    hosts: Sequence[Tuple[str, str, Values]],
-    known: plan_variables.Options,
-    facts: Optional[Mapping[str, Optional[Facts]]] = None,
-) -> DriverPlan:
-    """The objects and labels for all hosts, each with its name, its group and its variables as the inventory has them.
+def _join(groups: Dict[str, _DriverGroup], host: ClaimHost, values: Values) -> Iterator[Problem]:
+    """Add a host to its group, by the group's label, and tell what does not go with the others in it."""
+    try:
+        label = label_of_group(host.group)
+    except PlanError as error:
+        yield error.problem
+        return
+    group = groups.setdefault(label, _DriverGroup(host.group, label, values))
+    group.hosts.append(host)
+    if group.name != host.group:
+        yield same_label(host.group, group.name)
+    different = sorted(name for name in values.keys() - set(FLEET_WIDE) if values[name] != group.values[name])
+    if different:
+        name, first = different[0], group.hosts[0].name
+        right = f"but {group.values[name]!r} on {first}: a group has one driver, so it must be the same"
+        yield wrong(name, values[name], right)
 
-    ``known`` are the specifications of the variables, ``facts`` those of hosts that have any. A group's variables have
-    to be the same on all its hosts.
+
+def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> DriverPlan:
+    """The objects and labels for all hosts. A group's variables have to be the same on all its hosts.
+
+    ``known`` are the specifications of the variables.
     """
     known = plan_variables.with_prefix(PREFIX, known)
-    defaults = {name: option["default"] for name, option in known.items()}
-    found: List[Tuple[str, Problem]] = []
-    groups: Dict[str, Tuple[str, str, Values]] = {}
+    defaults = plan_variables.defaults(known)
     result = DriverPlan(namespace=defaults[NAMESPACE])
+    found: List[Tuple[str, Problem]] = []
+    groups: Dict[str, _DriverGroup] = {}
     every: List[Tuple[str, Values]] = []
-    waits: List[bool] = []
-    members: Dict[str, List[str]] = {}
-    for host, group, variables in hosts:
-        own = {name: value for name, value in variables.items() if name in known}
-        typed, problems = plan_variables.converted(own, known)
-        found += [(host, problem) for problem in problems]
+    for host in hosts:
+        typed, problems = plan_variables.converted(host.variables, known)
+        problems += [problem for problem in host.broken if problem.variable in known]
         values = {**defaults, **typed}
-        every.append((host, values))
-        result.labels[host] = {GROUP_LABEL: None}
-        if problems or not values["rdma_driver_enabled"]:
-            continue
-        waits.append(values["rdma_driver_wait"])
-        try:
-            label = label_of_group(group)
-        except PlanError as error:
-            found.append((host, error.problem))
-            continue
-        result.labels[host] = {GROUP_LABEL: label}
-        members.setdefault(label, []).append(host)
-        first, other, known_values = groups.setdefault(label, (host, group, values))
-        if other != group:
-            right = f"which has the same name in Kubernetes as {other}: rename one of them"
-            found.append((host, wrong("rdma_group", group, right)))
-        of_group = known.keys() - set(FLEET_WIDE)
-        different = sorted(name for name in of_group if values[name] != known_values[name])
-        if different:
-            right = f"but {known_values[different[0]]!r} on {first}: a group has one driver, so it must be the same"
-            found.append((host, wrong(different[0], values[different[0]], right)))
+        every.append((host.name, values))
+        if not problems and values["rdma_driver_enabled"]:
+            result.wait |= values["rdma_driver_wait"]
+            problems += _join(groups, host, values)
+        found += [(host.name, problem) for problem in problems]
     found += fleet_wide.problems(every, defaults, one_value([values for _host, values in every]))
     if every:
         first_host, first_values = every[0]
         result.namespace = first_values[NAMESPACE]
         found += [(first_host, problem) for problem in manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, first_values)]
-    result.wait = any(waits)
+    label_of = {host.name: group.label for group in groups.values() for host in group.hosts}
+    result.labels = {host.name: {GROUP_LABEL: label_of.get(host.name)} for host in hosts}
     drivers = []
-    every_facts = {host: (facts or {}).get(host) for host, _group, _variables in hosts}
-    for label, (host, _group, own_values) in sorted(groups.items()):
+    for group in sorted(groups.values(), key=lambda group: group.label):
         try:
-            nodes = [every_facts[name] for name in members[label]]
-            drivers.append(
-                _driver(label, own_values, known, [known_facts for known_facts in nodes if known_facts is not None])
-            )
-            found += _unknown_excludes(own_values, members[label], every_facts)
+            drivers.append(_driver(group, known))
+            found += _unknown_excludes(group)
         except PlanError as error:
-            found.append((host, error.problem))
+            found.append((group.hosts[0].name, error.problem))
     result.problems = messages(found)
-    result.unprepared = messages(_without_nri([host for several in members.values() for host in several], every_facts))
+    result.unprepared = messages(_without_nri(host for group in groups.values() for host in group.hosts))
     if not found and drivers:
         result.objects = drivers_objects.objects(result.namespace, drivers)
         result.nodes = manifests.nodes(result.labels)

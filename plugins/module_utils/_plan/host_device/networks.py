@@ -51,7 +51,7 @@ def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
         if room(own) < 2:
             raise PlanError(wrong(at, text, "it must have addresses for at least two pods"))
         for other_at, other in found:
-            if own.version == other.version and own.overlaps(other):
+            if own.overlaps(other):
                 right = f"which overlaps {other_at} {other}: take one network for all NICs, or one for each rail"
                 raise PlanError(wrong(at, text, right))
         found.append((at, own))

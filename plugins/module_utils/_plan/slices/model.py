@@ -137,6 +137,14 @@ def devices(objects: Iterable[Mapping[str, Any]]) -> List[SliceDevice]:
     return [_device(raw, spec) for spec in current for raw in spec.get("devices") or []]
 
 
+def by_node(found: Iterable[SliceDevice]) -> Dict[str, Dict[Tuple[str, str], SliceDevice]]:
+    """Devices by their node, and there by driver and name."""
+    nodes: Dict[str, Dict[Tuple[str, str], SliceDevice]] = {}
+    for device in found:
+        nodes.setdefault(str(device.node), {})[device.driver, device.name] = device
+    return nodes
+
+
 def publishing(objects: Iterable[Mapping[str, Any]]) -> Dict[str, Set[str]]:
     """By node the drivers that have a ResourceSlice for it, be it one without devices."""
     found: Dict[str, Set[str]] = {}

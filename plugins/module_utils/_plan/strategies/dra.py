@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -41,14 +42,10 @@ _TEMPLATES, _CLAIMS = "rdma_claims_templates", "rdma_claims_claims"
 def driver(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> drivers_plan.DriverPlan:
     """DRANET for the hosts of this strategy; the others lose its label."""
     own = {host.name for host in served(NAME, hosts)}
-    every: List[Tuple[str, str, Mapping[str, Any]]] = []
-    for host in hosts:
-        # A value of no type, so that it is refused with this text.
-        broken = {problem.variable: {problem.text: ""} for problem in host.broken}
-        values = {**broken, **host.variables}
-        mine = {name: value for name, value in values.items() if name.startswith(drivers_plan.PREFIX)}
-        every.append((host.name, host.group, mine if host.name in own else {**mine, _ENABLED: False}))
-    return drivers_plan.plan(every, known, {host.name: host.facts for host in hosts})
+    every = [
+        host if host.name in own else replace(host, variables={**host.variables, _ENABLED: False}) for host in hosts
+    ]
+    return drivers_plan.plan(every, known)
 
 
 def claims(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> claims_plan.ClaimPlan:

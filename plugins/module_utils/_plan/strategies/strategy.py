@@ -150,8 +150,7 @@ def served(name: str, hosts: Sequence[ClaimHost]) -> List[ClaimHost]:
 
 def of_fleet(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[str, Any]:
     """Variables that have one value for all hosts, which preflight has looked at, with defaults for the others."""
-    defaults = {name: option.get("default") for name, option in known.items()}
-    return {**defaults, **(hosts[0].variables if hosts else {})}
+    return {**plan_variables.defaults(known), **(hosts[0].variables if hosts else {})}
 
 
 class Strategy(ABC):

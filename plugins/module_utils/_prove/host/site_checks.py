@@ -13,6 +13,7 @@ from typing import Any, List, Mapping, Optional
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import queries
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 
@@ -36,5 +37,5 @@ def _check(node: HostEvidence, entry: Mapping[str, Any], facts: Optional[Any]) -
 def of_node(node: HostEvidence, facts: Optional[Mapping[str, Any]]) -> List[Check]:
     """A check for each entry of the host's variable. ``facts`` are those that the host sent."""
     entries = node.values.get(queries.CHECKS) or []
-    plain = queries.plain(facts) if entries and facts is not None else None
-    return [_check(node, entry, plain) for entry in entries]
+    known = plain(facts) if entries and facts is not None else None
+    return [_check(node, entry, known) for entry in entries]

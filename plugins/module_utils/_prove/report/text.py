@@ -14,6 +14,7 @@ from typing import Any, Iterable, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyDocument, document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 
 # What XML 1.0 (section 2.2) has no way to write, and what would move a terminal's cursor. Line breaks are kept.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -26,7 +27,7 @@ def read(value: Mapping[str, Any]) -> VerifyDocument:
 
     Raises DocumentError.
     """
-    return document(json.loads(json.dumps(value)))
+    return document(plain(value))
 
 
 def clean(text: Any) -> str:
