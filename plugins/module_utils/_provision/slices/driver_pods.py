@@ -14,6 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.daemon_sets import node_of
 
 _SELECTOR = f"app.kubernetes.io/name=dranet,{GROUP_LABEL}"
 
@@ -26,21 +27,7 @@ def driver_pods(client: Client) -> Optional[Dict[str, str]]:
         if error.status == 403:
             return None
         raise
-    return {_node(pod): state(pod) for pod in pods}
-
-
-def _node(pod: Object) -> str:
-    """The node that a pod of a DaemonSet is on, or for: before it is scheduled only its affinity says so."""
-    spec = pod["spec"]
-    if spec.get("nodeName"):
-        return str(spec["nodeName"])
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(required) or {}
-    for term in affinity.get("nodeSelectorTerms") or []:
-        for field in term.get("matchFields") or []:
-            if field["key"] == "metadata.name":
-                return str(field["values"][0])
-    return ""
+    return {node_of(pod): state(pod) for pod in pods}
 
 
 def state(pod: Object) -> str:
