@@ -65,7 +65,7 @@ def checked(variable: str, value: Any, rule: Callable[[Any], Read]) -> Read:
         raise PlanError(wrong(variable, value, str(error))) from None
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
     """Text in which there is no template: Ansible before 2.19 would run what a node's facts say."""
     return re.sub(r"\{(?=[{%#])", "{ ", text)
 
@@ -82,7 +82,5 @@ def messages(found: Iterable[Tuple[str, Problem]]) -> List[str]:
     lines = []
     for problem, hosts in merged.values():
         first = min(hosts, key=natural_key)
-        lines.append(
-            (natural_key(first), problem.variable, _inert(f"{fold(hosts)}: {problem.variable} {problem.text}"))
-        )
+        lines.append((natural_key(first), problem.variable, inert(f"{fold(hosts)}: {problem.variable} {problem.text}")))
     return [line for _host, _variable, line in sorted(lines)]
