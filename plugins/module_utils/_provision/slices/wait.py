@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Waiting until the driver has published something, which it does some time after its pod is ready."""
+"""Waiting until the driver has published NICs, which it does some time after its pod is ready."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_DRANET = {"fieldSelector": f"spec.driver={model.DRANET}"}
 
 
 def until_published(client: Client, path: str, names: Set[str], seconds: float) -> Set[str]:
-    """Wait until each of these nodes has a ResourceSlice of DRANET; those without one are returned.
+    """Wait until DRANET has published an RDMA NIC of each of these nodes; those without one are returned.
 
     ``path`` is that of the ResourceSlices, ``seconds`` is how long there may be no progress. Raises ApiError,
     ClusterError.
@@ -31,7 +31,7 @@ def until_published(client: Client, path: str, names: Set[str], seconds: float) 
     while True:
         began = time.monotonic()
         slices = client.get(path, _OF_DRANET)
-        left = names - set(model.publishing(slices.get("items") or []))
+        left = names - model.with_nics(slices.get("items") or [])
         if len(left) < len(late):
             deadline = began + seconds
         late = left
@@ -41,7 +41,7 @@ def until_published(client: Client, path: str, names: Set[str], seconds: float) 
         events = client.watch(path, query, deadline - time.monotonic())
         try:
             for event in events:
-                if event["type"] == "ERROR" or late & set(model.publishing([event["object"]])):
+                if event["type"] == "ERROR" or late & model.with_nics([event["object"]]):
                     break
         except ApiError as error:
             # Gone is the resourceVersion, too old for a watch.
