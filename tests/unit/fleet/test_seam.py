@@ -76,7 +76,7 @@ def test_playbooks_apply_and_remove_it() -> None:
 @pytest.mark.parametrize(
     ("playbook", "way", "parts"),
     [
-        ("provision", "", ["drivers", "claims"]),
+        ("provision_cluster", "", ["drivers", "claims"]),
         # Asked of all of them, before the first one is removed.
         ("teardown", " | reverse", ["claims", "drivers"] * 2),
     ],

@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import co
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.daemon_sets import ready
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.drain import drain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import (
     Labels,
@@ -96,7 +97,7 @@ def on(client: Client, step: MoveStep) -> Dict[str, Any]:
     resources: Mapping[str, int] = step.shows.get("resources") or {}
 
     def missing(seen: Seen) -> str:
-        running = any(_of(pod, list(step.labels)) and _ready(pod) for pod in seen.pods)
+        running = any(_of(pod, list(step.labels)) and ready(pod) for pod in seen.pods)
         has = seen.use.resources
         told = ["no pod of it is ready"] if step.shows.get("pods") and not running else []
         told += [
@@ -109,11 +110,6 @@ def on(client: Client, step: MoveStep) -> Dict[str, Any]:
 
     node.wait(missing)
     return {"changed": changed, "evicted": []}
-
-
-def _ready(pod: Object) -> bool:
-    conditions: List[Object] = (pod.get("status") or {}).get("conditions") or []
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def done(client: Client, step: MoveStep) -> Dict[str, Any]:
