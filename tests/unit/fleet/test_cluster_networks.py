@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_host import PrepareHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, Query
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 
 _RANGES = {
@@ -40,7 +40,7 @@ class Answers(Client):
         if ranges is not None:
             self._answers["/apis/networking.k8s.io/v1/servicecidrs"] = {"items": [{"spec": {"cidrs": ranges}}]}
 
-    def get(self, path: str, query: Optional[Dict[str, str]] = None, accept: str = "") -> Dict[str, Any]:
+    def get(self, path: str, query: Optional[Query] = None, accept: str = "") -> Dict[str, Any]:
         path += f"?{urlencode(query)}" if query else ""
         if path not in self._answers:
             raise ApiError(403, {"message": "forbidden"})
@@ -200,7 +200,7 @@ def test_lists_that_may_not_be_read_are_not_taken_for_empty(sets: List[Parent]) 
 @pytest.mark.parametrize("path", ["/apis/resource.k8s.io/v1/resourceclaims", "/apis/apps/v1/daemonsets"])
 def test_an_api_server_that_fails_is_not_one_that_refuses(path: str) -> None:
     class Failing(Answers):
-        def get(self, path: str, query: Optional[Dict[str, str]] = None, accept: str = "") -> Dict[str, Any]:
+        def get(self, path: str, query: Optional[Query] = None, accept: str = "") -> Dict[str, Any]:
             if path.startswith(failing):
                 raise ApiError(500, {"message": "etcdserver: request timed out"})
             return super().get(path, query, accept)

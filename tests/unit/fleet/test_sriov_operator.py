@@ -305,7 +305,9 @@ def test_others_may_select_nodes_by_our_label(facts_of: Facts, there: Any, messa
 
 def test_a_selector_that_the_operator_cannot_read_is_no_pool(facts_of: Facts) -> None:
     hosts = lab(facts_of)
-    for selector in ({"matchExpressions": [{"key": "role", "operator": "in"}]}, {"matchExpressions": [{}]}):
+    unknown: list[dict[str, str]] = [{"key": "role", "operator": "in"}, {}]
+    for expression in unknown:
+        selector = {"matchExpressions": [expression]}
         assert plan(hosts, PLUGIN, pool(selector), nodes={host: {} for host in hosts})["problems"] == []
 
 

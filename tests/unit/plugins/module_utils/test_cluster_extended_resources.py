@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.counters import ANNOTATION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import counters, extended_resources
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
@@ -203,7 +204,7 @@ def test_a_plugin_of_others_is_not_awaited() -> None:
 
 @pytest.mark.parametrize("check", [False, True])
 def test_a_counter_that_a_pod_has_stays(cluster: Server, client: Client, check: bool) -> None:
-    ours = {"annotations": {counters.ANNOTATION: json.dumps({HOSTDEV: 2})}}
+    ours = {"annotations": {ANNOTATION: json.dumps({HOSTDEV: 2})}}
     wanted = several(cluster, [holder("n1", HOSTDEV)], ours, n1="2")
     none: Dict[str, Dict[str, int]] = {name: {} for name in wanted}
 
