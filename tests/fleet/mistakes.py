@@ -59,6 +59,17 @@ def hosts_of(inventory: dict[str, Any], case: Case) -> list[str]:
     return [case.host] if case.host else list(groups(inventory)[str(case.group)]["hosts"])
 
 
+def touched(inventory: dict[str, Any], case: Case) -> set[str]:
+    """The hosts that the mistake is made on, and those that the messages have to name."""
+    changed = [case.host] if case.host else groups(inventory)[str(case.group)]["hosts"]
+    return {*changed, *case.told}
+
+
+def variable(case: Case) -> str:
+    """What the message is about."""
+    return case.variable or next(iter(case.set))
+
+
 def variables(inventory: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each host with its variables, as Ansible would merge them."""
     for name, group in groups(inventory).items():
@@ -66,12 +77,25 @@ def variables(inventory: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
             yield host, {**inventory["all"]["vars"], **group.get("vars", {}), **own, "group_names": [name]}
 
 
-def complaint(inventory: dict[str, Any], case: Case, lines: list[str]) -> str:
-    """Why these messages are not the ones that the case wants, or nothing."""
+def complaints(inventory: dict[str, Any], cases: list[Case], lines: list[str]) -> list[str]:
+    """Why these messages are not one for each of the cases, or nothing."""
     from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
-    variable = case.variable or next(iter(case.set))
-    expected = re.compile(f"^{re.escape(fold(hosts_of(inventory, case)))}: {re.escape(variable)} .*(?:{case.message})")
-    if len(lines) == 1 and expected.match(lines[0]):
-        return ""
-    return "\n  ".join([f"{case.name}: expected one message like {expected.pattern}, got", *(lines or ["none"])])
+    found, left = [], list(lines)
+    for case in cases:
+        hosts = re.escape(fold(hosts_of(inventory, case)))
+        expected = re.compile(f"^{hosts}: {re.escape(variable(case))} .*(?:{case.message})")
+        matching = [line for line in left if expected.match(line)]
+        if len(matching) == 1:
+            left.remove(matching[0])
+        else:
+            wanted = f"{case.name}: expected one message like {expected.pattern}, got"
+            found.append("\n  ".join([wanted, *(lines or ["none"])]))
+    if left and not found:
+        found.append("\n  ".join([f"{cases[0].name}: told besides its message", *left]))
+    return found
+
+
+def complaint(inventory: dict[str, Any], case: Case, lines: list[str]) -> str:
+    """The same of one case."""
+    return "\n".join(complaints(inventory, [case], lines))

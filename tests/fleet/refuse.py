@@ -3,15 +3,18 @@
 
 """Plays every mistake of ``refusals.yml``: ``python tests/fleet/refuse.py --nodes DIR [--playbook FILE]``.
 
-DIR holds the expanded nodes (``expand.py``). Each case is an inventory of its own, for a real ``ansible-playbook`` that
-has to fail with exactly the one message of the case; in the end no file of any node may differ. Cases that need facts
-find those of one run of discover in a fact cache. ``test_prepare_refusals.py`` tries the same cases in one process.
+DIR holds the expanded nodes (``expand.py``). Cases of different hosts and variables make one inventory, for a real
+``ansible-playbook`` that has to fail with exactly the one message of each case. Where it does not, because one mistake
+hides another or for a worse reason, each is played on its own. In the end no file of any node may differ. Cases that
+need facts find those of one run of discover in a fact cache. ``test_prepare_refusals.py`` tries the same cases in one
+process, each on its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import functools
 import hashlib
 import json
 import os
@@ -89,6 +92,24 @@ class Player:
         return list(found)
 
 
+def together(inventory: dict[str, Any], cases: list[mistakes.Case]) -> list[list[mistakes.Case]]:
+    """The cases in as few runs as keep each message apart: no two of a run share a host or a variable."""
+
+    def apart(one: mistakes.Case, other: mistakes.Case) -> bool:
+        hosts = mistakes.touched(inventory, one) & mistakes.touched(inventory, other)
+        return one.facts == other.facts and not hosts and mistakes.variable(one) != mistakes.variable(other)
+
+    runs: list[list[mistakes.Case]] = []
+    for case in cases:
+        fitting = (run for run in runs if all(apart(case, other) for other in run))
+        run = next(fitting, None)
+        if run is None:
+            runs.append([case])
+        else:
+            run.append(case)
+    return runs
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Play every mistake of refusals.yml; each has to be refused.")
     parser.add_argument("--nodes", required=True, type=Path, metavar="DIR", help="expanded nodes")
@@ -108,12 +129,14 @@ def main(arguments: list[str] | None = None) -> int:
             if code or told:
                 complaints.append("\n  ".join([f"the inventory without mistakes, {playbook}: exit code {code}", *told]))
 
-        def refused(case: mistakes.Case) -> str:
-            code, told = player.play(case.name, mistakes.mutated(inventory, case), options.playbook, case.facts)
-            return mistakes.complaint(inventory, case, told) or ("" if code else f"{case.name}: exit code 0")
+        def refused(run: list[mistakes.Case]) -> list[str]:
+            wrong = functools.reduce(mistakes.mutated, run, inventory)
+            code, told = player.play(run[0].name, wrong, options.playbook, run[0].facts)
+            found = mistakes.complaints(inventory, run, told) or ([] if code else [f"{run[0].name}: exit code 0"])
+            return [text for case in run for text in refused([case])] if found and len(run) > 1 else found
 
         with ThreadPoolExecutor(options.jobs) as pool:
-            complaints += [text for text in pool.map(refused, cases) if text]
+            complaints += [text for texts in pool.map(refused, together(inventory, cases)) for text in texts]
     after = digests(nodes)
     changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     if changed:
