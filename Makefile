@@ -27,9 +27,8 @@ export LC_ALL := C.UTF-8
 # again, and the client of Kubernetes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test report format control-plane operators lab cluster plugins lab-down bench-facts bench-prepare \
-  bench-cluster bench-inject mutants coverage \
-  installed clean
+.PHONY: help demo test report format control-plane operators lab cluster plugins images lab-down bench-facts \
+  bench-prepare bench-cluster bench-inject mutants coverage installed clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
@@ -80,6 +79,10 @@ cluster: $(VENV)/dev $(COLLECTION) ## claims and pods on QEMU guests that are no
 plugins: $(VENV)/dev $(COLLECTION) ## the device plugins of the other strategies on such nodes, one after the other (root, Go)
 	@rm -f build/plugins/record.jsonl; ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s plugins || \
 	  { [ ! -e build/plugins/record.jsonl ] || python tests/lab/failed.py build/plugins/record.jsonl; exit 1; }
+
+# Minutes of downloads and copies of whole images, which is why CI does not run it.
+images: ## the Containerfiles built without a registry, and what pods run in their images (root, buildah)
+	@python3 tests/lab/containerfiles.py
 
 lab-down: ## stop whatever the labs left running
 	@python3 tests/lab/lab.py down

@@ -45,6 +45,10 @@ options:
         description: Number of GPUs that the claim includes.
         type: int
         default: 0
+      nics:
+        description: Number of NICs that the claim includes, V(0) if it is not known.
+        type: int
+        default: 0
       annotations:
         description: Annotations of the pod.
         type: dict

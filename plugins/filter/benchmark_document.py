@@ -22,9 +22,11 @@ options:
     elements: dict
     required: true
   results:
-    description: For each pair, RV(zerocopy.rdma.pod_probe#module:pods).
+    description:
+      - For each pair, the result of M(zerocopy.rdma.pod_probe). If the module failed, the result has no
+        RV(zerocopy.rdma.pod_probe#module:pods), and the reason is in C(msg).
     type: list
-    elements: list
+    elements: dict
     required: true
   plan:
     description: The plan of all strategies, from the filter P(zerocopy.rdma.strategy_plan#filter).
@@ -42,7 +44,8 @@ options:
   settings:
     description:
       - The required C(fraction) of what ports can carry, and the C(parameters) to be shown. Optionally, the C(models)
-        of the KV table, and lines that say what was C(skipped).
+        of the KV table, and lines that say what was C(skipped). If the parameters include C(operations) and
+        C(block_sizes), a result that is missing is an error.
     type: dict
     required: true
   created:
@@ -65,7 +68,7 @@ _value:
   type: dict
 """
 
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model as slice_model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document, stored
@@ -94,9 +97,14 @@ def _kind(pair: Pair, hostvars: Mapping[str, Any]) -> str:
     return BASELINE if BASELINE in aligns else RDMA
 
 
+def _asked(settings: document.BenchmarkSettings, name: str) -> Sequence[Any]:
+    found: Sequence[Any] = settings.parameters.get(name, ())
+    return found
+
+
 def benchmark_document(
     pairs: List[Dict[str, Any]],
-    results: List[List[Dict[str, Any]]],
+    results: Sequence[Mapping[str, Any]],
     plan: Mapping[str, Any],
     slices: List[Dict[str, Any]],
     hostvars: Mapping[str, Mapping[str, Any]],
@@ -107,10 +115,15 @@ def benchmark_document(
     asks = _strategy_answers.read(plan).asks
     nodes = _nodes(sorted({pod["node"] for pair in known for pod in pair.pods}), hostvars, slices)
     found: Found = []
-    for pair, (target, initiator) in zip(known, results):
-        request = next((one for one in asks[pair.group] if one.name == pair.alias and not one.claim), None)
-        found += BenchmarkJudge(pair, _kind(pair, hostvars), request, nodes).runs(target, initiator)
     chosen = document.BenchmarkSettings(**plain(settings))
+    wanted = [(name, int(size)) for name in _asked(chosen, "operations") for size in _asked(chosen, "block_sizes")]
+    for pair, result in zip(known, results):
+        request = next((one for one in asks[pair.group] if one.name == pair.alias and not one.claim), None)
+        judge = BenchmarkJudge(pair, _kind(pair, hostvars), request, nodes, wanted)
+        if "pods" in result:
+            found += judge.runs(*result["pods"])
+        else:
+            found.append(judge.fault(str(result.get("msg") or "its pods could not be run")))
     made = document.document(found, chosen, _run.collection_version(), created)
     return {"document": stored.plain(made), "lines": document.text(made)}
 

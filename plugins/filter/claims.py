@@ -74,9 +74,23 @@ _value:
       description: One line for each problem, with the hosts, the variable, its value and what would be correct.
       type: list
       elements: str
+    unmet:
+      description:
+        - For each host whose facts allow its claims while O(slices) do not, one line for each reason. The claims of
+          these hosts are planned from the facts.
+      type: dict
+      sample:
+        lab-01: ["lab-01: rdma_claims_templates[0] (nic) can be satisfied on no node. lab-01: 0 NICs of this kind"]
+    unknown:
+      description:
+        - Hosts with claims that have neither facts nor published devices. Objects that only they need may be missing
+          from C(objects), so nothing should be pruned.
+      type: list
+      elements: str
 """
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from jinja2 import pass_context
@@ -96,7 +110,7 @@ def claims(
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
-    return asdict(_strategy_inventory.planned(context, found, dra.claims, cluster))
+    return asdict(_strategy_inventory.planned(context, found, partial(dra.claims, tolerant=True), cluster))
 
 
 class FilterModule:

@@ -47,6 +47,7 @@ _value:
       environment: {}
       namespace: ""
       gpus: 0
+      nics: 1
       host_network: false
       gpu_resource: ""
 """
@@ -55,6 +56,9 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plan as workloads_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
@@ -79,14 +83,21 @@ def pod_requests(plan: Mapping[str, Any], group: str = "") -> List[Dict[str, Any
         there = ", ".join(asks) or "none"
         what = f"group {group} has no way to request RDMA" if group else "no group is given"
         raise AnsibleFilterError(f"{what}; groups whose pods can request RDMA: {there}")
+    claims = {(kind, one["metadata"]["name"]): one["spec"] for kind, one in workloads_plan.claim_specs(objects)}
 
     def names(kind: str, alias: str) -> Dict[str, str]:
         same = [one for one in objects if one["kind"] == kind and one["metadata"]["name"] == alias]
         return {one["metadata"]["namespace"]: hashed(alias, one["spec"]) for one in same}
 
+    def nics(ask: PodRequest) -> int:
+        if ask.template:
+            return pod.counts(claims["template", ask.template]["spec"])[1]
+        return pod.counts(claims["claim", ask.claim])[1] if ask.claim else 0
+
     return [
         {
             **{name: getattr(ask, name) for name in _SAME},
+            "nics": nics(ask),
             "templates": names("ResourceClaimTemplate", ask.template),
             "claims": names("ResourceClaim", ask.claim),
         }

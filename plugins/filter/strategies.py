@@ -99,6 +99,18 @@ _value:
       description: Hosts whose nodes have the OFED driver of NVIDIA's Network Operator, according to O(nodes).
       type: list
       elements: str
+    leaving:
+      description:
+        - For each host that a device plugin of this collection still serves, according to O(nodes), although the host
+          has another strategy now, the extended resources that no pod may hold when the plugin is removed.
+      type: dict
+      sample: {v100-01: [rdma/rdma_v100]}
+    needed:
+      description:
+        - One line for each node that has a DRA driver of this collection, according to O(nodes) and O(selectors), while
+          pods hold its devices.
+      type: list
+      elements: str
     problems:
       description: One line for each problem, with the hosts, the variable, its value and what would be correct.
       type: list
@@ -112,7 +124,7 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import leaving, registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import in_use, registry, served
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 
@@ -121,14 +133,14 @@ def strategies(
     context: Mapping[str, Any],
     hosts: List[str],
     hostvars: Mapping[str, Mapping[str, Any]],
-    nodes: Optional[leaving.NodeLabels] = None,
+    nodes: Optional[in_use.NodeLabels] = None,
     held: Optional[Mapping[str, Mapping[str, Sequence[str]]]] = None,
     selectors: Sequence[Mapping[str, str]] = (),
     kinds: Optional[List[str]] = None,
     objects: Optional[List[Dict[str, Any]]] = None,
 ) -> Dict[str, Any]:
     found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
-    cluster = leaving.ClusterUse(nodes or {}, held or {}, selectors)
+    cluster = in_use.ClusterUse(nodes or {}, held or {}, selectors)
     state = _strategy_inventory.cluster(None, None, None, kinds, objects, nodes)
     return {
         "kinds": registry.kinds(),
@@ -141,10 +153,12 @@ def strategies(
         "driver_sets": registry.driver_sets(found, known),
         "driver_pods": registry.driver_pods(found, known),
         "ofed": [host.name for host in found if ofed.has(cluster.labels.get(host.name), LABEL)],
+        "leaving": in_use.leaving(found, cluster.labels, known),
+        "needed": in_use.needed(found, cluster, known),
         "problems": [
             *registry.lacking(found, state, known),
-            *leaving.still_served(found, cluster.labels),
-            *leaving.losing(found, cluster, known),
+            *served.still_served(found, cluster.labels),
+            *in_use.losing(found, cluster, known),
         ],
     }
 

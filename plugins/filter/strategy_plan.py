@@ -105,6 +105,11 @@ _value:
     everywhere:
       description: Whether a device plugin runs on all nodes, also on those where it has nothing to offer.
       type: bool
+    unknown:
+      description:
+        - Hosts without facts. Objects that only they need may be missing from C(sets), so nothing should be pruned.
+      type: list
+      elements: str
     policy:
       description:
         - Fields of an operator's policy, with C(object) and C(without) as options of M(zerocopy.rdma.object_fields).

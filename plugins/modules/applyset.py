@@ -86,6 +86,14 @@ options:
         applied objects are ready.
     type: bool
     default: false
+  unready_nodes:
+    description:
+      - What to do if the wait ends while pods of a DaemonSet are not ready on some of its nodes, although each node has
+        a pod with its current configuration. With V(report), the module does not fail, and RV(unready) names these
+        nodes.
+    type: str
+    choices: [fail, report]
+    default: fail
   wait_timeout:
     description: Seconds without progress of an object after which the wait fails. The total time is not limited.
     type: int
@@ -186,6 +194,14 @@ names:
   returned: success
   type: dict
   sample: {ResourceClaimTemplate: {training: {h100-1nic: h100-1nic-0a1b2c3d4e}}}
+unready:
+  description:
+    - Nodes on which pods of DaemonSets were not ready when the wait ended, each with the reasons. Empty unless
+      O(unready_nodes=report).
+  returned: success
+  type: dict
+  sample:
+    h100-07: ["DaemonSet kube-system/dranet-h100: its pod is Running, and not ready"]
 """
 
 from typing import Any, Dict
@@ -206,6 +222,7 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
         force_conflicts=params["force_conflicts"],
         prune=params["prune"],
         wait=params["wait"],
+        report_nodes=params["unready_nodes"] == "report",
         wait_timeout=params["wait_timeout"],
         present=params["state"] == "present",
         check=module.check_mode,
@@ -224,6 +241,7 @@ def main() -> None:
             "force_conflicts": {"type": "str", "choices": ["never", "members", "always"], "default": "never"},
             "prune": {"type": "bool", "default": True},
             "wait": {"type": "bool", "default": False},
+            "unready_nodes": {"type": "str", "choices": ["fail", "report"], "default": "fail"},
             "wait_timeout": {"type": "int", "default": 120},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         },

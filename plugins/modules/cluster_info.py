@@ -115,12 +115,13 @@ kinds:
 objects:
   description:
     - The objects of O(objects), with C(kind) (without the group), C(metadata.namespace), C(metadata.name) and C(spec).
+      C(metadata.set) is the ID of the set that the object is in (M(zerocopy.rdma.applyset)), or empty.
   returned: success
   type: list
   elements: dict
   sample:
     - kind: SriovNetworkNodePolicy
-      metadata: {name: h100-rail0, namespace: sriov-network-operator}
+      metadata: {name: h100-rail0, namespace: sriov-network-operator, set: ""}
       spec: {numVfs: 8}
 selectors:
   description: Node selector of each DaemonSet of O(sets).

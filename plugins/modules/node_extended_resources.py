@@ -18,6 +18,8 @@ description:
     never changes other resources of the node.
   - Fails before any change if a device plugin still offers devices, because the kubelet would add the resources again,
     or if a pod that has not ended still holds one.
+  - In check mode, the module fails because of pods only. A device plugin may be about to be removed, so a playbook can
+    ask in check mode whether pods would be in the way, before it removes the plugin.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -44,6 +46,14 @@ options:
       - Whether to warn of resources that are still advertised or in use and leave them unchanged, instead of failing.
     type: bool
     default: false
+  label:
+    description:
+      - With O(nodes), the label of the nodes on which the device plugin runs. Other nodes may have resources of the
+        same names from other device plugins, so resources that are advertised there are left alone, and resources that
+        pods hold there as with O(keep_used=true).
+      - By default the device plugin may be on all nodes.
+    type: str
+    default: ""
   wait_timeout:
     description:
       - Seconds to wait, with O(nodes), for device plugins whose pods are ending, and for the kubelet, which writes a
@@ -85,8 +95,8 @@ nodes:
   sample: {v100-01: [nvidia.com/hostdev]}
 warnings:
   description:
-    - In check mode, the errors with which a run would fail. With O(keep_used=true), the resources that were left
-      unchanged. Also the resources that the kubelet will write again.
+    - With O(keep_used=true) or O(label), the resources that were left unchanged. Also the resources that the kubelet
+      will write again.
   returned: if there are any
   type: list
   elements: str
@@ -131,8 +141,8 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
         if not isinstance(resources, list):
             raise ClusterError(f"nodes: {node} has {resources!r}, it must be a list of extended resources")
         wanted[str(node)] = _checked("nodes", "removed", node, resources)
-    timeout = params["wait_timeout"]
-    return extended_resources.remove(client, wanted, timeout, module.check_mode, params["keep_used"])
+    options = (params["wait_timeout"], module.check_mode, params["keep_used"], params["label"])
+    return extended_resources.remove(client, wanted, *options)
 
 
 def main() -> None:
@@ -141,6 +151,7 @@ def main() -> None:
             "nodes": {"type": "dict"},
             "counters": {"type": "dict"},
             "keep_used": {"type": "bool", "default": False},
+            "label": {"type": "str", "default": ""},
             "wait_timeout": {"type": "int", "default": 400},
         },
         _call,

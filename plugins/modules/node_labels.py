@@ -21,7 +21,7 @@ options:
   nodes:
     description:
       - Labels of each node, by node name. V(null) removes the label. Labels that are not listed are not changed.
-      - A node that is not in the cluster is an error, unless labels are only removed from it.
+      - Nodes that are not in the cluster are left out. RV(missing) names those that should have got a label.
     type: dict
     required: true
 """
@@ -41,6 +41,12 @@ nodes:
   type: list
   elements: str
   sample: [h100-01]
+missing:
+  description: Nodes that should get labels, but are not in the cluster.
+  returned: success
+  type: list
+  elements: str
+  sample: [h100-09]
 """
 
 from typing import Any, Dict

@@ -12,7 +12,8 @@ description:
   - Runs one step of the move of a node from one strategy to another. The playbook C(zerocopy.rdma.migrate) runs
     V(off), V(on) and V(done) on each node, or V(back) if the move fails.
   - From the moment that the node is cordoned until the move ends, the annotation C(zerocopy.rdma/move) of the node
-    stores its former labels and whether it was cordoned before. An interrupted step can be repeated.
+    stores its former labels, its former RDMA netns mode, and whether it was cordoned before. An interrupted step can be
+      repeated.
   - M(kubernetes.core.k8s_drain) does not fit this purpose, because it selects pods by labels only, stops at the first
     PodDisruptionBudget that does not allow an eviction, and does not know who cordoned a node.
 author:
@@ -74,6 +75,13 @@ options:
         O(zerocopy.rdma.node_extended_resources#module:counters) of one node.
     type: dict
     default: {}
+  netns_mode:
+    description:
+      - RDMA netns mode of the node, which O(step=off) stores in the annotation if no move has begun yet. Empty if it is
+        not known.
+    type: str
+    choices: ['', shared, exclusive]
+    default: ''
   wait_timeout:
     description: Seconds to wait for each part of the step.
     type: int
@@ -111,12 +119,13 @@ evicted:
 
 from typing import Any, Dict
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NETNS_MODES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MoveStep
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.steps import STEPS, predicted
 
-_SAME = ("node", "to", "labels", "ours", "resources", "drivers", "evict", "shows", "counters")
+_SAME = ("node", "to", "labels", "ours", "resources", "drivers", "evict", "shows", "counters", "netns_mode")
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
@@ -141,6 +150,7 @@ def main() -> None:
             "evict": {"type": "str", "choices": ["managed", "all", "none"], "default": "managed"},
             "shows": {"type": "dict", "default": {}},
             "counters": {"type": "dict", "default": {}},
+            "netns_mode": {"type": "str", "choices": ["", *NETNS_MODES], "default": ""},
             "wait_timeout": {"type": "int", "default": 600},
         },
         _call,

@@ -39,14 +39,14 @@ options:
     default: [slices, devices]
   wait:
     description:
-      - Whether to wait until DRANET has published devices for each node in O(expected) that should have NICs, is in the
-        cluster and has C(rdma_driver_wait) set to V(true). A pod of DRANET is ready some time before it publishes.
-      - If the wait is in vain, the module fails and gives the reason for each node.
+      - Whether to wait until DRANET has published an RDMA NIC for each node in O(expected) that should have NICs, is in
+        the cluster and has C(rdma_driver_wait) set to V(true). A pod of DRANET is ready some time before it publishes.
+      - If the wait is in vain for a node, the module does not fail. RV(nodes) gives the reason (C(silent)).
       - Check mode does not wait.
     type: bool
     default: false
   wait_timeout:
-    description: Seconds without progress after which the wait fails. Each further node with devices counts as progress.
+    description: Seconds without progress after which the wait ends. Each further node with NICs counts as progress.
     type: int
     default: 120
 seealso:
@@ -148,6 +148,12 @@ nodes:
       description: Drivers that publish devices for the node.
       type: list
       elements: str
+    silent:
+      description:
+        - Why DRANET publishes no RDMA NIC for a node that should have NICs, is in the cluster and has
+          C(rdma_driver_wait) set to V(true). Empty for all other nodes.
+        - Also empty if the module did not wait and the driver does not run on the node yet.
+      type: str
     missing:
       description:
         - Devices that are not published, with C(driver), C(name), C(pci), and the reason as C(code) and in words
@@ -179,6 +185,7 @@ nodes:
           name: ""
           pci: "0000:1a:00.0"
           reason: it carries the default route
+      silent: ""
 differences:
   description:
     - RV(nodes) as text, one line for each difference with its nodes. Intended differences are left out. After 30 lines,

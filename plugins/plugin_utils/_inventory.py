@@ -9,10 +9,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ansible.errors import AnsibleError, AnsibleFilterError
-from jinja2 import Environment, Undefined, UndefinedError
+from jinja2 import Environment, Template, Undefined, UndefinedError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
@@ -52,6 +53,12 @@ def _value(variables: Mapping[str, Any], name: str) -> Any:
         raise _BrokenError(" ".join(str(error).split())) from error
 
 
+@functools.lru_cache(maxsize=None)
+def _template(default: str) -> Template:
+    """Compiled once, mostly before Ansible forks a process for each host and task."""
+    return Environment(autoescape=False).from_string(default)  # noqa: S701  (no markup comes out of it)
+
+
 def options(context: Mapping[str, Any]) -> plan_variables.Options:
     """The specifications of all variables. Defaults made from a playbook's variable have its value in this play.
 
@@ -63,12 +70,11 @@ def options(context: Mapping[str, Any]) -> plan_variables.Options:
         if name in context and option["type"] != "raw":
             with contextlib.suppress(_BrokenError):
                 values[name] = _value(context, name)
-    environment = Environment(autoescape=False)  # noqa: S701  (no markup comes out of it)
     found: Dict[str, Mapping[str, Any]] = {}
     for name, option in plan_variables.options_of().items():
         default = option.get("default")
         if isinstance(default, str) and "{{" in default:
-            found[name] = {**option, "default": environment.from_string(default).render(values)}
+            found[name] = {**option, "default": _template(default).render(values)}
         else:
             found[name] = option
     return found

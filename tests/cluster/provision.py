@@ -21,6 +21,8 @@ from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import GPU_C
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+# The task in which a host fails that is not served.
+SERVED = "Fail if the host is not served"
 HOSTS = ["v100-01", "v100-02", "a100-01", "a100-02", "h100-01", "h100-02", "h100-03", "lab-01", "lab-02"]
 
 Results = Dict[str, Object]
@@ -54,15 +56,17 @@ def _claiming(groups: Groups) -> Groups:
 class Playbook:
     """Runs provision.yml as a user would, and tells what its modules said."""
 
-    def __init__(self, plane: Any, nodes: Path, scratch: Path, hosts: Sequence[str] = ()) -> None:
-        self._plane, self._nodes, self._scratch, self._hosts = plane, nodes, scratch, hosts
+    def __init__(
+        self, plane: Any, nodes: Path, scratch: Path, hosts: Sequence[str] = (), away: Sequence[str] = ()
+    ) -> None:
+        self._plane, self._nodes, self._scratch, self._hosts, self._away = plane, nodes, scratch, hosts, away
         self._environment = {
             **os.environ,
             "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
             "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
             # What discover found in the first run; the facts are no subject here.
             "ANSIBLE_CACHE_PLUGIN": "ansible.builtin.jsonfile",
-            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(nodes / "facts"),
+            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(scratch / "facts" if away else nodes / "facts"),
             "K8S_AUTH_KUBECONFIG": str(plane.kubeconfig),
             "LC_ALL": "C.UTF-8",
         }
@@ -70,6 +74,10 @@ class Playbook:
     def of(self, *hosts: str) -> Playbook:
         """The same with an inventory of these hosts alone: a run takes about as long as its hosts are many."""
         return Playbook(self._plane, self._nodes, self._scratch, hosts)
+
+    def without(self, *away: str) -> Playbook:
+        """The same where these hosts cannot be reached, and nothing is known of them from earlier runs."""
+        return Playbook(self._plane, self._nodes, self._scratch, self._hosts, away)
 
     def __call__(
         self,
@@ -94,6 +102,20 @@ class Playbook:
         assert done.returncode == 0, done.stdout + done.stderr
         return _results(done.stdout)
 
+    def partly(self, *options: str, groups: Groups = NO_GROUPS, **variables: Any) -> Tuple[Dict[str, str], Results]:
+        """What hosts that are not served are told, where only they fail, and the results of the modules.
+
+        Hosts that cannot be reached are among them, and told nothing.
+        """
+        done = self._run(options, _claiming(groups), variables)
+        assert done.returncode != 0, done.stdout
+        played = json.loads(done.stdout)
+        tasks = [task for play in played["plays"] for task in play["tasks"] if task["task"]["name"] == SERVED]
+        said = {host: str(one["msg"]) for task in tasks for host, one in task["hosts"].items() if one.get("failed")}
+        assert {host for host, count in played["stats"].items() if count["failures"]} == set(said)
+        unreachable = {host: "" for host, count in played["stats"].items() if count["unreachable"]}
+        return {**said, **unreachable}, _results(done.stdout)
+
     def refused(self, *options: str, name: str = "provision.yml", groups: Groups = NO_GROUPS, **variables: Any) -> str:
         """What the playbook says when it fails."""
         done = self._run(options, _claiming(groups), variables, name)
@@ -116,7 +138,9 @@ class Playbook:
     ) -> subprocess.CompletedProcess[str]:
         layer = self._scratch / "inventory"
         (layer / "group_vars").mkdir(parents=True, exist_ok=True)
-        (layer / "hosts.yml").write_text(json.dumps({"all": {"children": {group: {} for group in groups}}}))
+        nowhere = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+        hosts = {"hosts": dict.fromkeys(self._away, nowhere), "children": {group: {} for group in groups}}
+        (layer / "hosts.yml").write_text(json.dumps({"all": hosts}))
         for group, own in groups.items():
             (layer / "group_vars" / f"{group}.yml").write_text(json.dumps(own))
         every = {

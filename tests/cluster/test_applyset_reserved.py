@@ -81,10 +81,10 @@ def test_a_claim_that_is_reserved_at_the_last_moment_stays(
     [old] = first["names"]["ResourceClaim"][place].values()
     delete = Client.delete
 
-    def late(self: Client, path: str, options: Any, query: Any = None) -> None:
+    def late(self: Client, path: str, options: Any) -> None:
         # Whatever changes the claim changes its resourceVersion, as a reservation does.
         cluster_set.patch("resourceclaim", old, {"metadata": {"labels": {"changed": "now"}}})
-        delete(self, path, options, query)
+        delete(self, path, options)
 
     with monkeypatch.context() as patch:
         patch.setattr(Client, "delete", late)

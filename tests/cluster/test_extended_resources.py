@@ -83,7 +83,10 @@ def test_where_a_plugin_has_devices_nothing_is_removed_anywhere(nodes: Nodes) ->
 
     said = f"{HOSTDEV} is still advertised on left-2: remove its device plugin first"
     assert nodes.remove(HOSTDEV)["msg"] == said
-    assert said in str(nodes.remove(HOSTDEV, _ansible_check_mode=True)["warnings"])
+    # Which may be about to go.
+    predicted = nodes.remove(HOSTDEV, _ansible_check_mode=True)
+    assert predicted["nodes"] == {"left-1": [HOSTDEV], "left-2": [HOSTDEV]}
+    assert "warnings" not in predicted
     assert nodes.status() == before
 
 
@@ -131,11 +134,25 @@ def test_what_a_pod_holds_stays(nodes: Nodes, namespace: str) -> None:
     nodes.kubectl("create", "-f", "-", stdin=pod)
     before = nodes.status()
 
-    said = nodes.remove(HOSTDEV)["msg"]
+    said = [nodes.remove(HOSTDEV, **own)["msg"] for own in ({}, {"_ansible_check_mode": True})]
+    # The plugin that is to go is on no node.
+    elsewhere = nodes.remove(HOSTDEV, label="example.org/plugin")
     nodes.kubectl("delete", "pod", "-n", namespace, "holder", "--force", "--grace-period=0")
 
-    assert said == f"pods that hold {HOSTDEV} have to end first: {namespace}/holder"
+    assert said == [f"pods that hold {HOSTDEV} on left-1 have to end first: {namespace}/holder"] * 2
+    assert (elsewhere["changed"], elsewhere["warnings"]) == (False, said[:1])
     assert before == nodes.status()
+
+
+def test_what_other_plugins_offer_is_left_alone(nodes: Nodes) -> None:
+    nodes.have("left-1", HOSTDEV, 0, 0)
+    nodes.have("left-2", HOSTDEV, 2, 2)
+    nodes.kubectl("label", "node", "left-1", "example.org/plugin=")
+
+    done = nodes.remove(HOSTDEV, label="example.org/plugin", wait_timeout=60)
+
+    assert (done["nodes"], done.get("warnings")) == ({"left-1": [HOSTDEV]}, None)
+    assert nodes.status()["left-2"]["allocatable"][HOSTDEV] == "2"
 
 
 @pytest.mark.parametrize("name", ["cpu", "hugepages-2Mi", "kubernetes.io/batch-cpu", "rdma/", "/hca", "rdma/hca\n"])

@@ -91,6 +91,38 @@ def test_a_group_gets_nics_and_leaves(cluster_set: ClusterSet, playbook: Playboo
     assert not playbook(groups=gone, **own)[APPLIED]["changed"]
 
 
+def test_teardown_removes_nothing_as_long_as_pods_have_nics(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    """Be it that they name a network, or that they only hold the resource."""
+    playbook, namespace = playbook.of(*FLEET), cluster_set.namespace
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
+    wanted = group("host_device", namespace)
+    playbook(groups=wanted, **own)
+    before, labelled = there(cluster_set), labels(cluster_set)
+    teardown: Dict[str, Any] = {"name": "teardown.yml", "groups": wanted, **own}
+
+    cluster_set.kubectl("create", "-f", "-", stdin=pod(namespace, "rdma-v100"))
+    said = playbook.refused("--tags=driver", **teardown)
+    assert f"asked for by Pod {namespace}/training" in said
+    cluster_set.kubectl("delete", "pod", "training", "-n", namespace, "--force")
+
+    offer(cluster_set, "v100-01", RESOURCE, "2")
+    bare = pod(namespace, "rdma-v100")
+    bare["metadata"]["annotations"] = {}
+    bare["spec"]["nodeName"] = "v100-01"
+    bare["spec"]["containers"][0]["resources"] = {"limits": {RESOURCE: "1"}}
+    cluster_set.kubectl("create", "-f", "-", stdin=bare)
+    said = playbook.refused("--tags=driver", **teardown)
+    assert said == f"pods that hold {RESOURCE} on v100-01 have to end first: {namespace}/training"
+    assert playbook.refused(groups=group("none", namespace), **own) == said
+    assert (there(cluster_set), labels(cluster_set)) == (before, labelled)
+
+    cluster_set.kubectl("delete", "pod", "training", "-n", namespace, "--force")
+    offer(cluster_set, "v100-01", RESOURCE, "0")
+    # Without a kubelet the plugin's pods never end, for which teardown would wait.
+    playbook(groups=group("none", namespace), **own)
+    assert there(cluster_set) == set()
+
+
 def test_addresses_that_are_in_use_are_not_forgotten(cluster_set: ClusterSet, playbook: Playbook) -> None:
     """Of a pool that somebody still has an address of, the definition stays."""
     playbook, namespace = playbook.of(*FLEET), cluster_set.namespace

@@ -100,6 +100,28 @@ def test_check_mode_the_run_and_the_runs_after_it(cluster_set: ClusterSet, playb
     assert requests == []
 
 
+def test_teardown_removes_no_claim_as_long_as_one_is_in_use(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    playbook = playbook.of("v100-01", "v100-02", "a100-01", "h100-01")
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    playbook(**own)
+    templates = templates_of(cluster_set)
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "trainer", "namespace": cluster_set.namespace}}
+    spec = pod_spec(resourceClaimTemplateName=templates["v100-1nic"])
+    cluster_set.kubectl("create", "-f", "-", stdin={**pod, "spec": spec})
+
+    for options in ((), ("--check",)):
+        said = playbook.refused("--tags=claims", *options, name="teardown.yml", **own)
+        assert said.startswith("No claim was removed. End what uses them first: ")
+        assert f"ResourceClaimTemplate {templates['v100-1nic']} named by Pod trainer" in said
+    assert templates_of(cluster_set) == templates
+    cluster_set.kubectl("delete", "pod", "trainer", "-n", cluster_set.namespace, "--force")
+    # The claim that was made for it goes a moment later.
+    gone = ("--for=delete", "resourceclaims", "--all", "-n", cluster_set.namespace, "--timeout=60s")
+    cluster_set.kubectl("wait", *gone)
+    playbook("--tags=claims", name="teardown.yml", **own)
+    assert templates_of(cluster_set) == {}
+
+
 def test_a_template_that_is_dropped(cluster_set: ClusterSet, playbook: Playbook) -> None:
     playbook = playbook.of("v100-01", "v100-02", "a100-01", "h100-01")
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}

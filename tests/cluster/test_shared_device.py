@@ -144,6 +144,44 @@ def test_what_a_plugin_leaves_behind_goes_with_it(cluster_set: ClusterSet, playb
     assert not playbook(groups=group("none"), **own)[LEFT]["changed"]
 
 
+def holder(namespace: str, name: str, node: str) -> Object:
+    """A pod that has devices of the plugin on its node."""
+    container = {"name": "main", "image": "example.org/none:v1", "resources": {"limits": {RESOURCE: "1"}}}
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": node, "containers": [container]}}
+
+
+def test_a_plugin_does_not_go_as_long_as_pods_have_its_devices(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    playbook, namespace = playbook.of(*FLEET), cluster_set.namespace
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
+    playbook(groups=group("shared_device"), **own)
+    offer(cluster_set, "v100-01", "63")
+    # Another plugin, with the same name for its resource.
+    offer(cluster_set, "h100-01", "63")
+    for name, node in (("ours", "v100-01"), ("theirs", "h100-01")):
+        cluster_set.kubectl("create", "-f", "-", stdin=holder(namespace, name, node))
+    before, labelled = there(cluster_set), labels(cluster_set)
+
+    teardown: Dict[str, Any] = {"name": "teardown.yml", "groups": group("shared_device"), **own}
+    said = [
+        playbook.refused("--tags=driver", **teardown),
+        playbook.refused("--tags=driver", "--check", **teardown),
+        playbook.refused(groups=group("none"), **own),
+        playbook.refused("--check", groups=group("none"), **own),
+    ]
+    assert set(said) == {f"pods that hold {RESOURCE} on v100-01 have to end first: {namespace}/ours"}
+    assert (there(cluster_set), labels(cluster_set)) == (before, labelled)
+
+    cluster_set.kubectl("delete", "pod", "ours", "-n", namespace, "--force")
+    # The kubelet, five minutes after the plugin has gone.
+    offer(cluster_set, "v100-01", "0")
+    # Without a kubelet the plugin's pods never end, for which teardown would wait.
+    playbook(groups=group("none"), **own)
+    assert "daemonset.apps/rdma-shared-v100" not in there(cluster_set)
+    assert set(labels(cluster_set).values()) == {""}
+    assert left(cluster_set) == {"h100-01": "63"}
+
+
 def test_without_a_group_of_a_strategy_nothing_of_it_is_there(cluster_set: ClusterSet, playbook: Playbook) -> None:
     groups = {name: group("none")["v100"] for name in ("a100", "h100", "lab")} | group("shared_device")
     playbook(groups=groups)

@@ -3,8 +3,10 @@
 
 """Kills ``prepare.yml`` with SIGKILL at each of its tasks and shows that the next run completes what that one began.
 
-Each time begins with freshly expanded nodes. After the second run their trees must be those of a run that nobody
-killed, and nothing half-written may be left. What a kill inside a module leaves is tried by that module's unit tests.
+Each time begins with freshly expanded nodes. After the next run their trees must be those of a run that nobody killed,
+and nothing half-written may be left. Kills that left the same trees have the same next run, so that is made once: of
+trees that were left as they had been, it is the run that nobody killed. What a kill inside a module leaves is tried by
+that module's unit tests.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Dict, Tuple
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 # Rails over Ethernet with k3s, over InfiniBand with containerd.
 NODES = ("lab-01", "v100-01")
+Tree = Dict[str, Tuple[int, object]]
 
 
 def command(nodes: Path, *extra: str) -> list[str]:
@@ -65,38 +69,41 @@ def fresh(directory: Path, pristine: Path) -> Path:
     return directory
 
 
-def tree(nodes: Path) -> dict[str, tuple[int, object]]:
-    """Every path with its mode and its content or target; of a ledger, what it would put back."""
-    found: dict[str, tuple[int, object]] = {}
+def tree(nodes: Path, whole: bool = False) -> Tree:
+    """Every path with its mode and its content or target; of a ledger, unless ``whole``, what it would put back."""
+    found: Tree = {}
     for path in sorted(nodes.rglob("*")):
         content: object = None
         if path.is_symlink():
             content = os.readlink(path)
         elif path.is_file():
             content = path.read_bytes()
-            if path.name == "ledger.json":
+            if path.name == "ledger.json" and not whole:
                 ledger = json.loads(path.read_text())
                 content = {name: entry["before"] for name, entry in ledger["files"].items()}
         found[str(path.relative_to(nodes))] = (path.lstat().st_mode, content)
     return found
 
 
-def differences(wanted: dict[str, tuple[int, object]], found: dict[str, tuple[int, object]]) -> list[str]:
+def differences(wanted: Tree, found: Tree) -> list[str]:
     return sorted(path for path in wanted.keys() | found.keys() if wanted.get(path) != found.get(path))
 
 
-def killed_at(task: int, scratch: Path, pristine: Path, wanted: dict[str, tuple[int, object]]) -> list[str]:
-    """What is wrong after a run killed at this task and a second one."""
+def kill(task: int, scratch: Path, pristine: Path) -> tuple[Path, list[str]]:
+    """The nodes of a run killed at this task, and what is wrong with that."""
     nodes = fresh(scratch / f"killed-{task}", pristine)
     first = run(nodes, kill_at=task)
     if first.returncode != -signal.SIGKILL:
-        return [f"task {task}: the run was not killed but ended with {first.returncode}", first.stdout]
+        return nodes, [f"task {task}: the run was not killed but ended with {first.returncode}", first.stdout]
+    return nodes, []
+
+
+def complete(nodes: Path, wanted: Tree) -> list[str]:
+    """What is wrong after the run that follows a killed one."""
     second = run(nodes)
     if second.returncode:
-        return [f"task {task}: the run after the killed one failed", second.stdout]
-    wrong = [f"task {task}: {path} is not what an undisturbed run leaves" for path in differences(wanted, tree(nodes))]
-    shutil.rmtree(nodes)
-    return wrong
+        return [f"{nodes.name}: the run after the killed one failed", second.stdout]
+    return [f"{nodes.name}: {path} is not what an undisturbed run leaves" for path in differences(wanted, tree(nodes))]
 
 
 def main() -> int:
@@ -119,9 +126,18 @@ def main() -> int:
         return 1
     tasks = json.loads(record.read_text().splitlines()[-1])["tasks"]
     with ThreadPoolExecutor(options.jobs) as pool:
-        results = pool.map(lambda task: killed_at(task, scratch, pristine, wanted), range(1, tasks + 1))
-        wrong = [line for result in results for line in result]
-    print("\n".join(wrong) if wrong else f"killed at each of {tasks} tasks, completed by the next run each time")
+        wrong, left, seen = [], [], [tree(pristine, whole=True)]
+        for nodes, problems in pool.map(lambda task: kill(task, scratch, pristine), range(1, tasks + 1)):
+            wrong += problems
+            found = tree(nodes, whole=True)
+            if found not in seen:
+                seen.append(found)
+                left.append(nodes)
+        wrong += [line for result in pool.map(lambda nodes: complete(nodes, wanted), left) for line in result]
+    if not left:
+        wrong.append("nodes were as before wherever the run was killed, so nothing was there to be completed")
+    end = f"killed at each of {tasks} tasks, which left {len(left)} unfinished trees, each completed by the next run"
+    print("\n".join(wrong) or end)
     if not wrong:
         shutil.rmtree(scratch)
     return bool(wrong)

@@ -29,7 +29,15 @@ _RTF_REJECT = 0x200
 
 def lower_netdevs(tree: Tree, name: str) -> List[str]:
     """Netdevs directly below a VLAN, bond, bridge or macvlan."""
-    prefix = "lower_"
+    return _beside(tree, name, "lower_")
+
+
+def upper_netdevs(tree: Tree, name: str) -> List[str]:
+    """Netdevs directly on a port, as far as they are in its network namespace."""
+    return _beside(tree, name, "upper_")
+
+
+def _beside(tree: Tree, name: str, prefix: str) -> List[str]:
     return [entry[len(prefix) :] for entry in tree.names(CLASS + "/" + name) if entry.startswith(prefix)]
 
 

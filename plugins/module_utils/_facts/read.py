@@ -127,6 +127,13 @@ def _count(value: Any) -> int:
     return int(value)
 
 
+def _vfs(value: Any) -> int:
+    # TotalVFs and NumVFs have 16 bits (PCI Express Base Specification, 9.3.3).
+    if not 0 <= _integer(value) < 1 << 16:
+        raise _wrong(value, "an integer from 0 to 65535")
+    return int(value)
+
+
 def _path_class(value: Any) -> str:
     if _text(value) not in PATH_CLASSES:
         raise _wrong(value, f"one of {', '.join(PATH_CLASSES)}")
@@ -137,6 +144,8 @@ _ADDRESS = _like(_PCI, "a PCI address such as 0000:1a:00.0")
 _RIGHT: Dict[Tuple[type, str], Parse] = {
     (model.PciFunction, "address"): _ADDRESS,
     (model.Port, "number"): _count,
+    (model.Sriov, "total_vfs"): _vfs,
+    (model.Sriov, "num_vfs"): _vfs,
     (GpuAffinity, "address"): _ADDRESS,
     (model.NetdevRoute, "to"): _interface,
     (model.NetdevRule, "source"): _interface,

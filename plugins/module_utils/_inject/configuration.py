@@ -14,6 +14,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu, selection
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 PREFIX = "RDMA_INJECT_"
 UNLIMITED = -1
@@ -93,6 +95,25 @@ def _list(key: str, value: Any) -> Tuple[str, ...]:
     return tuple(entries)
 
 
+def hca(text: str) -> str:
+    """An HCA by its name, or by its PCI address in the kernel's form. Raises RefusedError."""
+    if ":" in text:
+        return pci.address(text)
+    if not names.is_rdma_device(text):
+        raise RefusedError("it must be the name of an HCA like mlx5_0, or a PCI address like 0000:3b:00.0")
+    return text
+
+
+def _hcas(key: str, value: Any) -> Tuple[str, ...]:
+    found = []
+    for text in _list(key, value):
+        try:
+            found.append(hca(text))
+        except RefusedError as error:
+            raise ConfigurationError(f"{key} is {text[:100]!r}, {error}") from error
+    return tuple(found)
+
+
 def _identifiers(key: str, value: Any) -> Tuple[str, ...]:
     try:
         return tuple(gpu.identifiers(key, _list(key, value)))
@@ -125,7 +146,7 @@ _READERS: Dict[str, Callable[[str, Any], Any]] = {
     "policy": _among(("annotated", "gpu_containers")),
     "namespaces": _list,
     "missing": _among(("refuse", "start")),
-    "exclude": _list,
+    "exclude": _hcas,
     "umad": _bool,
     "memlock": _memlock,
     "environment": _bool,
@@ -155,7 +176,7 @@ def read(text: str, environment: Mapping[str, str], arguments: Mapping[str, str]
     """
     try:
         content = json.loads(text or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"the file is not JSON: {error}") from error
     if not isinstance(content, dict):
         raise ConfigurationError("the file is not a JSON object")

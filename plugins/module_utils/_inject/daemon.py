@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import Callable, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import adjust, status
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import adjust, output, status
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import (
     Configuration,
     ConfigurationError,
@@ -50,6 +50,8 @@ _RENEW = 30.0
 # Of NRI's own time limit, 2 s by default, for a runtime that does not read.
 _SEND_SECONDS = 2.0
 _CHUNK = 1 << 16
+# Characters of a reason, which may have what a pod's owner wrote: it goes into events, the log and the status.
+_LONGEST_REASON = 1000
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Daemon:
                 what = self._asked()
                 if what == "stop":
                     self._tell()
-                    status.remove(self._config.metrics)
+                    output.remove(self._config.metrics)
                     return
                 if what == "reload":
                     self._reload()
@@ -131,9 +133,12 @@ class Daemon:
 
     def _refresh(self) -> None:
         """Look at all there is; beside the answers, since it takes seconds on a busy node with long GID tables."""
-        began = time.monotonic()
+        began, watched = time.monotonic(), self._watched
         try:
-            self._status.hardware = self._watched.renew()
+            found = watched.renew()
+            # Another configuration may have been read meanwhile.
+            if watched is self._watched:
+                self._status.hardware = found
         # Whatever it is, requests are still answered, from what was read last.
         except Exception as error:  # pylint: disable=broad-except
             self._log("error", "the hardware cannot be read", error=repr(error))
@@ -151,7 +156,7 @@ class Daemon:
             return
         self._status.config_error = None
         if before.metrics != self._config.metrics:
-            status.remove(before.metrics)
+            output.remove(before.metrics)
         self._watched = self._watch()
         self._refresh()
         self._log("info", "the configuration was read again")
@@ -244,6 +249,7 @@ class Daemon:
         return given.adjustment
 
     def _missing(self, place: str, why: str) -> Adjustment:
+        why = why if len(why) <= _LONGEST_REASON else why[:_LONGEST_REASON] + " ..."
         text = f"no RDMA devices for {place}: {why}"
         self._status.last_refusal = text
         fields = {"container": place, "reason": why}
@@ -260,9 +266,9 @@ class Daemon:
         if document == self._told:
             return
         try:
-            status.write(self._path, document + "\n")
+            output.write(self._path, document + "\n")
             if self._config.metrics:
-                status.write(self._config.metrics, self._status.metrics())
+                output.write(self._config.metrics, self._status.metrics())
             self._told, self._unwritable = document, ""
         except OSError as error:
             if str(error) != self._unwritable:

@@ -7,7 +7,8 @@
 """Which GPUs a container has.
 
 Sources: NVIDIA Container Toolkit documentation, "Docker specialized configurations" (NVIDIA_VISIBLE_DEVICES) and "CDI
-support"; NVIDIA MIG User Guide, "Device Enumeration".
+support", and its ``internal/config/image``; libnvidia-container, ``src/cli/common.c``, which takes names in any case;
+NVIDIA MIG User Guide, "Device Enumeration".
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages imp
 _VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 # Where the device plugin mounts one file for each GPU with the strategy volume-mounts.
 _MOUNTS = "/var/run/nvidia-container-devices/"
-_NOBODY = ("", "void", "none")
+_VOID, _NONE, _ALL = "void", "none", "all"
 # Kinds of nvidia-ctk, of the device plugin (k8s.device-plugin.nvidia.com/gpu) and of the DRA driver. With
 # management.nvidia.com/gpu the GPU operator looks after GPUs, and does not use them.
 _CDI = re.compile(r"(?:(?!management\.)(?:[a-z0-9.-]+\.)?nvidia\.com/(?:gpu|mig)|k8s\.gpu\.nvidia\.com/[a-z]+)=(.+)")
@@ -31,7 +32,7 @@ _DRA = re.compile(r"(?:.*-)?gpu-(\d{1,5})(?:-mig-.*)?")
 _NODE = re.compile(r"/dev/nvidia(\d{1,5})")
 _INDEX = re.compile(r"(\d{1,5})(?::\d{1,5})?")
 # GPU-<UUID>, and MIG devices of drivers before 470, which name theirs: MIG-GPU-<UUID>/1/0.
-_UUID = re.compile(r"(?:MIG-)?(GPU-[0-9a-f-]{4,36})(?:/\d+/\d+)?")
+_UUID = re.compile(r"(?:MIG-)?(GPU-[0-9a-f-]{4,36})(?:/\d+/\d+)?", re.IGNORECASE)
 
 
 @dataclass
@@ -76,20 +77,34 @@ def _device_names(container: Container) -> Iterable[str]:
 def _of_cdi(name: str) -> str:
     """A GPU in the words of :func:`_places`, empty for a device that is none."""
     device = _CDI.fullmatch(name)
-    minor = device and _DRA.fullmatch(device.group(1))
-    return f"minor {minor.group(1)}" if minor else device.group(1) if device else ""
+    if not device or device.group(1) == _NONE:
+        return ""
+    minor = _DRA.fullmatch(device.group(1))
+    return f"minor {minor.group(1)}" if minor else device.group(1)
+
+
+def _of_mount(request: str) -> str:
+    """A GPU in the words of :func:`_places`, by what is below _MOUNTS: one, or a device of CDI or IMEX."""
+    kind, slash, name = request.partition("/")
+    if slash and kind == "cdi":
+        return _of_cdi(name if "=" in name else "=".join(name.rsplit("/", 1)))
+    return "" if slash and kind == "imex" else request
 
 
 def _visible(container: Container) -> List[str]:
-    mounted = [path[len(_MOUNTS) :] for path in container.mounts if path.startswith(_MOUNTS)]
-    names = mounted or container.environment.get(_VARIABLE, "").split(",")
-    stripped = [name.strip() for name in names]
+    mounts = (_of_mount(path[len(_MOUNTS) :]) for path in container.mounts if path.startswith(_MOUNTS))
+    mounted = [name for name in mounts if name]
+    if mounted:
+        return mounted
+    names = [name.strip() for name in container.environment.get(_VARIABLE, "").split(",")]
+    if {_VOID, _NONE}.intersection(names):
+        return []
     # NVIDIA's runtime takes names of CDI as well.
-    return [_of_cdi(name) or name for name in stripped if name not in _NOBODY]
+    return [_of_cdi(name) or name for name in names if name]
 
 
 def _places(name: str, gpus: Sequence[GpuPlace]) -> List[GpuPlace]:
-    if name == "all":
+    if name.lower() == _ALL:
         return list(gpus)
     minor, index, uuid = re.fullmatch(r"minor (\d+)", name), _INDEX.fullmatch(name), _UUID.fullmatch(name)
     if minor:
@@ -99,4 +114,4 @@ def _places(name: str, gpus: Sequence[GpuPlace]) -> List[GpuPlace]:
         return by_minor or [gpu for gpu in gpus if gpu.minor is None and gpu.index == number]
     if index:
         return [gpu for gpu in gpus if gpu.index == int(index.group(1))]
-    return [gpu for gpu in gpus if uuid and gpu.uuid.startswith(uuid.group(1))]
+    return [gpu for gpu in gpus if uuid and gpu.uuid.lower().startswith(uuid.group(1).lower())]

@@ -112,9 +112,10 @@ def _text(fields: _Fields, number: int) -> str:
 
 
 def _pod(fields: _Fields) -> Pod:
-    namespaces = protobuf.submessages(_last(fields, 8), 5)
-    own = any(protobuf.text(namespace, 1) == "network" for namespace in namespaces)
-    return Pod(_text(fields, 2), _text(fields, 4), protobuf.mapping(fields.get(6, ())), not own)
+    # A runtime that cannot read the specification of a pod names none of its namespaces.
+    namespaces = [protobuf.text(namespace, 1) for namespace in protobuf.submessages(_last(fields, 8), 5)]
+    on_host = bool(namespaces) and "network" not in namespaces
+    return Pod(_text(fields, 2), _text(fields, 4), protobuf.mapping(fields.get(6, ())), on_host)
 
 
 def _container(fields: _Fields) -> Container:

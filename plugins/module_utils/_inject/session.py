@@ -76,7 +76,7 @@ class Session:
         if message.connection == ttrpc.TO_RUNTIME:
             self._heard(message)
             return []
-        if message.connection != ttrpc.TO_PLUGIN or message.kind != ttrpc.REQUEST:
+        if message.kind != ttrpc.REQUEST:
             return []
         reply = Message(ttrpc.TO_PLUGIN, message.stream, ttrpc.RESPONSE, self._reply(message.payload))
         return [reply.encoded()]

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -18,13 +17,13 @@ from typing import Any, Dict, List, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import LEVELS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.hardware import Hardware
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.output import COUNTER, FIRST, PREFIX
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.session import Runtime
 
 VERSION = 1
 # Kinds of what becomes of a container that asked.
 INJECTED, REFUSED, WITHOUT, LATE = "injected", "refused", "without", "late"
 KINDS = (INJECTED, REFUSED, WITHOUT, LATE)
-_PREFIX = "zerocopy_rdma_inject"
 
 
 def stamp() -> str:
@@ -72,30 +71,15 @@ class Status:
 
     def metrics(self) -> str:
         """For node_exporter's textfile collector (Prometheus' text format, version 0.0.4)."""
-        name = f"{_PREFIX}_containers_total"
         lines = [
-            f"# HELP {name} Containers that asked for RDMA devices, by what became of them.",
-            f"# TYPE {name} counter",
-            *(f'{name}{{result="{kind}"}} {count}' for kind, count in self.counts.items()),
-            f"# HELP {_PREFIX}_registered Whether the plugin is registered with a container runtime.",
-            f"# TYPE {_PREFIX}_registered gauge",
-            f"{_PREFIX}_registered {int(self.registered)}",
+            f"{FIRST}Containers that asked for RDMA devices, by what became of them.",
+            f"# TYPE {COUNTER} counter",
+            *(f'{COUNTER}{{result="{kind}"}} {count}' for kind, count in self.counts.items()),
+            f"# HELP {PREFIX}_registered Whether the plugin is registered with a container runtime.",
+            f"# TYPE {PREFIX}_registered gauge",
+            f"{PREFIX}_registered {int(self.registered)}",
         ]
         return "\n".join(lines) + "\n"
-
-
-def write(path: str, text: str) -> None:
-    """Replace a file, so that readers see the old or the new one. Raises OSError."""
-    temporary = f"{path}.{os.getpid()}"
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(temporary, path)
-
-
-def remove(path: str) -> None:
-    """Remove a file, if there is one: node_exporter would show its values for ever."""
-    with contextlib.suppress(OSError):
-        os.unlink(path)
 
 
 def log(wanted: str, level: str, message: str, **fields: Any) -> None:

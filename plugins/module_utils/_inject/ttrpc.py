@@ -54,7 +54,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._raw = bytearray()
-        self._by_connection: Dict[int, bytearray] = {}
+        self._by_connection: Dict[int, bytearray] = {TO_PLUGIN: bytearray(), TO_RUNTIME: bytearray()}
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete with these bytes. Raises WireError."""
@@ -66,10 +66,13 @@ class Reader:
             end = _FRAME.size + length
             if len(self._raw) < end:
                 return
-            waiting = self._by_connection.setdefault(connection, bytearray())
-            waiting += self._raw[_FRAME.size : end]
+            content = self._raw[_FRAME.size : end]
             del self._raw[:end]
-            yield from _messages(connection, waiting)
+            # As NRI does, with what is for a connection that nobody has opened.
+            if connection in self._by_connection:
+                waiting = self._by_connection[connection]
+                waiting += content
+                yield from _messages(connection, waiting)
 
 
 def _messages(connection: int, waiting: bytearray) -> Iterator[Message]:

@@ -16,12 +16,15 @@ from typing import Any, List, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod
 
 ANNOTATION = "rdma.zerocopy.io/nics"
-# containerd/nri, plugins/device-injector/README.md; the second one is of versions before 0.4.
+# containerd/nri, plugins/device-injector/README.md, which has the order as well; the second one is of versions before
+# 0.4.
 _INJECTOR = ("devices.noderesource.dev", "devices.nri.io")
 _NEAREST, _NONE = "nearest", "none"
 _HCA = re.compile(r"[A-Za-z0-9_.-]{1,63}")
-_PATH = re.compile(r"/dev/infiniband/[A-Za-z0-9_]{1,63}")
+_RDMA = "/dev/infiniband/"
+_PATH = re.compile(_RDMA + r"[A-Za-z0-9_]{1,63}")
 _YAML_PATH = re.compile(r"(?:-\s+|\s*)path:\s*[\"']?([^\"'\s]+)[\"']?\s*")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -43,17 +46,23 @@ class Wish:
 def of_container(
     pod: Pod, container: Container, policy: str, namespaces: Sequence[str], has_gpus: bool
 ) -> Optional[Wish]:
-    """What it asks for, ``None`` for nothing: by the annotation of one container, else that of all, else the policy.
+    """What it asks for, ``None`` for nothing: by an annotation for this container, else one for all, else the policy.
 
     ``has_gpus`` says whether the container has GPUs.
     """
-    for key in (f"{ANNOTATION}.{container.name}", ANNOTATION):
-        if key in pod.annotations:
+    order = [
+        *(f"{ANNOTATION}.{container.name}", *(f"{prefix}/container.{container.name}" for prefix in _INJECTOR)),
+        *(ANNOTATION, *(f"{prefix}/pod" for prefix in _INJECTOR), *_INJECTOR),
+    ]
+    given = [key for key in order if key in pod.annotations]
+    # Only the first of NRI's own counts, also where its devices are for other plugins.
+    injector = next((key for key in given if not key.startswith(ANNOTATION)), "")
+    for key in given:
+        if key.startswith(ANNOTATION):
             return _annotated(key, pod.annotations[key])
-    for prefix in _INJECTOR:
-        for key in (f"{prefix}/container.{container.name}", f"{prefix}/pod", prefix):
-            if key in pod.annotations:
-                return _injected(key, pod.annotations[key])
+        listed = _injected(key, pod.annotations[key]) if key == injector else None
+        if listed:
+            return listed
     if has_gpus and pod.namespace in namespaces:
         return Wish(f"namespace {pod.namespace}", nearest=True)
     return Wish("policy gpu_containers", nearest=True) if has_gpus and policy == "gpu_containers" else None
@@ -73,19 +82,22 @@ def _annotated(key: str, value: str) -> Optional[Wish]:
 
 def _injected(key: str, value: str) -> Optional[Wish]:
     """Of the devices in NRI's own annotation only those of RDMA: all others are for other plugins."""
-    paths = _paths(value)
-    rdma = [path for path in paths if path.startswith("/dev/infiniband/")]
+    text = _COMMENT.sub("", value)
+    rdma = [path for path in _paths(text) if path.startswith(_RDMA)]
     if any(not _PATH.fullmatch(path) for path in rdma):
         return Wish(key, wrong="a path below /dev/infiniband is not a valid device name")
-    return Wish(key, paths=rdma) if rdma else None
+    if text.count(_RDMA) > len(rdma):
+        return Wish(key, wrong="not all devices can be read: write the list as JSON, or as YAML with one key per line")
+    # NRI rejects a device that is set twice.
+    return Wish(key, paths=list(dict.fromkeys(rdma))) if rdma else None
 
 
-def _paths(value: str) -> List[str]:
+def _paths(text: str) -> List[str]:
     """The paths in a list of devices, in JSON or in YAML with one key per line, as it is usually written."""
     try:
-        entries: Any = json.loads(value)
+        entries: Any = json.loads(text)
     except (ValueError, RecursionError):
-        lines = (_YAML_PATH.fullmatch(line) for line in value.splitlines())
+        lines = (_YAML_PATH.fullmatch(line) for line in text.splitlines())
         return [line.group(1) for line in lines if line]
     found = [entry.get("path") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     return [path for path in found if isinstance(path, str)]

@@ -26,7 +26,7 @@ def recorded(annotations: Mapping[str, Any]) -> Dict[str, int]:
         return {}
     try:
         found = json.loads(written)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(is_integer(number) for number in found.values()):
         raise CountersError(f"annotation {ANNOTATION} is {written!r}, which is not ours: remove it")

@@ -104,7 +104,10 @@ def _selectors(client: Client, sets: Iterable[Parent]) -> List[Dict[str, str]]:
 
 
 def _objects(client: Client, api: Api, wanted: Iterable[Mapping[str, str]]) -> List[Object]:
-    """Objects of these kinds (``DaemonSet.apps``) and names (empty for all), as far as the cluster serves them."""
+    """Objects of these kinds (``DaemonSet.apps``) and names (empty for all), as far as the cluster serves them.
+
+    ``set`` in their metadata is the set of objects that they are in, empty for none.
+    """
     every = {str(resource.group_kind): resource for resource in api.all()}
     found: List[Object] = []
     for one in wanted:
@@ -112,6 +115,7 @@ def _objects(client: Client, api: Api, wanted: Iterable[Mapping[str, str]]) -> L
         query = {"fieldSelector": f"metadata.name={name}"} if name else None
         for item in (client.get(kind.path(), query).get("items") or []) if kind else ():
             meta = {field: metadata(item).get(field) for field in ("namespace", "name")}
+            meta["set"] = (metadata(item).get("labels") or {}).get(PART_OF, "")
             found.append({"kind": one["kind"].partition(".")[0], "metadata": meta, "spec": item.get("spec") or {}})
     return found
 

@@ -107,8 +107,8 @@ def keep(client: Client, wanted: Counters, check: bool, keep_used: bool = False)
     """Give each node exactly these resources of us; ``changed``, ``nodes``, ``warnings`` and ``diff``.
 
     Nodes that are not in the cluster, or not named, are left alone. Raises ClusterError, before anything is changed,
-    where somebody else offers such a resource, or a pod has one that is to go; the latter, in check mode and with
-    ``keep_used``, is a warning, and the resource stays.
+    where somebody else offers such a resource, or a pod has one that is to go; the latter, with ``keep_used``, is a
+    warning, and the resource stays.
     """
     nodes = [node for node in client.get(_NODES)["items"] if metadata(node)["name"] in wanted]
     taken: Dict[str, List[str]] = {}
@@ -121,11 +121,10 @@ def keep(client: Client, wanted: Counters, check: bool, keep_used: bool = False)
     found = [change for node in nodes for change in changes(node, wanted[metadata(node)["name"]])]
     held = _held(client, [change for change in found if change.wanted is None])
     warnings = [in_the_way(held)] if held else []
-    if warnings and not check and not keep_used:
+    if warnings and not keep_used:
         raise ClusterError(warnings[0])
     stay = {(entry.node, entry.resource) for entries in held.values() for entry in entries}
-    if not check:
-        found = [change for change in found if (change.node, change.resource) not in stay]
+    found = [change for change in found if (change.node, change.resource) not in stay]
     by_node: Dict[str, List[CounterChange]] = {}
     for change in found:
         by_node.setdefault(change.node, []).append(change)

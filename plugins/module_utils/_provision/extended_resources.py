@@ -31,12 +31,16 @@ Wanted = Mapping[str, Sequence[str]]
 
 
 class Leftover(NamedTuple):
-    """A resource in the status of a node, with its quantities as they stand there, empty where there is none."""
+    """A resource in the status of a node, with its quantities as they stand there, empty where there is none.
+
+    It is ``ours`` where the plugin is, or was, that is to go.
+    """
 
     node: str
     resource: str
     capacity: str
     allocatable: str
+    ours: bool = True
 
     @property
     def advertised(self) -> bool:
@@ -53,16 +57,21 @@ class Leftover(NamedTuple):
         return self.allocatable != "" and not self.advertised and quantity(self.capacity or "0") != 0
 
 
-def found(nodes: Sequence[Object], wanted: Wanted) -> List[Leftover]:
-    """The resources that are to go where they are in the status of these nodes."""
+def found(nodes: Sequence[Object], wanted: Wanted, label: str = "") -> List[Leftover]:
+    """The resources that are to go where they are in the status of these nodes.
+
+    With ``label``, the nodes with this label are those of the plugin, and what is advertised on others is no leftover.
+    """
     leftovers = []
     for node in nodes:
         name = metadata(node)["name"]
         status = node.get("status") or {}
+        ours = not label or label in (metadata(node).get("labels") or {})
         for resource in wanted.get(name, ()):
             capacity, allocatable = (str((status.get(key) or {}).get(resource, "")) for key in _LISTS)
-            if capacity or allocatable:
-                leftovers.append(Leftover(name, resource, capacity, allocatable))
+            entry = Leftover(name, resource, capacity, allocatable, ours)
+            if (capacity or allocatable) and (ours or not entry.advertised):
+                leftovers.append(entry)
     return leftovers
 
 
@@ -80,8 +89,9 @@ def holders(pods: Sequence[Object], leftovers: Sequence[Leftover]) -> Dict[str, 
 
 def in_the_way(pods: Mapping[str, Sequence[Leftover]]) -> str:
     """What is wrong where pods hold what is to go."""
-    resources = dict.fromkeys(entry.resource for entries in pods.values() for entry in entries)
-    return f"pods that hold {', '.join(resources)} have to end first: {joined(sorted(pods), 10)}"
+    held = [entry for entries in pods.values() for entry in entries]
+    resources, nodes = dict.fromkeys(entry.resource for entry in held), fold(entry.node for entry in held)
+    return f"pods that hold {', '.join(resources)} on {nodes} have to end first: {joined(sorted(pods), 10)}"
 
 
 def unfinished(client: Client) -> List[Object]:
@@ -99,20 +109,24 @@ def requested(pod: Mapping[str, Any]) -> Iterator[str]:
         yield from ((container.get("resources") or {}).get("limits") or {})
 
 
-def remove(client: Client, wanted: Wanted, timeout: float, check: bool, keep_used: bool = False) -> Dict[str, Any]:
+def remove(
+    client: Client, wanted: Wanted, timeout: float, check: bool, keep_used: bool = False, label: str = ""
+) -> Dict[str, Any]:
     """Remove resources from capacity and allocatable; ``changed``, ``nodes``, ``warnings`` and ``diff``.
 
     Waits up to ``timeout`` seconds for device plugins that are on their way out, and for kubelets to let go, but not
     for a plugin that comes back meanwhile. Nodes that are not in the cluster, and resources that are not on a node, are
-    as they should be. Raises ClusterError, before anything is changed where a plugin still has devices to give or a pod
-    holds one; in check mode that is a warning. With ``keep_used`` it is one always, and those resources stay.
+    as they should be. Raises ClusterError, before anything is changed where a pod holds one or a plugin still has
+    devices to give; in check mode the plugin may be about to go, and is not asked for. With ``keep_used``, and with
+    ``label`` on the nodes that do not have it (:func:`found`), that is a warning, and those resources stay.
     """
-    leftovers = _gone(client, wanted, 0 if check else timeout)
-    problems, used = _used(client, leftovers)
-    if problems and not check and not keep_used:
-        raise ClusterError("; ".join(problems))
-    if not check:
-        leftovers = [entry for entry in leftovers if entry not in used]
+    leftovers = _gone(client, wanted, 0 if check else timeout, label)
+    pods = unfinished(client) if leftovers else []
+    refused, _used = _in_use(pods, [entry for entry in leftovers if entry.ours and not keep_used], check)
+    if refused:
+        raise ClusterError("; ".join(refused))
+    problems, used = _in_use(pods, [entry for entry in leftovers if keep_used or not entry.ours], check)
+    leftovers = [entry for entry in leftovers if entry not in used]
     # Check mode has not waited for them.
     kept = [] if check else [entry for entry in leftovers if entry.kept]
     for resource in dict.fromkeys(entry.resource for entry in kept):
@@ -141,26 +155,26 @@ def _by_node(leftovers: Sequence[Leftover]) -> Dict[str, List[Leftover]]:
     return found
 
 
-def _used(client: Client, leftovers: Sequence[Leftover]) -> Tuple[List[str], Set[Leftover]]:
+def _in_use(pods: Sequence[Object], leftovers: Sequence[Leftover], check: bool) -> Tuple[List[str], Set[Leftover]]:
     """What is in the way of removing which of them."""
     problems = []
-    used = {entry for entry in leftovers if entry.advertised}
+    used = {entry for entry in leftovers if entry.advertised and not check}
     for resource in dict.fromkeys(entry.resource for entry in leftovers if entry in used):
         nodes = fold(entry.node for entry in leftovers if entry in used and entry.resource == resource)
         problems.append(f"{resource} is still advertised on {nodes}: remove its device plugin first")
-    pods = holders(unfinished(client), leftovers) if leftovers else {}
-    if pods:
-        problems.append(in_the_way(pods))
-    return problems, used.union(*pods.values())
+    held = holders(pods, leftovers)
+    if held:
+        problems.append(in_the_way(held))
+    return problems, used.union(*held.values())
 
 
-def _gone(client: Client, wanted: Wanted, timeout: float) -> List[Leftover]:
+def _gone(client: Client, wanted: Wanted, timeout: float, label: str) -> List[Leftover]:
     """What is left when no plugin is on its way out any more and no kubelet keeps it, or when the time is over."""
     deadline = time.monotonic() + timeout
     idle: Set[Tuple[str, str]] = set()
     while True:
         nodes = client.get(_NODES)
-        leftovers = found(nodes["items"], wanted)
+        leftovers = found(nodes["items"], wanted, label)
         idle.update((entry.node, entry.resource) for entry in leftovers if not entry.advertised)
         # One of which a plugin is there that was not there before is no longer left over.
         leaving = [entry for entry in leftovers if entry.advertised and (entry.node, entry.resource) not in idle]

@@ -41,6 +41,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.audit import QUERIES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.audit import listed as list_all
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.manifest_files import summary
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_label, is_subdomain
 
 _KINDS = (*kinds.KINDS, Kind("", "Service"), *pods.POOLS)
 _QUERY = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
@@ -84,6 +85,7 @@ class _Live:
 
 def rewrite(client: Client, request: LiveRequest, check: bool) -> Dict[str, Any]:
     """The result of the module ``workload_rewrite``. Raises ClusterError, before the first change where it can."""
+    _check(request.places)
     there = list(_read(client, request.places))
     _found(there, request.places)
     bare = [one.bare for one in there]
@@ -128,11 +130,20 @@ def _read(client: Client, places: Sequence[str]) -> Iterator[_Live]:
                     yield _Live(resource, metadata(item), _bare(resource, item))
 
 
-def _found(there: Sequence[_Live], places: Sequence[str]) -> None:
-    known = {f"{one.key.namespace}/{one.key.name}" for one in there}
+def _check(places: Sequence[str]) -> None:
+    """An empty namespace would be all of them, and an empty name the whole namespace."""
     for place in places:
-        if "/" in place and place not in known:
-            raise ClusterError(f"places has {place}, but there is no workload, Service or InferencePool of this name")
+        namespace, slash, name = place.partition("/")
+        if not is_label(namespace) or (slash and not is_subdomain(name)):
+            raise ClusterError(f"places has {place!r}, it must be a namespace, or namespace/name")
+
+
+def _found(there: Sequence[_Live], places: Sequence[str]) -> None:
+    known = {f"{one.key.namespace}/{one.key.name}" for one in there} | {one.key.namespace for one in there}
+    for place in places:
+        if place not in known:
+            of = "of this name" if "/" in place else "in this namespace"
+            raise ClusterError(f"places has {place}, but there is no workload, Service or InferencePool {of}")
 
 
 def _made_by_known(item: Any) -> bool:

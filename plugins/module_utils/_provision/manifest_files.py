@@ -12,8 +12,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, text_edit, yaml_values
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.move import Moved
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, patch, text_edit, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import Wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
@@ -40,12 +39,16 @@ class FilesRequest:
 
 @dataclass
 class _File:
-    """A file: its path, the one below the directory it was found in, and its text and documents."""
+    """A file: its path, the one below the directory it was found in, and its text and documents.
+
+    ``first`` is the number of its first document among those of all files.
+    """
 
     path: str
     below: str
     text: str
     documents: List[Any] = field(default_factory=list)
+    first: int = 0
 
 
 def _paths(given: Sequence[str]) -> List[Tuple[str, str]]:
@@ -98,33 +101,76 @@ def _write(path: str, text: str) -> None:
 
 def rewrite(request: FilesRequest, check: bool) -> Dict[str, Any]:
     """The result of the module, with diffs. Raises FileError, before anything is written unless writing fails."""
-    files: List[_File] = []
-    notes: List[Dict[str, str]] = []
-    for path, below in _paths(request.paths):
-        file = _File(path, below, _read(path))
-        try:
-            file.documents = yaml_values.read(file.text)
-            files.append(file)
-            # In a directory there are other files as well, such as values of Helm charts.
-            if path in request.paths and not any(move.is_object(document) for document in file.documents):
-                notes.append({"file": below, "object": "", "level": move.CANNOT, "text": "has no Kubernetes object"})
-        except yaml_values.TextError as error:
-            notes.append({"file": below, "object": "", "level": move.CANNOT, "text": str(error)})
+    files, notes = _files(request.paths)
     every = [document for file in files for document in file.documents]
-    moved = move.back(every) if request.back else move.forward(every, request.wish)
-    changed: List[Tuple[_File, str]] = []
-    start = 0
+    fixed: Dict[int, str] = {}
+    while True:
+        moved = move.back(every, fixed) if request.back else move.forward(every, request.wish, fixed)
+        changed, stuck = _texts(files, moved.documents)
+        if not stuck:
+            break
+        # Others may depend on them, such as a pool on the ports of its pods.
+        fixed.update(stuck)
     for file in files:
-        end = start + len(file.documents)
-        wanted = moved.documents[start:end]
-        notes += _notes(file, moved, range(start, end))
-        start = end
-        try:
-            changed.append((file, text_edit.changed(file.text, file.documents, wanted)))
-        except yaml_values.TextError as error:
-            notes.append({"file": file.below, "object": "", "level": move.CANNOT, "text": str(error)})
+        numbers = range(file.first, file.first + len(file.documents))
+        notes += [_note(file, number, fixed[number]) for number in numbers if number in fixed]
+        notes += [
+            {"file": file.below, "object": str(note.ref), "level": note.level, "text": note.text}
+            for note in moved.notes
+            if note.document in numbers
+        ]
     result = _written(changed, request, check)
     return {**result, "notes": notes, "text": summary("file", result["files"], notes)}
+
+
+def _files(paths: Sequence[str]) -> Tuple[List[_File], List[Dict[str, str]]]:
+    """Those that have documents, and why others do not. Raises FileError."""
+    files: List[_File] = []
+    notes: List[Dict[str, str]] = []
+    for path, below in _paths(paths):
+        try:
+            file = _File(path, below, _read(path))
+            file.documents = yaml_values.read(file.text)
+        except (FileError, yaml_values.TextError) as error:
+            # In a directory there are other files as well, such as values of Helm charts.
+            if isinstance(error, FileError) and path in paths:
+                raise
+            notes.append({"file": below, "object": "", "level": move.CANNOT, "text": str(error)})
+            continue
+        file.first = files[-1].first + len(files[-1].documents) if files else 0
+        files.append(file)
+        if path in paths and not any(move.is_object(document) for document in file.documents):
+            notes.append({"file": below, "object": "", "level": move.CANNOT, "text": "has no Kubernetes object"})
+    return files, notes
+
+
+def _texts(files: Sequence[_File], wanted: Sequence[Any]) -> Tuple[List[Tuple[_File, str]], Dict[int, str]]:
+    """Each file with its new text, and the documents by number that cannot be changed in theirs, with the reason."""
+    changed: List[Tuple[_File, str]] = []
+    stuck: Dict[int, str] = {}
+    for file in files:
+        new = wanted[file.first : file.first + len(file.documents)]
+        try:
+            changed.append((file, text_edit.changed(file.text, file.documents, new)))
+        except yaml_values.TextError as error:
+            places = [place for place in range(len(new)) if not patch.same(file.documents[place], new[place])]
+            alone = [place for place in places if not _changeable(file, place, new[place])]
+            stuck.update({file.first + place: str(error) for place in alone or places})
+    return changed, stuck
+
+
+def _changeable(file: _File, place: int, wanted: Any) -> bool:
+    """Whether one document of a file can be changed, the others staying as they are."""
+    try:
+        text_edit.changed(file.text, file.documents, [*file.documents[:place], wanted, *file.documents[place + 1 :]])
+    except yaml_values.TextError:
+        return False
+    return True
+
+
+def _note(file: _File, number: int, why: str) -> Dict[str, str]:
+    name = move.name_of(file.documents[number - file.first])
+    return {"file": file.below, "object": name, "level": move.CANNOT, "text": why}
 
 
 def summary(thing: str, changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
@@ -138,14 +184,6 @@ def summary(thing: str, changed: Sequence[str], notes: Sequence[Mapping[str, str
             lines.append("  " + (f"{name} ({file})" if name and file else name or file))
             lines += [f"    {note['text']}" for note in told if (note["file"], note["object"]) == (file, name)]
     return "\n".join(lines)
-
-
-def _notes(file: _File, moved: Moved, numbers: range) -> List[Dict[str, str]]:
-    return [
-        {"file": file.below, "object": str(note.ref), "level": note.level, "text": note.text}
-        for note in moved.notes
-        if note.document in numbers
-    ]
 
 
 def _written(changed: Sequence[Tuple[_File, str]], request: FilesRequest, check: bool) -> Dict[str, Any]:

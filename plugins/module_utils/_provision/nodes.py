@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
     FIELD_MANAGER,
     METADATA_LIST,
     Client,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
 
 _NODES = "/api/v1/nodes"
 
@@ -24,19 +22,17 @@ Labels = Mapping[str, Optional[str]]
 
 
 def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[str, Any]:
-    """Give each node its labels, ``None`` meaning none; ``changed``, ``nodes`` (names) and ``diff``.
+    """Give each node its labels, ``None`` meaning none; ``changed``, ``nodes`` and ``missing`` (names) and ``diff``.
 
-    A node that is only to lose labels may be missing. Raises ClusterError.
+    ``missing`` are nodes that should get labels and are not in the cluster: the others get theirs all the same.
     """
     present = {node["metadata"]["name"]: node["metadata"] for node in client.get(_NODES, accept=METADATA_LIST)["items"]}
     missing = [name for name, labels in wanted.items() if name not in present and any(labels.values())]
-    if missing:
-        raise ClusterError(no_node(missing))
     before: Dict[str, Labels] = {}
     for name, labels in wanted.items():
         known = present.get(name, {}).get("labels") or {}
         now = {label: known.get(label) for label in labels}
-        if now != dict(labels):
+        if name in present and now != dict(labels):
             before[name] = now
 
     def write(name: str) -> None:
@@ -46,7 +42,7 @@ def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[
 
     if not check:
         client.all(write, list(before))
-    return {"changed": bool(before), "nodes": list(before), "diff": _diff(before, wanted)}
+    return {"changed": bool(before), "nodes": list(before), "missing": missing, "diff": _diff(before, wanted)}
 
 
 def _diff(before: Mapping[str, Labels], wanted: Mapping[str, Labels]) -> List[Dict[str, str]]:

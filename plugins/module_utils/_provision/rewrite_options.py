@@ -20,6 +20,7 @@ def options() -> Dict[str, Any]:
         "name": {"type": "str", "required": True},
         **dict.fromkeys(("templates", "claims", "limits", "annotations", "environment"), table),
         "gpus": {"type": "int", "default": 0},
+        "nics": {"type": "int", "default": 0},
         "capabilities": names,
         "namespace": {"type": "str", "default": ""},
         "host_network": {"type": "bool", "default": False},

@@ -32,6 +32,14 @@ class Readiness(NamedTuple):
     failed: bool = False
 
 
+class LateError(ClusterError):
+    """Objects for which the wait was in vain, with how far each is in the message."""
+
+    def __init__(self, message: str, objects: Sequence[Tuple[ObjectKey, Resource]]) -> None:
+        super().__init__(message)
+        self.objects = objects
+
+
 _READY = Readiness(True, "ready")
 
 
@@ -125,16 +133,17 @@ def until(
 ) -> None:
     """Wait until ``judge`` finds all objects ready; it is given None for one that is absent.
 
-    ``seconds`` is how long an object may make no progress. Raises ClusterError that says how far each object is.
+    ``seconds`` is how long an object may make no progress. Raises LateError.
     """
 
     def lateness(item: Tuple[ObjectKey, Resource]) -> str:
         found = _until(client, *item, seconds, judge)
         return "" if found.ready else f"{item[0]}: {found.text}{_cause(client, *item)}"
 
-    late = [text for text in client.all(lateness, objects) if text]
+    late = {item: text for item, text in zip(objects, client.all(lateness, objects)) if text}
     if late:
-        raise ClusterError(f"gave up waiting, after {seconds:.0f} s without progress or a failure:\n{listed(late)}")
+        said = f"gave up waiting, after {seconds:.0f} s without progress or a failure"
+        raise LateError(f"{said}:\n{listed(list(late.values()))}", list(late))
 
 
 def ready(key: ObjectKey, live: Optional[Object]) -> Readiness:
@@ -152,15 +161,20 @@ def gone(_key: ObjectKey, live: Optional[Object]) -> Readiness:
 def _cause(client: Client, key: ObjectKey, resource: Resource) -> str:
     """What a pod of a workload suffers from, to be added to how far the workload is."""
     live = client.find(resource.path(key.namespace, key.name)) if key.group_kind in _WORKLOADS else None
-    labels = (live or {}).get("spec", {}).get("selector", {}).get("matchLabels") or {}
-    if not labels:
-        return ""
-    query = {"labelSelector": ",".join(f"{name}={value}" for name, value in labels.items())}
-    for pod in client.get(f"/api/v1/namespaces/{key.namespace}/pods", query).get("items") or []:
+    for pod in pods_of(client, key, live or {}):
         trouble = pod_trouble(pod)
         if trouble:
             return f"; Pod {pod['metadata']['name']}: {trouble}"
     return ""
+
+
+def pods_of(client: Client, key: ObjectKey, live: Object) -> List[Object]:
+    """The pods that a workload selects."""
+    labels = live.get("spec", {}).get("selector", {}).get("matchLabels") or {}
+    if not labels:
+        return []
+    query = {"labelSelector": ",".join(f"{name}={value}" for name, value in labels.items())}
+    return client.get(f"/api/v1/namespaces/{key.namespace}/pods", query).get("items") or []
 
 
 def pod_trouble(pod: Object) -> str:

@@ -78,7 +78,7 @@ def refused(
         yield wrong(variable, value, f"{because}{error}{more}")
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
     """Text in which there is no template: Ansible before 2.19 would run what a node's facts say."""
     return re.sub(r"\{(?=[{%#])", "{ ", text)
 
@@ -95,7 +95,5 @@ def messages(found: Iterable[Tuple[str, Problem]]) -> List[str]:
     lines = []
     for problem, hosts in merged.values():
         first = min(hosts, key=natural_key)
-        lines.append(
-            (natural_key(first), problem.variable, _inert(f"{fold(hosts)}: {problem.variable} {problem.text}"))
-        )
+        lines.append((natural_key(first), problem.variable, inert(f"{fold(hosts)}: {problem.variable} {problem.text}")))
     return [line for _host, _variable, line in sorted(lines)]

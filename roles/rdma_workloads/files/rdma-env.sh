@@ -17,12 +17,6 @@
 #   `yes` for a vLLM that can (VLLM_GPU_NIC_PCIE_MAPPING).
 # ZEROCOPY_RDMA_ROOT: directory that stands in for / (for tests).
 
-# Exit status, one for each reason. Shells use 126 and above, sysexits.h 64 to 78.
-readonly BAD_USE=80 NO_DEVICE=81 NO_ACCESS=82 NO_LINK=83 NO_GID=84 TOO_FEW=85 NO_PROVIDER=86 MEMLOCK=87
-
-root=${ZEROCOPY_RDMA_ROOT:-}
-class=$root/sys/class/infiniband
-
 say() { printf 'rdma-env: %s\n' "$*" >&2; }
 
 usage() {
@@ -53,8 +47,9 @@ plain() {
     case $1 in '' | .* | *[!A-Za-z0-9_.-]*) return 1 ;; esac
 }
 
+# Not with zeros in front, which would make it octal.
 number() {
-    case $1 in '' | *[!0-9]* | ????????????????*) return 1 ;; esac
+    case $1 in '' | *[!0-9]* | 0?* | ????????????????*) return 1 ;; esac
 }
 
 # Directory of a device behind its link, in `real`.
@@ -313,7 +308,7 @@ check_memlock() {
     [ "$soft" = unlimited ] && return 0
     may_lock && return 0
     # shellcheck disable=SC3045 # dash, ash and bash have it; others keep the limit.
-    [ "$hard" = unlimited ] && ulimit -S -l unlimited 2>/dev/null && return 0
+    [ "$hard" = unlimited ] && ulimit -S -l unlimited 2>/dev/null && echo 'ulimit -S -l unlimited' && return 0
     if [ "$memlock" != unlimited ] && number "$soft" && [ "$soft" -ge "$memlock" ]; then return 0; fi
     refuse "$MEMLOCK" "locked memory is limited to ${soft:-an unknown number of} bytes, so memory cannot be" \
         "registered: add the capability IPC_LOCK and run as root without a user namespace, or raise the runtime's limit"
@@ -396,14 +391,15 @@ vllm_can_map() {
     [ -n "$vllm_there" ]
 }
 
-# Sets a variable that has no value.
+# Sets a variable that has no value. The line is evaluated, so only what values consist of may be in it.
 give() {
+    case $2 in *[!A-Za-z0-9_.:,=-]*) return ;; esac
     eval "now=\${$1:-}"
     # shellcheck disable=SC2154 # The line above sets it.
     if [ -n "$now" ]; then
         say "$1=$now was set before, and stays"
     else
-        export "$1=$2"
+        echo "export $1='$2'"
         say "$1=$2"
     fi
 }
@@ -453,6 +449,8 @@ prepare() {
         if [ -n "$closed" ]; then
             refuse "$NO_ACCESS" "the pod may not open${closed}: /dev/infiniband came by a host path instead of a" \
                 "claim or a limit"
+        elif ! [ -d "$root/sys/class/infiniband_verbs" ]; then
+            refuse "$NO_ACCESS" "the pod has no /sys, without which nothing is known of${nodes}"
         else
             refuse "$NO_ACCESS" "the RDMA devices of${nodes} are not in the pod's network namespace (RDMA netns mode" \
                 "exclusive), or have names that lists of devices cannot have"
@@ -479,19 +477,33 @@ prepare() {
     set_variables
 }
 
-mode=${ZEROCOPY_RDMA:-required} family=${ZEROCOPY_RDMA_FAMILY:-4} wait=${ZEROCOPY_RDMA_WAIT:-30}
-wanted=${ZEROCOPY_RDMA_DEVICES:-1} libraries=${ZEROCOPY_RDMA_LIBRARIES:-all} map=${ZEROCOPY_RDMA_MAPPING:-auto}
-memlock=${ZEROCOPY_RDMA_MEMLOCK:-unlimited}
-[ $# -gt 0 ] || usage "no command: rdma-env.sh COMMAND [ARGUMENT]..."
-case $mode in required | optional | off) ;; *) usage "ZEROCOPY_RDMA=$mode is not required, optional or off" ;; esac
-case $family in 4 | 6) ;; *) usage "ZEROCOPY_RDMA_FAMILY=$family is not 4 or 6" ;; esac
-case $libraries in
-all | system | none) ;;
-*) usage "ZEROCOPY_RDMA_LIBRARIES=$libraries is not all, system or none" ;;
-esac
-case $map in auto | yes | no) ;; *) usage "ZEROCOPY_RDMA_MAPPING=$map is not auto, yes or no" ;; esac
-number "$wait" || usage "ZEROCOPY_RDMA_WAIT=$wait is not a number of seconds"
-number "$wanted" || usage "ZEROCOPY_RDMA_DEVICES=$wanted is not a number"
-[ "$memlock" = unlimited ] || number "$memlock" || usage "ZEROCOPY_RDMA_MEMLOCK=$memlock is not unlimited or a number"
-[ "$mode" = off ] || prepare
+# What the shell of the command has to do, as lines for it. In a subshell: a variable of the pod that is called like one
+# of these stays as it is for the command.
+settings() {
+    # Exit status, one for each reason. Shells use 126 and above, sysexits.h 64 to 78.
+    BAD_USE=80 NO_DEVICE=81 NO_ACCESS=82 NO_LINK=83 NO_GID=84 TOO_FEW=85 NO_PROVIDER=86 MEMLOCK=87
+    root=${ZEROCOPY_RDMA_ROOT:-}
+    class=$root/sys/class/infiniband
+    mode=${ZEROCOPY_RDMA:-required} family=${ZEROCOPY_RDMA_FAMILY:-4} wait=${ZEROCOPY_RDMA_WAIT:-30}
+    wanted=${ZEROCOPY_RDMA_DEVICES:-1} libraries=${ZEROCOPY_RDMA_LIBRARIES:-all} map=${ZEROCOPY_RDMA_MAPPING:-auto}
+    memlock=${ZEROCOPY_RDMA_MEMLOCK:-unlimited}
+    [ $# -gt 0 ] || usage "no command: rdma-env.sh COMMAND [ARGUMENT]..."
+    case $mode in required | optional | off) ;; *) usage "ZEROCOPY_RDMA=$mode is not required, optional or off" ;; esac
+    case $family in 4 | 6) ;; *) usage "ZEROCOPY_RDMA_FAMILY=$family is not 4 or 6" ;; esac
+    case $libraries in
+    all | system | none) ;;
+    *) usage "ZEROCOPY_RDMA_LIBRARIES=$libraries is not all, system or none" ;;
+    esac
+    case $map in auto | yes | no) ;; *) usage "ZEROCOPY_RDMA_MAPPING=$map is not auto, yes or no" ;; esac
+    number "$wait" || usage "ZEROCOPY_RDMA_WAIT=$wait is not a number of seconds"
+    number "$wanted" || usage "ZEROCOPY_RDMA_DEVICES=$wanted is not a number"
+    [ "$memlock" = unlimited ] || number "$memlock" ||
+        usage "ZEROCOPY_RDMA_MEMLOCK=$memlock is not unlimited or a number"
+    [ "$mode" = off ] || prepare
+    return 0
+}
+
+zerocopy_rdma_settings=$(settings "$@") || exit
+eval "$zerocopy_rdma_settings"
+unset zerocopy_rdma_settings
 exec "$@"

@@ -31,8 +31,9 @@ CONTAINERFILE = Path(__file__).resolve().parents[3] / "roles/rdma_benchmark/file
 NAME = "localhost/rdma-benchmark:lab"
 # Of the Containerfile, but not of the image.
 _TOOL = "python3-pip"
-# What the slim ones of Debian's images do without.
-_SLIM = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "info", "locale", "man")]
+# The slim ones of Debian's images, and what they do without.
+BASE = re.compile(r"docker\.io/library/debian:([a-z]+)-slim")
+SLIM = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "info", "locale", "man")]
 # What wheels of these versions are built for, and Debian is newer than.
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64")
 
@@ -52,7 +53,7 @@ def recipe(text: str) -> Recipe:
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     words = [shlex.split(line) for line in "\n".join(lines).replace("\\\n", " ").splitlines() if line.strip()]
     base = [line[1] for line in words if line[0] == "FROM"]
-    suite = re.fullmatch(r"docker\.io/library/debian:([a-z]+)-slim", base[0]) if len(base) == 1 else None
+    suite = BASE.fullmatch(base[0]) if len(base) == 1 else None
     commands = [command for line in words if line[0] == "RUN" for command in _commands(line[1:])]
     packages = _arguments(commands, "apt-get", "install")
     wheels = _arguments(commands, "pip", "install")
@@ -85,13 +86,13 @@ def archive() -> Path:
     def build(scratch: Path) -> None:
         root = scratch / "root"
         with step(f"image {NAME}: Debian {wanted.suite} with {', '.join(wanted.packages)} (mmdebstrap)"):
-            image.bootstrap(wanted.suite, root, wanted.packages, LOGS / "benchmark-image.log", *_SLIM)
+            image.bootstrap(wanted.suite, root, wanted.packages, LOGS / "benchmark-image.log", *SLIM)
         with step(f"image {NAME}: {', '.join(wanted.wheels)} (pip)"):
             _install(root, wanted.wheels)
         for path in (found for pattern in wanted.removed for found in root.glob(pattern.lstrip("/"))):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         with step(f"image {NAME}: archive"):
-            container_image.archive(scratch / "image.tar", [NAME], _layer(root), ["python3"])
+            container_image.archive(scratch / "image.tar", [NAME], layer(root), ["python3"])
         shutil.rmtree(root)
 
     sources = [CONTAINERFILE, Path(__file__), Path(container_image.__file__)]
@@ -110,7 +111,7 @@ def _install(root: Path, wheels: Sequence[str]) -> None:
     run(["chroot", str(root), "python3", "-m", "compileall", "-q", f"/{target}"])
 
 
-def _layer(root: Path) -> bytes:
+def layer(root: Path) -> bytes:
     """The file system as a tar archive. Devices and what else is mounted come from the runtime."""
 
     def kept(entry: tarfile.TarInfo) -> Optional[tarfile.TarInfo]:

@@ -40,6 +40,8 @@ env
 trap 'exit 0' TERM INT
 while :; do sleep 2147483647 & wait $!; done
 """
+# As Debian's own images have it.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DIRECTORIES = ("dev", "etc", "proc", "run", "sys", "tmp")
 # What a pod is examined with, and the Soft-RoCE provider of libibverbs, which no program names as a library.
 TOOLS = ("rdma", "ibv_devinfo", "ib_write_bw")
@@ -106,7 +108,7 @@ def archive(
     config = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Entrypoint": entrypoint, "Cmd": command, "Env": ["PATH=/usr/bin:/bin"], "WorkingDir": "/"},
+        "config": {"Entrypoint": entrypoint, "Cmd": command, "Env": [f"PATH={PATH}"], "WorkingDir": "/"},
         "rootfs": {"type": "layers", "diff_ids": [rootfs["digest"]]},
     }
     manifest = {

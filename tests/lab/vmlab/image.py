@@ -34,7 +34,7 @@ def bootstrap(suite: str, target: Path, packages: Sequence[str], log: Path, *opt
             "--mode=root",
             "--format=directory",
             "--variant=minbase",
-            f"--include={','.join(packages)}",
+            *([f"--include={','.join(packages)}"] if packages else []),
             "--dpkgopt=force-confold",
             *(f"--aptopt={option}" for option in recipe.APT_OPTIONS.get(suite, ())),
             *options,

@@ -65,7 +65,7 @@ def test_a_plugin_and_what_its_nodes_advertise() -> None:
     assert "stale" not in seen
 
 
-@pytest.mark.parametrize("written", ['{"rdma.io/hca": 100}', "{", "[1]"])
+@pytest.mark.parametrize("written", ['{"rdma.io/hca": 100}', "{", "[1]", "[" * 100000])
 def test_a_resource_that_only_counts_pods_has_no_plugin(written: str) -> None:
     """As the strategy inject has it; what somebody else wrote in its annotation says nothing."""
     item = node("n1", capacity={"rdma.io/hca": "100"}, allocatable={"rdma.io/hca": "100"})

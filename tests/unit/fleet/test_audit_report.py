@@ -16,8 +16,16 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.audit_report import audit_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import codes, texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import audited, deployments, named, node, pod
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
+    Server,
+    audited,
+    deployments,
+    named,
+    node,
+    pod,
+)
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 BLOCK = """\
@@ -84,6 +92,15 @@ def test_nothing_to_change() -> None:
         "Kubernetes v1.36.3, DRA resource.k8s.io/v1, DRAExtendedResource on, DRAConsumableCapacity on\n"
         "No workload has anything that a migration to DRA would have to change."
     )
+
+
+def test_nothing_is_promised_of_what_was_not_looked_at() -> None:
+    server = Server([named("decode")])
+    server.refused["/apis/apps/v1/deployments"] = ApiError(403, {"message": "deployments is forbidden"})
+    result = audited([], server)
+    said = "No workload that was looked at has anything that a migration to DRA would have to change"
+    assert said in result["text"]
+    assert said in audit_report(result)
 
 
 def test_texts_of_others_cannot_steer_a_terminal() -> None:

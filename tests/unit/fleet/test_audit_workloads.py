@@ -314,6 +314,42 @@ def test_objects_of_others_are_told_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("labels", "terms", "found"),
+    [
+        ({"zerocopy.rdma/shared-device": "h100"}, [], ["zerocopy.rdma/shared-device"]),
+        # Nodes have it with claims.
+        ({"zerocopy.rdma/group": "h100"}, [], []),
+        ({"example.com/gpu": "h100"}, [], []),
+        ({}, [[("zerocopy.rdma/inject", "In")]], ["zerocopy.rdma/inject"]),
+        ({}, [[("zerocopy.rdma/inject", "DoesNotExist")]], []),
+        ({}, [[("zerocopy.rdma/inject", "NotIn")]], []),
+        # Any of the terms will do.
+        ({}, [[("zerocopy.rdma/inject", "Exists")], [("zone", "Exists")]], []),
+        (
+            {},
+            [[("zerocopy.rdma/inject", "Exists"), ("a", "Exists")], [("zerocopy.rdma/inject", "Exists")]],
+            ["zerocopy.rdma/inject"],
+        ),
+    ],
+)
+def test_labels_that_nodes_lose_when_they_move(labels: Any, terms: Any, found: list[str]) -> None:
+    selectors = [{"matchExpressions": [{"key": key, "operator": name} for key, name in term]} for term in terms]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": selectors}}
+    affinity = {"affinity": {"nodeAffinity": required}} if terms else {}
+    result = only(audited([pod(nodeSelector=labels, **affinity)]))
+    assert [one["fields"]["label"] for one in result if one["code"] == "node_label"] == found
+
+
+def test_a_workload_with_a_sidecar_that_is_called_like_a_check_of_nodes() -> None:
+    sidecar = {"name": "probe", "image": "registry.example.org/llm/healthcheck:v1"}
+    item = named("decode")
+    item["spec"]["template"]["spec"]["containers"].append(sidecar)
+    result = audited([item])
+    assert [workload["name"] for workload in result["workloads"]] == ["decode"]
+    assert "health_check" not in [finding["code"] for finding in result["cluster"]]
+
+
+@pytest.mark.parametrize(
     ("name", "status"),
     [
         ("bench", {"conditions": [{"type": "Complete", "status": "True"}]}),

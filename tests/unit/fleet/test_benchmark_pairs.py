@@ -39,6 +39,9 @@ class Bench:
 
     def __init__(self, facts_of: Callable[..., Any]) -> None:
         self.facts, self.templates = facts_of(KIND), [ALIGNED, UNALIGNED]
+        # Why the module failed for the first pairs, and what was asked for.
+        self.failed: list[str] = []
+        self.asked: dict[str, Any] = {}
         self.plan = plan(facts_of, self.templates)
         known = read.facts(self.facts)
         ((first, pci), *_others) = known.placed
@@ -57,17 +60,20 @@ class Bench:
     def judged(self, outputs: dict[str, str], changed: Any = None, **options: Any) -> dict[str, Any]:
         """The document of these outputs of initiators by template."""
         pairs = [pair for pair in self.pairs(**options) if pair["entry"] in outputs]
-        results = [
-            [
-                self.result(pair["pods"][0], **{"output": "", **(changed or {})}),
-                self.result(pair["pods"][1], outputs[pair["entry"]]),
-            ]
+        results: list[dict[str, Any]] = [
+            {
+                "pods": [
+                    self.result(pair["pods"][0], **{"output": "", **(changed or {})}),
+                    self.result(pair["pods"][1], outputs[pair["entry"]]),
+                ]
+            }
             for pair in pairs
         ]
+        results[: len(self.failed)] = [{"failed": False, "msg": why} for why in self.failed]
         hostvars = {
             host: {"ansible_facts": {"rdma": self.facts}, "rdma_claims_templates": self.templates} for host in HOSTS
         }
-        settings = {"fraction": 0.7, "parameters": {"numa": "nic"}, "models": [MODEL]}
+        settings = {"fraction": 0.7, "parameters": {"numa": "nic", **self.asked}, "models": [MODEL]}
         found = benchmark_document(pairs, results, self.plan, resource_slices(self.devices), hostvars, settings)
         jsonschema.validate(found["document"], SCHEMA)
         self.lines = found["lines"]
@@ -177,6 +183,38 @@ def test_a_nic_of_another_pod_is_an_error(bench: Bench) -> None:
 def test_why_there_is_nothing(bench: Bench, output: str, changed: Any, why: str) -> None:
     found = bench.judged({"h100-1gpu-1nic": output}, changed, repetitions=1)
     assert [error["text"] for error in found["errors"]] == [why]
+
+
+def test_a_pair_that_failed_takes_no_figures_of_others_away(bench: Bench) -> None:
+    bench.failed = ["https://localhost: connection refused"]
+    found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.025)}, repetitions=3)
+    assert [run["repetition"] for run in found["runs"]] == [2, 3]
+    assert [(error["repetition"], error["text"]) for error in found["errors"]] == [
+        (1, "https://localhost: connection refused")
+    ]
+
+
+def test_a_result_that_is_missing_is_an_error(bench: Bench) -> None:
+    """A log is cut off where it is too long, and its pod has ended well."""
+    bench.asked = {"operations": ["WRITE", "READ"], "block_sizes": [str(GIB)]}
+    found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.025)}, repetitions=1)
+    assert len(found["runs"]) == 1
+    assert [error["text"] for error in found["errors"]] == [f"its log has no result of READ of {GIB} bytes"]
+    # It is the consequence of another one.
+    found = bench.judged({"h100-1gpu-1nic": 'ERROR {"reason": "a"}'}, repetitions=1)
+    assert [error["text"] for error in found["errors"]] == ["on n2: a"]
+
+
+def test_nothing_is_run_of_what_has_the_name_of_the_floor(bench: Bench, facts_of: Callable[..., Any]) -> None:
+    named = plan(facts_of, [{**ALIGNED, "name": "tcp"}])
+    found = benchmark_plan(named)
+    assert (found["pairs"], found["problems"]) == (
+        [],
+        ["tcp is the name of pairs without a NIC, so no template can have it"],
+    )
+    assert benchmark_plan(bench.plan, repetitions=0)["problems"] == [
+        "rdma_benchmark_repetitions is 0, it must be at least 1"
+    ]
 
 
 def test_the_size_of_a_kv_cache() -> None:

@@ -110,10 +110,31 @@ def test_one_node_is_no_benchmark() -> None:
         (f"50% on {RXE} and 50% on rc_verbs/rxe1:1", ["rxe0"], "but the pod was given rxe0"),
         (RXE, None, "not only over TCP"),
         ("something else", ["rxe0"], "UCX did not say"),
+        # As ports with several paths are shown; no transport may hide behind a form that is not known.
+        (f"50% on {RXE}/path0 and 50% on tcp/eth0/path1", ["rxe0"], "TCP was let in"),
+        (f"50% on {RXE} and 50% on TCP/eth0", ["rxe0"], "not RDMA (rc)"),
+        (f"50% on {RXE} and 50% on tcp/a/b/c", ["rxe0"], "not RDMA (rc)"),
+        # UCX cuts what is too long.
+        (f"20% on {RXE}, 20% on {RXE}, 20% on {RXE},", ["rxe0"], "UCX did not say of all its data"),
+        (f"50% on {RXE} and 50% on rc_verbs/{'x' * 84}", ["rxe0"], "UCX did not say of all its data"),
     ],
 )
 def test_what_went_elsewhere_is_an_error(config: str, allocated: Any, why: str) -> None:
     assert why in refused(over(config), allocated)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        # A port of 400 Gb/s has two paths (uct_ib_iface_set_num_paths of UCX).
+        f"{RXE}/path0",
+        f"{RXE} 50% on path0 and 50% on path1",
+        f"{RXE}/path1 50% on and 50% on",
+        f"33% on {RXE}, 33% on {RXE}, and 33% on {RXE}",
+    ],
+)
+def test_several_paths_of_one_port(config: str) -> None:
+    assert honest.judge(case(over(config)), over(config).tables, ["rxe0"]).devices == ("rxe0",)
 
 
 def test_without_tables_nothing_is_known() -> None:
@@ -166,6 +187,9 @@ def test_why_it_did_not_start() -> None:
         {"avg_seconds": 0},
         {"avg_seconds": True},
         {"avg_seconds": float("nan")},
+        # The bandwidth would be infinite, or nothing.
+        {"avg_seconds": 5e-324},
+        {"p99_seconds": 1e308},
         {"bytes": -1},
         {"quantiles_seconds": [1.0]},
         {"counters": {"a": -5}},
@@ -180,3 +204,5 @@ def test_a_damaged_result_is_none(change: dict[str, Any]) -> None:
     assert found.error.startswith("a line RESULT of its log is damaged")
     assert found.cases == []
     assert log.read("RESULT [1").error
+    for word in ("RESULT", "ERROR"):
+        assert log.read(f"{word} {'[' * 100_000}").error.startswith(f"a line {word} of its log is damaged")

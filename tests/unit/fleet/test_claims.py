@@ -166,7 +166,11 @@ def test_nothing_is_asked_of_hosts_that_ask_for_nothing() -> None:
 
 def test_nodes_without_facts_are_named(facts_of: Facts) -> None:
     found = plan({"n1": facts_of("v100-01"), "n2": None}, template(nics=1))
-    assert found.warnings == ["one: not checked on hosts without facts: n2"]
+    assert found.warnings == [
+        "one: not checked on hosts without facts: n2",
+        "n2: nothing is known of these hosts, so objects that have left the set are kept",
+    ]
+    assert found.unknown == ["n2"]
     assert plan({"n2": None}, template(nics=1)).problems == [
         "n2: rdma_claims_templates[0] (one) cannot be checked without facts of its nodes: gather them first"
         " (role rdma_discover)"

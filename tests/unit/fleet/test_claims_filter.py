@@ -28,13 +28,15 @@ def test_the_filter(facts_of: Facts) -> None:
         for name in ("v100-01", "v100-02")
     }
     found = claims_filter({}, list(hostvars), hostvars, kubernetes="v1.36.3")
-    assert sorted(found) == ["names", "objects", "problems", "resources", "text", "warnings"]
-    assert found["problems"] == []
+    parts = ["names", "objects", "problems", "resources", "text", "unknown", "unmet", "warnings"]
+    assert sorted(found) == parts
+    assert (found["problems"], found["unmet"], found["unknown"]) == ([], {}, [])
     assert found["text"].splitlines()[0] == "v100 (v100), pcie_root: 1 GPU and 1 NIC on one PCIe root complex"
     # What the cluster really publishes counts more than what is expected of it.
     nothing = resource_slices(SliceDevice("dra.net", name, "eth9", name) for name in hostvars)
-    (problem,) = claims_filter({}, list(hostvars), hostvars, slices=nothing)["problems"]
-    assert "can be satisfied on no node. v100-[01-02]: 0 NICs of this kind, 1 requested" in problem
+    unmet = claims_filter({}, list(hostvars), hostvars, slices=nothing)["unmet"]
+    said = "rdma_claims_templates[0] (v100) can be satisfied on no node. v100-[01-02]: 0 NICs of this kind, 1 requested"
+    assert unmet == {name: [f"{name}: {said}"] for name in hostvars}
 
 
 GPUS, NICS = [template("one", gpus=1, nics=1)], [template("one", nics=1)]

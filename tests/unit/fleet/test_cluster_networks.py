@@ -15,8 +15,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_host import PrepareHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, Query
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 
 _RANGES = {
     "resource": "servicecidrs",
@@ -40,7 +40,7 @@ class Answers(Client):
         if ranges is not None:
             self._answers["/apis/networking.k8s.io/v1/servicecidrs"] = {"items": [{"spec": {"cidrs": ranges}}]}
 
-    def get(self, path: str, query: Optional[Dict[str, str]] = None, accept: str = "") -> Dict[str, Any]:
+    def get(self, path: str, query: Optional[Query] = None, accept: str = "") -> Dict[str, Any]:
         path += f"?{urlencode(query)}" if query else ""
         if path not in self._answers:
             raise ApiError(403, {"message": "forbidden"})
@@ -139,6 +139,22 @@ _CLAIMS = {
 }
 
 
+def test_objects_say_which_set_they_are_in() -> None:
+    group = "k8s.cni.cncf.io"
+    kind = {
+        "resource": "network-attachment-definitions",
+        "responseKind": {"kind": "NetworkAttachmentDefinition"},
+        "scope": "Namespaced",
+        "verbs": ["list"],
+    }
+    client: Any = Answers([], None, **{group: {"version": "v1", "resources": [kind]}})
+    items = [{"metadata": {"name": name, "namespace": "x", "labels": {PART_OF: name}}} for name in ("", "mine")]
+    client._answers[f"/apis/{group}/v1/network-attachment-definitions"] = {"items": [*items, {"metadata": {}}]}
+    wanted = [{"kind": f"NetworkAttachmentDefinition.{group}", "name": ""}, {"kind": "Other.x", "name": ""}]
+    found = cluster.info(client, False, objects=wanted)["objects"]
+    assert [one["metadata"]["set"] for one in found] == ["", "mine", ""]
+
+
 def claim(node_name: str, *users: Dict[str, str], driver: str = "dra.net") -> Dict[str, Any]:
     results = [{"driver": driver, "pool": node_name, "device": f"eth{number}"} for number in range(2)]
     status = {"allocation": {"devices": {"results": results}}, "reservedFor": list(users)}
@@ -184,7 +200,7 @@ def test_lists_that_may_not_be_read_are_not_taken_for_empty(sets: List[Parent]) 
 @pytest.mark.parametrize("path", ["/apis/resource.k8s.io/v1/resourceclaims", "/apis/apps/v1/daemonsets"])
 def test_an_api_server_that_fails_is_not_one_that_refuses(path: str) -> None:
     class Failing(Answers):
-        def get(self, path: str, query: Optional[Dict[str, str]] = None, accept: str = "") -> Dict[str, Any]:
+        def get(self, path: str, query: Optional[Query] = None, accept: str = "") -> Dict[str, Any]:
             if path.startswith(failing):
                 raise ApiError(500, {"message": "etcdserver: request timed out"})
             return super().get(path, query, accept)

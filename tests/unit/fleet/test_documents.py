@@ -13,7 +13,15 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[3]
 README, CONTRIBUTING = ((CHECKOUT / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md"))
 # Of more than one room: each other's parts, and what is imported by others.
-COMPOSED = {"site", "teardown", "compare", "preflight_cluster", "migrate_nodes"}
+COMPOSED = {
+    "site",
+    "teardown",
+    "compare",
+    "preflight_cluster",
+    "provision_cluster",
+    "provision_result",
+    "migrate_nodes",
+}
 
 
 def quoted(text: str) -> set[str]:

@@ -12,6 +12,16 @@ import yaml
 from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+
+RESOURCES = "zerocopy.rdma.node_extended_resources"
+HARMLESS = {
+    "ansible.builtin.assert",
+    "ansible.builtin.fail",
+    # Of helm, whose version is asked for.
+    "ansible.builtin.include_tasks",
+    "zerocopy.rdma.cluster_info",
+}
 
 # Only of use to a call that changes something.
 CHANGING = {"links": {"rollback_seconds", "confirm"}}
@@ -64,11 +74,30 @@ def test_teardown_looks_at_all_nodes_before_its_first_change() -> None:
     found = [task.get("ansible.builtin.import_role") or task["ansible.builtin.include_role"] for task in every]
     roles = [(role["name"].rpartition(".")[2], role["tasks_from"]) for role in found]
     # What rdma_ofed does there is to refuse.
-    looks = [("rdma_drift", "revert"), ("rdma_ofed", "absent")]
+    looks = [("rdma_drift", "revert"), ("rdma_ofed", "absent"), *[("{{ __role }}", "unused")] * 2]
     assert roles[: len(looks)] == looks
     assert {tasks_from for _role, tasks_from in roles[len(looks) :]} == {"absent", "node_absent"}
     # On its own and not in waves, so that a bad node of the last wave stops the first one.
     assert (len(plays[0]["tasks"]), plays[0]["any_errors_fatal"], plays[0].get("serial")) == (len(looks), True, None)
+
+
+@pytest.mark.parametrize("role", registry.roles())
+def test_nothing_is_removed_before_it_is_known_to_be_unused(role: str) -> None:
+    assert tasks(role, "absent")[0]["ansible.builtin.import_tasks"] == "unused.yml"
+    # What could change something is told not to.
+    for task in tasks(role, "unused"):
+        assert task.get("check_mode") is True or HARMLESS & set(task), task["name"]
+
+
+@pytest.mark.parametrize(("role", "label"), [("shared_device", "shared-device"), ("host_device", "host-device")])
+def test_the_plugins_nodes_are_known_until_the_end(role: str, label: str) -> None:
+    """By their label: the same resources on other nodes are of other plugins, and so are the pods that hold them."""
+    (asked,) = [task[RESOURCES] for task in tasks(f"rdma_{role}", "unused") if RESOURCES in task]
+    absent = tasks(f"rdma_{role}", "absent")
+    (removed,) = [place for place, task in enumerate(absent) if RESOURCES in task]
+    (unlabelled,) = [place for place, task in enumerate(absent) if "zerocopy.rdma.node_labels" in task]
+    assert asked == absent[removed][RESOURCES] == {"nodes": asked["nodes"], "label": f"zerocopy.rdma/{label}"}
+    assert removed < unlabelled
 
 
 def test_the_images_are_those_of_the_strategy() -> None:

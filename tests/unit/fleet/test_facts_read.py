@@ -70,6 +70,8 @@ def test_sriov_without_keys_has_no_role(facts_of: Facts) -> None:
         (("hcas", 0, "ports", 0, "number"), -1, "number is -1, it must be an integer from 0"),
         (("hcas", 0, "ports", 0, "pkeys"), ["all"], "pkeys[0] is 'all', it must be a P_Key such as 0xffff"),
         (("hcas", 0, "ports", 0, "netdev", "addresses"), ["10.0.0.300/24"], "addresses[0] is '10.0.0.300/24', it must"),
+        (("hcas", 0, "sriov", "num_vfs"), 10**9, "hcas[0].sriov.num_vfs is 1000000000, it must be an integer from"),
+        (("hcas", 0, "sriov", "total_vfs"), -1, "total_vfs is -1, it must be an integer from 0 to 65535"),
         (("hcas", 0, "sriov"), None, "hcas[0].sriov is None, it must be a map"),
         (("hcas", 0, "name"), "x" * 20000, "hcas[0].name has 20000 characters, at most 16384 are"),
         (("usable",), [{"hca": "mlx5_0"}], "usable[0].port is missing, it must be an integer"),

@@ -136,6 +136,7 @@ def test_a_node_without_facts_keeps_its_plugin(facts_of: Facts) -> None:
     found = right(hosts_of({"v100-01": facts_of("v100-01"), "away": None}))
     assert found["labels"] == {"v100-01": {LABEL: "ib"}}
     assert "away: no facts, so the plugin is left unchanged there" in found["warnings"]
+    assert found["unknown"] == ["away"]
 
 
 def test_hosts_of_other_strategies_lose_the_label(facts_of: Facts) -> None:

@@ -38,6 +38,7 @@ REFUSED = [
     *wrong_names(OWN, "hostdev_", 55),
     ({OWN + "namespaces": []}, "namespaces is empty: name at least one namespace of pods"),
     ({OWN + "namespaces": ["Pods"]}, "namespaces[0] is 'Pods', it must be the name of a namespace"),
+    ({OWN + "namespaces": ["x", "y", "x"]}, "namespaces[2] is 'x', which is in the list already: name it once"),
     ({OWN + "image": "ghcr.io/plugin:v1"}, "it must be an image without scheme, tag or digest"),
     ({OWN + "version": "latest"}, "version is 'latest', it must be a version like"),
     ({OWN + "version": "3.9.0"}, "which is the digest of 3.11.0, not of 3.9.0"),
@@ -147,6 +148,16 @@ def test_groups_with_one_name(facts_of: Facts) -> None:
     }
     (line,) = plan(hosts)["problems"]
     assert "rdma_host_device_resource is 'rdma/nic', which group a100 also has" in line
+    # A rail of one, and all of the other.
+    hosts = {
+        **recorded(facts_of, "v100-01", group="v100", rdma_host_device_resource="nic", **RAILS),
+        **recorded(facts_of, "v100-02", group="v100-rail0", rdma_host_device_networks=["10.92.0.0/24"]),
+    }
+    (line,) = plan(hosts)["problems"]
+    assert line == (
+        "v100-02: rdma_group is 'v100-rail0', but its network rdma-v100-rail0 is also one of group v100: rename one of"
+        " them"
+    )
     hosts = {**recorded(facts_of, "v100-01", group="i_b"), **recorded(facts_of, "v100-02", group="I_B")}
     (line,) = plan(hosts)["problems"]
     assert "which has the same name in Kubernetes as" in line

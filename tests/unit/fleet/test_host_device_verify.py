@@ -76,6 +76,7 @@ def test_what_verify_says(facts_of: Facts) -> None:
         ('[{"name": "rdma-v100"}, {"name": "b", "namespace": "other"}]', [("own", "rdma-v100"), ("other", "b")]),
         ('["rdma-v100"]', [("own", "rdma-v100")]),
         ("7", []),
+        ("[" * 100000, [("own", "[" * 100000)]),
     ],
 )
 def test_networks_that_a_pod_names(text: Optional[str], expected: List[Any]) -> None:

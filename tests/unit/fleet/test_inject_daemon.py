@@ -187,6 +187,37 @@ def test_a_look_at_all_keeps_nobody_waiting(machine: Machine, monkeypatch: pytes
     done.set()
 
 
+def test_a_look_of_an_old_configuration_is_forgotten(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    renew, looking, done = hardware.Watched.renew, threading.Event(), threading.Event()
+    looks: List[threading.Thread] = []
+
+    def slow(watched: hardware.Watched) -> hardware.Hardware:
+        if threading.current_thread() is not machine.thread:
+            looks.append(threading.current_thread())
+            looking.set()
+            assert done.wait(SECONDS)
+        return renew(watched)
+
+    monkeypatch.setattr(hardware.Watched, "renew", slow)
+    monkeypatch.setattr(daemon, "_RENEW", 0.0)
+    machine.listen()
+    machine.thread.start()
+    connection = machine.accept().register()
+    assert looking.wait(SECONDS)
+    monkeypatch.setattr(daemon, "_RENEW", 1000.0)
+    machine.config["exclude"] = ["mlx5_0"]
+    loaded = machine.said()["loaded"]
+    machine.tell("reload")
+    while machine.said()["loaded"] == loaded:
+        connection.ask("CreateContainer", create({}, ""))
+    done.set()
+    looks[0].join(SECONDS)
+    # Its status is due now, so it is written before the second answer.
+    for _answer in range(2):
+        connection.ask("CreateContainer", create({}, ""))
+    assert "mlx5_0" not in machine.said()["hcas"]
+
+
 def test_what_changes_is_read_before_anybody_asks(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, root_of: Callable[[str], Path]
 ) -> None:
@@ -345,6 +376,19 @@ def test_the_longest_message_is_gone_through_once(monkeypatch: pytest.MonkeyPatc
     messages.created(bytes_field(2, text_field(8, "A=1") * variables))
     # Number and length of each field.
     assert count <= 2 * variables + 10
+
+
+def test_a_refusal_is_no_longer_than_anybody_reads(machine: Machine) -> None:
+    machine.listen()
+    machine.thread.start()
+    connection = machine.accept().register()
+    asked = {"rdma.zerocopy.io/nics": ",".join(f"mlx5_{number}" for number in range(20000))}
+    for payload in (create(asked, ""), create({"rdma.zerocopy.io/nics": "nearest"}, "GPU" * 50000)):
+        answer, error = connection.ask("CreateContainer", payload)
+        assert answer == b""
+        assert error.startswith("no RDMA devices for llm/p, container main: rdma.zerocopy.io/nics: ")
+        assert len(error) < 1100
+        assert error.endswith(" ...")
 
 
 def test_annotations_of_any_depth_say_nothing(machine: Machine) -> None:

@@ -137,6 +137,13 @@ def test_every_dry_run_comes_first(server: Server) -> None:
 def test_one_object(server: Server) -> None:
     assert run(server, "llm/decode")["objects"] == ["Deployment llm/decode"]
     assert refused(server, "llm/none").startswith("places has llm/none, but there is no workload")
+    assert refused(server, "llm", "lmm").startswith("places has lmm, but there is no workload")
+
+
+@pytest.mark.parametrize("place", ["", "/", "/decode", "llm/", "llm/decode/x", "Llm", "llm decode", "../llm", "*"])
+def test_a_place_that_would_be_more_than_was_meant(server: Server, place: str) -> None:
+    """Such as one of an empty variable: all namespaces, or all of a namespace."""
+    assert refused(server, place) == f"places has {place!r}, it must be a namespace, or namespace/name"
 
 
 def test_who_would_change_it_back(server: Server) -> None:

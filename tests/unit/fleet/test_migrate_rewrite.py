@@ -403,6 +403,92 @@ def test_what_somebody_changed_since_is_not_undone() -> None:
     assert notes[0][2].startswith("was rewritten and then changed by somebody else")
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "[" * 100_000,
+        '[{"op": "add", "path": "/spec/x", "value": 1, "before": [1]}, {"op": "test", "path": "/x", "value": 1}]',
+        '[{"op": "remove", "path": "/metadata"}]',
+        '[{"op": "replace", "path": "/metadata", "value": null}]',
+        '[{"op": "replace", "path": "/kind", "value": "ClusterRoleBinding"}]',
+    ],
+)
+def test_a_way_back_that_somebody_else_wrote(written: str) -> None:
+    item = named("decode")
+    item["metadata"]["annotations"] = {move.BEFORE: written}
+    for found in (move.back([item]), move.forward([item], _WISH)):
+        assert found.documents == [item]
+        assert [note.level for note in found.notes] == ["cannot"]
+
+
+@pytest.mark.parametrize("keeps", ["its own network", "a reason to stay"])
+def test_a_port_stays_where_another_workload_is_reached_by_it(keeps: str) -> None:
+    """A Service or a pool has it for both."""
+    other = named("prefill")
+    other["metadata"]["name"] = "canary"
+    spec = other["spec"]["template"]["spec"]
+    if keeps == "its own network":
+        del spec["hostNetwork"]
+        del spec["containers"][0]["resources"]
+        spec["containers"][0]["env"] = []
+    else:
+        spec["hostPID"] = True
+    (prefill, _decode, pool, canary), notes = moved(named("prefill"), named("decode"), named("llama"), other)
+    assert container(prefill)["ports"] == [{"containerPort": 8300}]
+    assert pool == named("llama")
+    assert container(canary)["ports"] == [{"containerPort": 8300}]
+    why = (
+        "port 8300 stays, although 8000 is the common port: InferencePool llm/llama also leads to Deployment llm/canary"
+    )
+    assert ("prefill", "left", f"{why}, which keeps it") in notes
+
+
+def test_the_same_objects_of_two_clusters() -> None:
+    """In another order, and one cluster's Service has labels that no pod has."""
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "prefill", "namespace": NAMESPACE},
+        "spec": {"selector": {"app": "nobody"}, "ports": [{"port": 80, "targetPort": 8300}]},
+    }
+    labels = named("prefill")["spec"]["template"]["metadata"]["labels"]
+    leading = {**service, "spec": {**service["spec"], "selector": labels}}  # type: ignore[dict-item]
+    (_prefill, _decode, changed, alone), _notes = moved(named("prefill"), named("decode"), leading, service)
+    assert changed["spec"]["ports"] == [{"port": 80, "targetPort": 8000}]
+    assert alone == service
+
+
+def test_a_label_that_nodes_lose_is_left_to_people() -> None:
+    item = named("decode")
+    item["spec"]["template"]["spec"]["nodeSelector"] = {"zerocopy.rdma/shared-device": "h100"}
+    _there, notes = moved(item)
+    assert notes == [("decode", "left", "selects nodes by zerocopy.rdma/shared-device")]
+
+
+@pytest.mark.parametrize(
+    ("requested", "nics", "said"),
+    [
+        (["1"], 1, []),
+        (["8"], 8, []),
+        # Not known.
+        (["8"], 0, []),
+        (["8"], 1, ["rdma/ib: 8 became one-nic, with 1 NIC for all containers of the pod"]),
+        (["2", 2], 3, ["rdma/ib: 4 became one-nic, with 3 NICs for all containers of the pod"]),
+    ],
+)
+def test_fewer_nics_than_before_are_told(requested: list[Any], nics: int, said: list[str]) -> None:
+    item = named("debug")
+    containers = [
+        {"name": f"c{place}", "image": "x", "resources": {"limits": {"rdma/ib": number}}}
+        for place, number in enumerate(requested)
+    ]
+    item["spec"]["containers"] = containers
+    # One after the other.
+    item["spec"]["initContainers"] = [{"name": "check", "image": "x", "resources": {"limits": {"rdma/ib": "9"}}}]
+    _there, notes = moved(item, wish=Wish([replace(_ONE, nics=nics)]))
+    assert [text for _name, _level, text in notes] == said
+
+
 def test_a_list_of_objects_and_documents_that_are_none() -> None:
     whole = {"apiVersion": "v1", "kind": "List", "items": [named("decode"), named("web")]}
     (nothing, there), _notes = moved(None, whole)  # type: ignore[arg-type]  # what an empty document is

@@ -174,7 +174,7 @@ def test_files_that_cannot_be_read_as_yaml_stay(rewrite: Run, files: Path) -> No
     (files / "chart.yaml").write_text("spec: {{ .Values.spec }}\n")
     (files / "twice.yaml").write_text("spec: 1\nspec: 2\n")
     found = {note["file"]: note["text"] for note in rewrite()["notes"]}
-    assert found["chart.yaml"].startswith("has values that no manifest has") or found["chart.yaml"].startswith("is not")
+    assert found["chart.yaml"] == "is a template, not YAML: render it first, or change its values"
     assert found["twice.yaml"] == "has the key spec twice (line 1)"
 
 
@@ -197,7 +197,109 @@ def test_anchors_are_not_rewritten(rewrite: Run, files: Path) -> None:
     assert result["changed"] is False
     assert [note["level"] for note in result["notes"]] == ["cannot"]
     assert "anchors" in result["notes"][0]["text"]
-    assert "Stays as it is:\n  llm/decode.yaml\n    cannot be changed in place" in result["text"]
+    there = "Stays as it is:\n  Deployment llm/decode (llm/decode.yaml)\n    cannot be changed in place"
+    assert there in result["text"]
+
+
+_SERVER = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, namespace: llm, labels: {app: llama}}
+spec:
+  hostNetwork: true
+  containers:
+  - name: vllm
+    image: registry.example.org/llm/vllm:v1
+    ports: [{containerPort: PORT}]
+    resources: RESOURCES
+"""
+_POOL = """\
+apiVersion: inference.networking.k8s.io/v1
+kind: InferencePool
+metadata: {name: llama, namespace: llm}
+spec:
+  selector: {matchLabels: {app: llama}}
+  targetPorts: [{number: 8000}, {number: 8300}]
+"""
+
+
+def _server(name: str, port: int, resources: str = "{limits: {rdma/ib: 1}}") -> str:
+    return _SERVER.replace("NAME", name).replace("PORT", str(port)).replace("RESOURCES", resources)
+
+
+@pytest.fixture
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("own")
+
+
+def test_an_object_that_stays_keeps_nobody_else_and_what_leads_to_it_stays(rewrite: Run, own: Path) -> None:
+    anchored = _server("prefill", 8300, "{limits: &one {rdma/ib: 1}, requests: *one}")
+    (own / "pods.yaml").write_text(f"{_server('decode', 8000)}---\n{anchored}")
+    (own / "pool.yaml").write_text(_POOL)
+    result = rewrite(paths=[str(own)])
+    assert result["files"] == ["pods.yaml"]
+    decode, prefill = yaml_values.read((own / "pods.yaml").read_text())
+    assert "hostNetwork" not in decode["spec"]
+    assert prefill == yaml_values.read(anchored)[0]
+    (note,) = result["notes"]
+    assert (note["file"], note["object"], note["level"]) == ("pods.yaml", "Pod llm/prefill", "cannot")
+    # Still two ports.
+    assert (own / "pool.yaml").read_text() == _POOL
+
+
+def test_a_pool_that_cannot_be_changed_keeps_the_ports_of_its_pods(rewrite: Run, own: Path) -> None:
+    (own / "pods.yaml").write_text(f"{_server('decode', 8000)}---\n{_server('prefill', 8300)}")
+    anchored = _POOL.replace("targetPorts:", "targetPorts: &ports") + "  example: *ports\n"
+    (own / "pool.yaml").write_text(anchored)
+    result = rewrite(paths=[str(own)])
+    assert result["files"] == ["pods.yaml"]
+    pods = yaml_values.read((own / "pods.yaml").read_text())
+    assert [pod["spec"]["containers"][0]["ports"] for pod in pods] == [
+        [{"containerPort": 8000}],
+        [{"containerPort": 8300}],
+    ]
+    assert not any("hostNetwork" in pod["spec"] for pod in pods)
+    told = {note["object"]: (note["level"], note["text"]) for note in result["notes"]}
+    assert told["InferencePool llm/llama"][0] == "cannot"
+    why = "port 8300 stays, although 8000 is the common port: InferencePool llm/llama leads to it and cannot be changed"
+    assert told["Pod llm/prefill"] == ("left", why)
+
+
+def test_a_key_without_a_value(rewrite: Run, own: Path) -> None:
+    text = _server("decode", 8000, "# By default none.").replace(", labels: {app: llama}}", "}")
+    text = text.replace("metadata: {name: decode, namespace: llm}", "metadata:\n  name: decode\n  annotations:")
+    text = text.replace("    image:", "    securityContext: {capabilities: }\n    env:\n    image:")
+    text += "    volumeMounts: [{name: ib, mountPath: /dev/infiniband}]\n"
+    text += "  resourceClaims:\n  volumes: [{name: ib, hostPath: {path: /dev/infiniband}}]\n"
+    (own / "decode.yaml").write_text(text)
+    request = {**_REQUEST, "annotations": {"example.com/a": "b"}, "environment": {"UCX_TLS": "rc"}}
+    assert [note["level"] for note in rewrite(paths=[str(own)], requests=[request])["notes"]] == ["left"]
+    there = (own / "decode.yaml").read_text()
+    assert "    resources: {claims: [{name: rdma}]} # By default none.\n" in there
+    (found,) = yaml_values.read(there)
+    assert found["metadata"]["annotations"]["example.com/a"] == "b"
+    assert found["spec"]["resourceClaims"] == [{"name": "rdma", "resourceClaimTemplateName": "one-nic-0a1b2c3d4e"}]
+    assert found["spec"]["containers"][0]["env"] == [{"name": "UCX_TLS", "value": "rc"}]
+    assert found["spec"]["containers"][0]["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+    assert rewrite(paths=[str(own)], state="absent")["notes"] == []
+    assert yaml_values.read((own / "decode.yaml").read_text()) == yaml_values.read(text)
+
+
+def test_keys_that_are_no_texts(rewrite: Run, files: Path) -> None:
+    other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tcp}\ndata:\n  8080: llm/decode:8000\n  on: x\n  a: b\n"
+    (files / "llm" / "tcp.yaml").write_text(other)
+    result = rewrite()
+    assert (result["files"], result["notes"]) == (["llm/decode.yaml"], [])
+
+
+def test_a_file_that_cannot_be_read_keeps_no_other(rewrite: Run, files: Path) -> None:
+    (files / "llm" / "latin.yaml").write_bytes(b"name: M\xfcller\n")
+    result = rewrite()
+    assert result["files"] == ["llm/decode.yaml"]
+    (note,) = result["notes"]
+    assert (note["file"], note["level"]) == ("llm/latin.yaml", "cannot")
+    assert "cannot be read: 'utf-8' codec" in note["text"]
+    assert "cannot be read" in rewrite(paths=[str(files / "llm" / "latin.yaml")])["msg"]
 
 
 def test_no_such_file(rewrite: Run, tmp_path: Path) -> None:
@@ -339,7 +441,7 @@ def test_requests_have_the_names_of_the_cluster(facts_of: Callable[..., dict[str
     host = {**own, "inventory_hostname": "v100-01", "group_names": ["v100"]}
     hosts = {"v100-01": {**host, "ansible_facts": {"rdma": facts_of("v100-01")}}}
     found = pod_requests(strategy_plan({}, list(hosts), hosts))
-    assert [(one["name"], one["gpus"]) for one in found] == [("one-nic", 0), ("pair", 2)]
+    assert [(one["name"], one["gpus"], one["nics"]) for one in found] == [("one-nic", 0, 1), ("pair", 2, 2)]
     assert set(found[0]["templates"]) == {"llm", "batch"}
     assert found[0]["templates"]["llm"] == found[0]["templates"]["batch"]
     assert found[0]["templates"]["llm"].startswith("one-nic-")

@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Any, Callable
 
 import pytest
+import yaml
+from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import IN_POD, Excluded, Reason
@@ -26,7 +28,7 @@ GROUP, SHARED = "zerocopy.rdma/group", "zerocopy.rdma/shared-device"
 DRA, PLUGIN = registry.STRATEGIES["dra"], registry.STRATEGIES["shared_device"]
 POD = User("llm", "decode-0", "u1", "rdma/hca", "StatefulSet llm/decode", "StatefulSet")
 OLD = NodeUse("n1", {SHARED: "h100"}, resources={"rdma/hca": 63}, users=[POD])
-MARK = Mark("dra", False, {SHARED: "h100", GROUP: None}, {"rdma.io/hca": 100})
+MARK = Mark("dra", False, {SHARED: "h100", GROUP: None}, {"rdma.io/hca": 100}, "shared")
 
 
 def host(name: str = "n1", strategy: str = "dra") -> ClaimHost:
@@ -99,8 +101,14 @@ def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> 
 def test_plugins_of_others_are_named_with_what_removes_them() -> None:
     image = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"
 
-    def daemon_set(name: str, image: str = image, selector: Any = None, **meta: Any) -> dict[str, Any]:
+    def daemon_set(
+        name: str, image: str = image, selector: Any = None, affinity: Any = None, **meta: Any
+    ) -> dict[str, Any]:
         template = {"spec": {"containers": [{"name": "c", "image": image}], "nodeSelector": selector or {}}}
+        if affinity:
+            terms = {"nodeSelectorTerms": [{"matchExpressions": affinity}]}
+            required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+            template["spec"]["affinity"] = {"nodeAffinity": required}
         status = {"desiredNumberScheduled": 2}
         return {
             "metadata": {"namespace": "net", "name": name, **meta},
@@ -117,6 +125,9 @@ def test_plugins_of_others_are_named_with_what_removes_them() -> None:
         daemon_set("c", annotations={**helm, **argo}),
         daemon_set("d"),
         daemon_set("ours", selector={SHARED: "h100"}),
+        # Where ours is not.
+        daemon_set("e", affinity=[{"key": SHARED, "operator": "DoesNotExist"}]),
+        daemon_set("ours-too", affinity=[{"key": SHARED, "operator": "Exists"}]),
         daemon_set("other", "registry.example.org/agent:v1"),
     ]
     found = list(foreign.plugins(items, [SHARED]))
@@ -125,6 +136,7 @@ def test_plugins_of_others_are_named_with_what_removes_them() -> None:
         "net/b": "take it out of NicClusterPolicy nic (kubectl edit nicclusterpolicy nic)",
         "net/c": "take it out of Argo CD application fabric",
         "net/d": "kubectl delete daemonset d --namespace net",
+        "net/e": "kubectl delete daemonset e --namespace net",
     }
     text = moves.text(moves.plan([host()], {"n1": OLD}, ["n1"], MoveOptions()), found[:1])
     assert text.splitlines()[-2:] == [
@@ -136,8 +148,9 @@ def test_plugins_of_others_are_named_with_what_removes_them() -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        *("", "[]", "{}", '{"to": "dra", "unschedulable": 1, "labels": {}, "counters": {}}'),
+        *("", "[]", "{}", "[" * 100000, '{"to": "dra", "unschedulable": 1, "labels": {}, "counters": {}}'),
         *('{"to": "dra", "labels": {"a": 1}}', '{"to": "dra", "unschedulable": false, "labels": {}, "counters": []}'),
+        '{"to": "dra", "unschedulable": false, "labels": {}, "counters": {}, "netns_mode": "Y"}',
     ],
 )
 def test_an_annotation_of_somebody_else_is_refused(written: str) -> None:
@@ -161,24 +174,36 @@ def pod(name: str, owner: str = "ReplicaSet", image: str = "vllm", **spec: Any) 
 
 def test_which_pods_use_the_nics_of_a_node() -> None:
     limits = {"resources": {"limits": {"rdma/hca": "1"}}}
+    devices: dict[str, Any] = {
+        "container": {"volumeMounts": [{"name": "devs", "mountPath": "/dev/infiniband"}]},
+        "volumes": [{"name": "devs", "hostPath": {"path": "/dev/infiniband"}}],
+    }
     items = [
         pod("asks", container=limits),
         {**pod("ended", container=limits), "status": {"phase": "Succeeded"}},
         pod("claims", resourceClaims=[{"name": "nic"}]),
         pod("other"),
         pod("agent", "DaemonSet", hostNetwork=True),
-        pod("ours", "DaemonSet", nodeSelector={SHARED: "h100"}, container=limits),
+        pod("ours", "DaemonSet", nodeSelector={SHARED: "h100"}, **devices),
+        # They find their nodes by the same label, but what asks for NICs does not hand them out.
+        pod("every-node", "DaemonSet", nodeSelector={SHARED: "h100"}, container=limits),
+        pod("claims-too", "DaemonSet", nodeSelector={SHARED: "h100"}, resourceClaims=[{"name": "nic"}]),
         # Their label is no DaemonSet's.
         pod("picky", nodeSelector={SHARED: "h100"}, container=limits),
         pod("theirs", "DaemonSet", "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"),
         pod("alone", "", container=limits),
+        pod("checked", image="registry.example.org/llm/healthcheck:v1", container=limits),
     ]
-    found, plugins = node_use.users(items, {"llm/claims": "dra.net"}, [SHARED, GROUP])
+    held = {"llm/claims": "dra.net", "llm/claims-too": "dra.net"}
+    found, plugins = node_use.users(items, held, [SHARED, GROUP])
     assert {user.name: user.why for user in found} == {
         "asks": "rdma/hca",
         "claims": "holds devices of dra.net",
+        "every-node": "rdma/hca",
+        "claims-too": "holds devices of dra.net",
         "picky": "rdma/hca",
         "alone": "rdma/hca",
+        "checked": "rdma/hca",
     }
     assert [user.owner for user in found if user.name in ("asks", "alone")] == ["ReplicaSet llm/asks", ""]
     assert plugins == ["llm/theirs"]
@@ -237,3 +262,47 @@ def test_nics_in_pods_tell_a_device_plugin_nothing(facts_of: Facts) -> None:
     assert moves.plannable(hosts, uses, ["n1"]) == hosts
     dra = [ClaimHost("n1", "v100", {"rdma_strategy": "dra"}, facts)]
     assert moves.plannable(dra, {"n1": NodeUse("n1", {SHARED: "v100"})}) == dra
+
+
+_SET = {"changed": True, "netns_mode": "exclusive"}
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        # It failed before anything was prepared.
+        ({"__rdma_migrate_netns": "shared", "__rdma_migrate_begun": False}, False),
+        ({"__rdma_migrate_netns": "shared", "__rdma_migrate_begun": False, "rdma_kernel_result": _SET}, True),
+        # The run that was killed changed it.
+        ({"__rdma_migrate_netns": "shared", "__rdma_migrate_begun": True}, True),
+        ({"__rdma_migrate_netns": "shared", "rdma_kernel_result": {**_SET, "changed": False}}, True),
+        ({"__rdma_migrate_netns": "", "__rdma_migrate_begun": True, "rdma_kernel_result": _SET}, False),
+    ],
+)
+def test_when_the_netns_mode_is_put_back(known: dict[str, Any], expected: bool) -> None:
+    put_back, stop, *_rest = yaml.safe_load((variables.ROLES / "rdma_migrate" / "tasks" / "move_back.yml").read_text())
+    environment = NativeEnvironment()
+    environment.filters["bool"] = bool
+    assert all(environment.compile_expression(one)(**known) for one in put_back["when"]) is expected
+    # Another option may need a reboot as well, which is no reason to keep the node.
+    reboots = environment.compile_expression(stop["when"])
+    for now, stops in (("shared", False), ("exclusive", True), (None, False)):
+        result = {"reboot_required": True, "netns_mode": now}
+        assert reboots(**{**known, "__rdma_migrate_netns": "shared", "rdma_kernel_result": result}) is stops
+
+
+def test_a_wave_in_which_another_node_fails() -> None:
+    """All of its nodes come to ``rescue``, without a failed task of their own, and may have moved already."""
+    (block,) = yaml.safe_load((variables.ROLES / "rdma_migrate" / "tasks" / "move.yml").read_text())
+    (done,) = [task for task in block["block"] if task.get("register")]
+    assert done["zerocopy.rdma.node_move"]["step"] == "done"
+    back, stop = block["rescue"]
+    environment = NativeEnvironment()
+    environment.filters["bool"], environment.tests["failed"] = bool, lambda result: result["failed"]
+    for result, stays in (({}, False), ({"failed": True}, False), ({"failed": False}, True)):
+        known = {done["register"]: result} if result else {}
+        for conditions in (back["when"], [stop["when"]]):
+            assert all(environment.compile_expression(one)(**known) for one in conditions) is not stays
+    why = environment.from_string(stop["vars"]["__why"])
+    assert why.render(__own="") == "Another node of its wave failed."
+    assert why.render(__own="'Verify' failed.", ansible_failed_task={"name": "Verify"}) == "'Verify' failed."

@@ -10,14 +10,18 @@ import re
 from typing import Any, Callable
 
 import pytest
+import yaml
+from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.zerocopy.rdma.plugins.filter.ofed_plan import ofed_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import SHARED_DEVICE, Facts, Hosts, objects
 
 LABEL, TRIAL = SHARED_DEVICE.label, "zerocopy.rdma/ofed"
+DRAIN = "kubernetes.core.k8s_drain"
 NFD = "feature.node.kubernetes.io/"
 OWN = {
     "rdma_shared_device_provider": "network_operator",
@@ -185,7 +189,13 @@ def test_one_node_of_each_group_goes_alone(facts_of: Facts) -> None:
     found = rollout(hosts, nodes)
     assert found["problems"] == []
     assert found["waves"] == [["v100-01"], ["h100-01"], ["v100-02"], ["h100-02"]]
-    assert found["nodes"]["v100-01"] == {"name": "v100-01", "deploy": True, "to": "v100.ofed", "was": "v100.operator"}
+    assert found["nodes"]["v100-01"] == {
+        "name": "v100-01",
+        "deploy": True,
+        "to": "v100.ofed",
+        "was": "v100.operator",
+        "loaded": False,
+    }
     assert {name: own.get(LABEL) for name, own in found["labels"].items()} == {
         **dict.fromkeys(["v100-01", "v100-02", "h100-01", "h100-02"], "v100.ofed"),
         "lab-01": "v100.operator",
@@ -197,7 +207,7 @@ def test_one_node_of_each_group_goes_alone(facts_of: Facts) -> None:
     nodes[1]["labels"][TRIAL] = "trial"
     found = rollout(hosts, nodes)
     assert (found["waves"], found["done"]) == ([["h100-01"], ["v100-02"], ["h100-02"]], ["v100-01"])
-    assert found["nodes"]["v100-02"]["was"] == "v100.operator"
+    assert (found["nodes"]["v100-02"]["was"], found["nodes"]["v100-02"]["loaded"]) == ("v100.operator", True)
 
 
 def test_the_way_back_is_taken_node_by_node(facts_of: Facts) -> None:
@@ -210,6 +220,7 @@ def test_the_way_back_is_taken_node_by_node(facts_of: Facts) -> None:
         "deploy": False,
         "to": "v100.operator",
         "was": "v100.operator",
+        "loaded": True,
     }
     found = rollout(hosts, [use(hosts, name) for name in hosts])
     assert (found["waves"], found["text"]) == (
@@ -300,3 +311,45 @@ def test_what_the_container_itself_unloads_is_not_in_the_way(facts_of: Facts) ->
 
 def test_a_host_that_is_no_node(facts_of: Facts) -> None:
     assert "the cluster has no node of this name" in rollout(fleet(facts_of, "v100-01"), [])["problems"][0]
+
+
+def test_a_node_gets_its_driver_back_if_another_one_of_its_wave_fails() -> None:
+    """It comes to ``rescue`` then without a failed task of its own."""
+    tasks = yaml.safe_load((variables.ROLES / "rdma_ofed" / "tasks" / "main.yml").read_text())
+    (why,) = [one for task in tasks for one in task.get("rescue", []) if one["name"] == "Record why"]
+    said = NativeEnvironment().from_string(why["ansible.builtin.set_fact"]["__rdma_ofed_why"])
+    assert said.render(__own="") == "another node of its wave failed"
+    assert said.render(__own="no driver", ansible_failed_task={"name": "Watch the node"}) == "no driver"
+
+
+def test_nothing_is_taken_from_a_node_that_accepts_pods() -> None:
+    """What fails after the uncordon is not rescued, and the mark goes last, so that the next run finds the node."""
+    block, *after = yaml.safe_load((variables.ROLES / "rdma_ofed" / "tasks" / "main.yml").read_text("utf-8"))
+    cordons = [task[DRAIN]["state"] for task in block["block"] if DRAIN in task]
+    assert cordons == ["cordon"]
+    assert [task["name"] for task in after] == ["Uncordon the node", "Remove the mark"]
+
+
+@pytest.mark.parametrize(
+    ("deploy", "loaded", "changed", "taken"),
+    [
+        (True, False, True, True),
+        # Nothing has changed there, and the node is uncordoned.
+        (True, False, False, True),
+        # Of a run that was stopped: watched again in vain, or with pods that came before this run cordoned it.
+        (True, True, True, True),
+        (True, True, False, False),
+        (False, True, True, False),
+    ],
+)
+def test_a_driver_of_an_earlier_run_is_taken_only_after_a_look_at_the_pods(
+    deploy: bool, loaded: bool, changed: bool, taken: bool
+) -> None:
+    block = yaml.safe_load((variables.ROLES / "rdma_ofed" / "tasks" / "main.yml").read_text("utf-8"))[0]
+    names = [task.get("register") for task in block["block"]]
+    assert names.index("__rdma_ofed_uses") < names.index("__rdma_ofed_changed") < names.index("__rdma_ofed_watched")
+    (back,) = [task for task in block["rescue"] if task["name"] == "Take the driver back"]
+    assert back["when"] == "__taken"
+    decide = NativeEnvironment(autoescape=False).compile_expression(back["vars"]["__taken"][3:-3])
+    known: dict[str, Any] = {"__rdma_ofed_changed": {}} if changed else {}
+    assert decide(__rdma_ofed_node={"deploy": deploy, "loaded": loaded}, **known) is taken

@@ -6,6 +6,10 @@
 from __future__ import annotations
 
 import io
+import json
+import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any, Callable
@@ -13,6 +17,7 @@ from typing import Any, Callable
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 
 NETWORK, SRIOV = "rdma_operator_network", "rdma_operator_sriov"
 
@@ -101,3 +106,48 @@ def test_an_operator_is_in_a_cluster_once() -> None:
     }
     (found,) = prepare_problems({}, list(hosts), hosts)
     assert "rdma_operator_sriov is True on gpu-1; False on gpu-2: it must be the same on all hosts" in found
+
+
+def test_helm_is_looked_for_in_one_place() -> None:
+    """Which versions will do is one rule for operators and the GPU driver."""
+    files = [path for path in variables.ROLES.glob("*/*/*.yml") if path.parent.name != "meta"]
+    looking = [str(path.relative_to(variables.ROLES)) for path in files if "helm, version" in path.read_text("utf-8")]
+    ruling = [str(path.relative_to(variables.ROLES)) for path in files if "must be helm 3" in path.read_text("utf-8")]
+    assert (looking, ruling) == (["rdma_operator/tasks/helm.yml"], ["rdma_operator/vars/main.yml"])
+
+
+def test_without_a_cluster_the_playbook_says_what_is_needed(tmp_path: Path) -> None:
+    """It needs neither helm nor an API server then; both would fail here."""
+    own = {
+        "rdma_strategy": "none",
+        "rdma_cluster": "none",
+        SRIOV: True,
+        NETWORK: True,
+        NETWORK + "_version": "25.10.0",
+        NETWORK + "_values": {"operator": {"repository": "mirror.example.org/nvidia"}},
+    }
+    (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"gpu-1": own, "gpu-2": own}}}))
+    checkout = variables.ROLES.parent
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(tmp_path / "hosts.yml")]
+    done = subprocess.run(
+        [*command, str(checkout / "playbooks" / "operators.yml")],
+        env={
+            **os.environ,
+            "PATH": "/usr/bin:/bin",
+            "ANSIBLE_CONFIG": str(checkout / "ansible.cfg"),
+            "KUBECONFIG": str(tmp_path / "nowhere"),
+            "LC_ALL": "C.UTF-8",
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = " ".join(done.stdout.split())
+    assert "No operator was installed, because rdma_cluster is none." in said
+    assert (
+        "rdma_operator_sriov: release sriov-network-operator in namespace sriov-network-operator, chart oci://" in said
+    )
+    assert "chart network-operator of https://helm.ngc.nvidia.com/nvidia, version 25.10.0, values {" in said
+    assert '"operator": {"repository": "mirror.example.org/nvidia"}' in said

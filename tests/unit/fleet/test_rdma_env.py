@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Dict, List
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.pod_shells import MakePod, make_pod, make_shell
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.pod_tree import PodTree
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.pod_tree import IPC_LOCK, SCRIPT, PodTree
 
 # Fixtures that are defined elsewhere.
 __all__ = ["make_pod", "make_shell"]
@@ -60,6 +61,31 @@ def test_the_command_takes_the_place_of_the_script(pod: MakePod) -> None:
     done = roce.run("sh", "-c", 'printf "UCX_X=%s\\n" "$*"; exit 3', "x", "a b", "*", "$(id)")
     assert done.status == 3
     assert done.variables == {"UCX_X": "a b * $(id)"}
+
+
+def test_no_other_variable_of_the_pod_changes(pod: MakePod) -> None:
+    """Even one that the script has a use for itself, and that is exported because the pod has it."""
+    roce = pod("case-h100-roce")
+    roce.limits("65536", capabilities=IPC_LOCK)
+    # Assigned anywhere in it, in lower and upper case.
+    names = sorted(set(re.findall(r"(?:^|[\s;])([A-Za-z_]+)=", SCRIPT.read_text(), re.M)) - {"IFS"})
+    assert {"mode", "port", "root", "MEMLOCK"} <= set(names)
+    own = {name: "mine" for name in names if not name.startswith(("ZEROCOPY_", "zerocopy_"))}
+    asked = " ".join(f"${name}" for name in own)
+    done = roce.run("sh", "-c", f'printf "UCX_X=%s\n" "{asked}"', **own)
+    assert done.status == 0, done.said
+    assert done.variables == {"UCX_X": " ".join(own.values())}
+
+
+@pytest.mark.parametrize("option", ["-e", "-u", "-eu"])
+def test_with_a_shell_that_stops_at_errors(pod: MakePod, option: str) -> None:
+    roce = pod("case-h100-roce")
+    roce.keep("mlx5_0")
+    plain = roce.run()
+    roce.shell.append(option)
+    assert roce.run() == plain
+    assert roce.run("false").status == 1
+    assert roce.run(ZEROCOPY_RDMA_DEVICES="2").status == 85
 
 
 # Netdevs of this pod: those of the node have GIDs in the tables as well, in RDMA netns mode shared.

@@ -90,6 +90,14 @@ def test_devices_that_cannot_be_used(pod: MakePod) -> None:
     assert (found.status, "not in the pod's network namespace" in found.said) == (82, True)
 
 
+def test_a_pod_without_sys(pod: MakePod) -> None:
+    roce = pod("case-h100-roce")
+    roce.keep("mlx5_0")
+    shutil.rmtree(roce.root / "sys")
+    found = roce.run()
+    assert (found.status, "the pod has no /sys" in found.said) == (82, True)
+
+
 @pytest.mark.parametrize("name", ["mlx5_0,eth0", "mlx5 0", "*", "$(id)", "..", ".hidden", "a;b", "'"])
 def test_hostile_names(pod: MakePod, name: str) -> None:
     roce = pod("case-h100-roce")
@@ -180,6 +188,7 @@ def test_the_limit_is_raised_where_the_pod_may(pod: MakePod) -> None:
         ("ZEROCOPY_RDMA", "maybe"),
         ("ZEROCOPY_RDMA_FAMILY", "ipv4"),
         ("ZEROCOPY_RDMA_WAIT", "1s"),
+        ("ZEROCOPY_RDMA_WAIT", "08"),
         ("ZEROCOPY_RDMA_DEVICES", "-1"),
         ("ZEROCOPY_RDMA_LIBRARIES", "wheel"),
         ("ZEROCOPY_RDMA_MAPPING", "1"),

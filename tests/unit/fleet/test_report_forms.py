@@ -382,7 +382,7 @@ def test_facts_alone_make_a_page_without_verdicts(document: dict[str, Any]) -> N
     assert "RDMA hardware of 22 hosts" in page.text
     assert "NUMA node 1" in page.text
     assert "is a 100 Gb/s port behind a PCIe link that carries 63 Gb/s" in page.text
-    assert not re.search("not possible|Findings|All checks|Nothing was checked", page.text)
+    assert not re.search("not judged|Findings|All checks|Nothing was checked", page.text)
 
 
 def test_what_passed_is_folded(small: dict[str, Any]) -> None:

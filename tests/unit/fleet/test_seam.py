@@ -76,8 +76,9 @@ def test_playbooks_apply_and_remove_it() -> None:
 @pytest.mark.parametrize(
     ("playbook", "way", "parts"),
     [
-        ("provision", "", ["drivers", "claims"]),
-        ("teardown", " | reverse", ["claims", "drivers"]),
+        ("provision_cluster", "", ["drivers", "claims"]),
+        # Asked of all of them, before the first one is removed.
+        ("teardown", " | reverse", ["claims", "drivers"] * 2),
     ],
 )
 def test_playbooks_include_the_roles_in_their_order(playbook: str, way: str, parts: list[str]) -> None:
@@ -136,7 +137,7 @@ def entry_points(role: str) -> set[str]:
 def test_roles_of_strategies_have_the_entry_points() -> None:
     for role in registry.roles():
         if role != ROLE:
-            assert {"provision", "absent"} <= entry_points(role)
+            assert {"provision", "absent", "unused"} <= entry_points(role)
             assert ("compare" in entry_points(role)) == (role in registry.set_roles())
 
 

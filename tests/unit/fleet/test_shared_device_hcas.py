@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan impor
     SHARED_DEVICE,
     Facts,
     mixed,
+    objects,
     shared,
 )
 
@@ -74,6 +75,19 @@ def test_a_node_without_facts_keeps_its_plugin(facts_of: Facts) -> None:
     found = right(hosts_of({"v100-01": facts_of("v100-01"), "away": None}))
     assert found["labels"] == {"v100-01": {LABEL: "ib"}}
     assert found["warnings"] == ["away: no facts, so the plugin is left unchanged there"]
+    assert found["unknown"] == ["away"]
+
+
+def test_objects_that_a_node_without_facts_needs_are_not_planned(facts_of: Facts) -> None:
+    """So they must not be pruned."""
+    second = copy.deepcopy(facts_of("a100-02"))
+    names = {"ib0": "ibp5s0", "ib1": "ibp133s0"}
+    for port in (port for hca in second["hcas"] for port in hca["ports"] if port["netdev"]):
+        port["netdev"]["name"] = names.get(port["netdev"]["name"], port["netdev"]["name"])
+    both = right(hosts_of({"a100-01": facts_of("a100-01"), "a100-02": second}, "a100"))
+    one = right(hosts_of({"a100-01": facts_of("a100-01"), "a100-02": None}, "a100"))
+    assert (both["unknown"], one["unknown"]) == ([], ["a100-02"])
+    assert not set(objects(both, "DaemonSet")) <= set(objects(one, "DaemonSet"))
 
 
 def test_hosts_of_other_strategies_lose_the_label(facts_of: Facts) -> None:

@@ -143,13 +143,13 @@ def driver(kernel: str = "6.8.0-1", owner: str = "NicClusterPolicy", **toleratio
         ("false", [], [], None, "", ""),
         ("false", [ACCOUNT], [driver()], "pass", "does not wait", ""),
         (None, [], [], "fail", "the node has no label network.nvidia.com/operator.mofed.wait", "Node Feature"),
-        ("true", [], [], "fail", "the cluster has no DaemonSet of it", "to false where no driver"),
+        ("true", [], [], "fail", "the cluster has no DaemonSet of this driver$", "to false where no driver"),
         (
             "true",
             [],
             [driver("6.8.0-9")],
             "fail",
-            "whose kernel is 6.8.0-1 .*; they are for 6.8.0-9",
+            "selects the node: its kernel is 6.8.0-1 .*, and the DaemonSets are for 6.8.0-9$",
             "for each kernel",
         ),
         (

@@ -40,6 +40,7 @@ KINDS = [
         "SriovNetworkNodeState",
     )
 ]
+MAKERS = ("HostDeviceNetwork.mellanox.com", *KINDS[2:4])
 PLUGIN = {
     "kind": "DaemonSet",
     "metadata": {"name": "sriov-device-plugin", "namespace": PLACE},
@@ -290,6 +291,68 @@ def test_what_others_have_the_operator_do_is_in_the_way(facts_of: Facts, there: 
         assert not lines or lines[0].startswith("lab-[01-02]: rdma_host_device_provider is 'sriov_operator', ")
 
 
+@pytest.mark.parametrize(("there", "message"), [(policy, HAS), (pool, TWO)])
+def test_others_may_select_nodes_by_our_label(facts_of: Facts, there: Any, message: str) -> None:
+    hosts = lab(facts_of)
+    nodes = {host: {SRIOV.label: "lab.sriov"} for host in hosts}
+    chosen = {SRIOV.label: "lab.sriov"}
+    theirs = policy(nodeSelector=chosen) if there is policy else pool({"matchLabels": chosen})
+    (line,) = plan(hosts, PLUGIN, theirs, nodes=nodes)["problems"]
+    assert message in line
+    ours = {**theirs, "metadata": {**theirs["metadata"], "set": "applyset-x-v1"}}
+    assert plan(hosts, PLUGIN, ours, nodes=nodes)["problems"] == []
+
+
+def test_a_selector_that_the_operator_cannot_read_is_no_pool(facts_of: Facts) -> None:
+    hosts = lab(facts_of)
+    unknown: list[dict[str, str]] = [{"key": "role", "operator": "in"}, {}]
+    for expression in unknown:
+        selector = {"matchExpressions": [expression]}
+        assert plan(hosts, PLUGIN, pool(selector), nodes={host: {} for host in hosts})["problems"] == []
+
+
+def attachment(name: str = "sriov-lab", namespace: str = "default") -> dict[str, Any]:
+    return {"kind": "NetworkAttachmentDefinition", "metadata": {"name": name, "namespace": namespace}, "spec": {}}
+
+
+def network(kind: str, namespace: str = "default") -> dict[str, Any]:
+    meta = {"name": "sriov-lab", "namespace": PLACE}
+    return {"kind": kind, "metadata": meta, "spec": {"networkNamespace": namespace}}
+
+
+@pytest.mark.parametrize(
+    ("there", "refused"),
+    [
+        ([attachment()], True),
+        ([attachment("other")], False),
+        ([attachment(namespace="elsewhere")], False),
+        # It is what the operator has made of ours.
+        ([attachment(), network("SriovNetwork")], False),
+        ([attachment(), network("SriovNetwork", "elsewhere")], True),
+    ],
+)
+def test_a_network_of_somebody_else_is_not_replaced_by_the_operator(
+    facts_of: Facts, there: list[Any], refused: bool
+) -> None:
+    hosts = lab(facts_of)
+    first = strategies({}, list(hosts), hosts, kinds=KINDS, objects=[PLUGIN, *there])
+    for lines in (first["problems"], plan(hosts, PLUGIN, *there)["problems"]):
+        text = "provider is 'sriov_operator', but NetworkAttachmentDefinition default/sriov-lab is there already"
+        assert [text in line for line in lines] == [True] * refused
+    # A conflict with one of our own is for the API server to tell.
+    assert SRIOV.plan(SRIOV.recorded(facts_of, "lab-01", **EIGHT))["problems"] == []
+
+
+def test_a_network_of_somebody_else_is_not_replaced_by_the_network_operator(facts_of: Facts) -> None:
+    own: dict[str, Any] = {OWN + "provider": "network_operator", OWN + "prefix": "nvidia.com"}
+    hosts = HOST_DEVICE.recorded(facts_of, "v100-01", group="v100", **own)
+    kinds = [f"{kind}.mellanox.com" for kind in ("NicClusterPolicy", "NicNodePolicy", "HostDeviceNetwork")]
+    (line,) = plan(hosts, attachment("rdma-v100"), kinds=kinds)["problems"]
+    assert "but NetworkAttachmentDefinition default/rdma-v100 is there already" in line
+    made = {"kind": "HostDeviceNetwork", "metadata": {"name": "rdma-v100"}, "spec": {"networkNamespace": "default"}}
+    assert plan(hosts, attachment("rdma-v100"), made, kinds=kinds)["problems"] == []
+
+
 def test_the_operator_has_to_be_where_it_is_said_to_be(facts_of: Facts) -> None:
     hosts = lab(facts_of)
     elsewhere = {**PLUGIN, "metadata": {"name": "sriov-device-plugin", "namespace": "openshift-sriov-network-operator"}}
@@ -300,6 +363,7 @@ def test_the_operator_has_to_be_where_it_is_said_to_be(facts_of: Facts) -> None:
         {"kind": KINDS[0], "name": ""},
         {"kind": KINDS[1], "name": ""},
         {"kind": "DaemonSet.apps", "name": "sriov-device-plugin"},
+        *({"kind": kind, "name": ""} for kind in ("NetworkAttachmentDefinition.k8s.cni.cncf.io", *MAKERS)),
     ]
     others = SRIOV.recorded(facts_of, "lab-01", **EIGHT)
     assert strategies({}, list(others), others)["objects"] == []

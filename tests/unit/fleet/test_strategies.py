@@ -213,6 +213,44 @@ def test_a_host_that_moves_to_another_group_keeps_a_driver(facts_of: Facts) -> N
     assert strategies({}, list(hosts), hosts, labels, HELD, SELECTORS)["problems"] == []
 
 
+def test_teardown_asks_for_pods_that_need_a_driver(facts_of: Facts) -> None:
+    hosts = hostvars(facts_of, v100={}, h100={})
+    # Of which the last one has left the inventory.
+    labels = {node: {GROUP: node.partition("-")[0]} for node in ("v100-01", "h100-01", "h100-03")}
+    held = {"dra.net": {"v100-01": [], "h100-01": ["train/a"], "h100-03": ["train/b"]}}
+    held["gpu.nvidia.com"] = {"v100-01": ["train/c"], "else": ["other/d"]}
+    found = strategies({}, list(hosts), hosts, labels, held, SELECTORS)["needed"]
+    assert found == [
+        f"h100-0{number}: zerocopy.rdma/group is 'h100', and pods hold devices of dra.net on this node (train/{pod}):"
+        " delete these pods first"
+        for number, pod in ((1, "a"), (3, "b"))
+    ]
+    # The DaemonSet is another set's, or nobody said that it is our node.
+    assert strategies({}, list(hosts), hosts, labels, held, SELECTORS[1:])["needed"] == []
+    assert strategies({}, list(hosts), hosts, {}, held, SELECTORS)["needed"] == []
+    # Helm removes the driver of GPUs from all nodes.
+    hosts = hostvars(facts_of, v100={"rdma_driver_gpu_deploy": "true"}, h100={"rdma_driver_gpu_deploy": True})
+    found = strategies({}, list(hosts), hosts, {}, held, SELECTORS)["needed"]
+    assert found == [
+        f"{node}: rdma_driver_gpu_deploy is True, and pods hold devices of gpu.nvidia.com on this node ({pod}): delete"
+        " these pods first"
+        for node, pod in (("else", "other/d"), ("v100-01", "train/c"))
+    ]
+
+
+def test_a_plugin_that_leaves_a_node(facts_of: Facts) -> None:
+    """Preflight asks whether pods hold its devices."""
+    plugin = {"rdma_strategy": "shared_device", "rdma_shared_device_resource": "hca"}
+    hosts = hostvars(facts_of, v100=plugin, h100={**plugin, "rdma_strategy": "none"})
+    labels = {node: {"zerocopy.rdma/shared-device": node.partition("-")[0]} for node in ("v100-01", "h100-01", "else")}
+    found = strategies({}, list(hosts), hosts, labels)["leaving"]
+    assert found == {"h100-01": ["rdma/hca"]}
+    # Not where it never was, or where nothing was allocated.
+    assert strategies({}, list(hosts), hosts)["leaving"] == {}
+    served = {"h100-01": {"zerocopy.rdma/inject": "h100", GROUP: "h100"}}
+    assert strategies({}, list(hosts), hosts, served)["leaving"] == {}
+
+
 def test_sets_that_have_a_driver(facts_of: Facts) -> None:
     hosts = hostvars(facts_of, v100={"rdma_driver_parent_namespace": "rdma", "rdma_strategy": "none"})
     # Of a run for one group, which prunes nothing of the other groups' set.

@@ -74,7 +74,10 @@ def test_limits_and_the_gpus_that_it_has(complete: Any) -> None:
     assert problems == []
     vllm = yaml.safe_load(text)["spec"]["template"]["spec"]["containers"][0]
     assert vllm["resources"] == {"limits": {"nvidia.com/gpu": "2", "rdma/rdma_v100": "1"}}
-    text, problems = complete(DEPLOYMENT, "v100")
+    # As it was before there were claims.
+    old = DEPLOYMENT.replace("      containers:", "      hostNetwork: true\n      containers:")
+    text, problems = complete(old, "v100")
+    assert problems == []
     vllm = yaml.safe_load(text)["spec"]["template"]["spec"]["containers"][0]
     assert vllm["resources"] == {"limits": {"nvidia.com/gpu": "1", "rdma/rdma_v100": "1"}}
 
@@ -86,6 +89,17 @@ def test_its_own_shared_memory_stays(complete: Any) -> None:
     spec = yaml.safe_load(text)["spec"]["template"]["spec"]
     assert [volume["name"] for volume in spec["volumes"]] == ["zerocopy-rdma-env"]
     assert spec["containers"][0]["volumeMounts"][0] == {"name": "mine", "mountPath": "/dev/shm"}
+
+
+def test_objects_of_a_list_and_keys_without_a_value(complete: Any) -> None:
+    pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, image: i, command: [x]}]}}"
+    text = f"apiVersion: v1\nkind: List\nitems:\n- {pod}\n"
+    text = text.replace("image: i", "image: i, env: , securityContext: {capabilities: {add: }}")
+    found, problems = complete(text, "h100", "m", request="one")
+    assert problems == []
+    (container,) = yaml.safe_load(found)["items"][0]["spec"]["containers"]
+    assert container["resources"] == {"claims": [{"name": "rdma"}]}
+    assert container["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
 
 
 def test_a_plain_pod_has_annotations_of_its_strategy(complete: Any) -> None:
@@ -108,6 +122,38 @@ def test_a_plain_pod_has_annotations_of_its_strategy(complete: Any) -> None:
         ("        - name: proxy", GPU, {"request": "four"}, "has limits of GPUs, and the claim has 4 as well"),
         ("  name: decode", "  namespace: llm\n  name: decode", {}, "is in namespace llm, but claims and script are in"),
         ("spec:", "spec: [", {}, "is not YAML"),
+        (
+            "      containers:",
+            "      hostNetwork: true\n      containers:",
+            {},
+            "decode has hostNetwork, with which a pod",
+        ),
+        (
+            "          env:",
+            "          resources: {limits: {rdma/a: 1}}\n          env:",
+            {"request": "one"},
+            "Deployment decode has a limit of rdma/a, and the claim has NICs as well: remove the limit",
+        ),
+        (
+            "      containers:",
+            "      resourceClaims: [{name: rdma, resourceClaimTemplateName: one-0a1b2c3d4e}]\n      containers:",
+            {"request": "one"},
+            "decode has another claim that is called rdma",
+        ),
+        # What is there is of another type than Kubernetes has.
+        ('[vllm, serve, "Qwen/Qwen3-8B"]', "vllm serve", {}, "Deployment decode has a command that is no list"),
+        (
+            "          env:",
+            "          resources: none\n          env:",
+            {},
+            "Deployment decode has resources that is no map",
+        ),
+        (
+            "      containers:",
+            "      volumes: 7\n      containers:",
+            {},
+            "Deployment decode has volumes that is no list",
+        ),
         ("", "", {"request": "two"}, "its request is 'two', it must be one of one-numa0, one-numa1, four-numa0"),
     ],
 )

@@ -11,6 +11,10 @@ from typing import Any, Callable
 import pytest
 import yaml
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Settings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_label
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.workload_examples import GROUPS, IMAGES, SCRIPT, Facts, made
 
 
@@ -203,3 +207,29 @@ def test_volcano_schedules_what_it_can(made: Callable[..., dict[str, Any]]) -> N
     assert master["resourceClaims"][0]["resourceClaimName"].startswith("rdma-prefill")
     assert worker["resourceClaims"][0]["resourceClaimName"].startswith("rdma-decode")
     assert [task["replicas"] for task in jobs["lab"]["tasks"]] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["h100", "h200"], []),
+        (["h100_a", "h100-a"], ["h100-a: rdma_group is 'h100-a', whose files would be those of h100_a: rename one of"]),
+        (["../../etc"], ["../../etc: rdma_group is '../../etc', which cannot be part of a DaemonSet's name"]),
+        (["H100 SXM"], ["H100 SXM: rdma_group is 'H100 SXM', which cannot be part of a DaemonSet's name"]),
+        (["a" * 42], []),
+        (["a" * 43], [f"{'a' * 43}: rdma_group is '{'a' * 43}', which cannot be part"]),
+    ],
+)
+def test_names_of_groups_are_names_of_files_and_objects(names: list[str], said: list[str]) -> None:
+    """Whatever the strategy of each of them thinks of its name."""
+    spec = {"devices": {"requests": [{"name": kind, "exactly": {"count": 1}} for kind in ("gpu", "nic")]}}
+    request = PodRequest("pair", {}, template="pair", entry="pair")
+    claims = {("template", "pair"): ("pair-1", ["llm"], spec)}
+    asks = {name: [request] for name in names}
+    found = plan.workloads(asks, claims, Settings(IMAGES, "model", "llm"), SCRIPT, {})
+    assert [one.startswith(start) for one, start in zip(found.problems, said)] == [True] * len(said)
+    assert len(found.problems) == len(said)
+    paths = [one.path for one in found.examples]
+    assert len(set(paths)) == len(paths)
+    every = [item["metadata"]["name"] for one in found.examples for item in one.objects]
+    assert all(is_label(name) for name in every)

@@ -54,6 +54,9 @@ class ClaimPlan:
 
     ``names`` are the ResourceClaimTemplates of each template, several where a pod has to choose by NUMA node.
     ``resources`` are by group the extended resources, each with the HCAs that a pod can get of it by host.
+
+    ``unmet`` is by host why what is published there does not meet the claims that were planned by its facts.
+    ``unknown`` are hosts with claims of which nothing is known, so that objects that they need may be missing.
     """
 
     objects: List[Dict[str, Any]] = field(default_factory=list)
@@ -62,6 +65,8 @@ class ClaimPlan:
     text: str = ""
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
+    unmet: Dict[str, List[str]] = field(default_factory=dict)
+    unknown: List[str] = field(default_factory=list)
 
 
 class _ClaimPlanner:
@@ -73,6 +78,7 @@ class _ClaimPlanner:
         self.members, self.nodes, self.kubernetes = {member.host.name: member for member in members}, nodes, kubernetes
         self.plan = ClaimPlan()
         self.found: Found = []
+        self.invalid = False
         self.lines: List[str] = []
 
     def templates(self) -> None:
@@ -82,6 +88,7 @@ class _ClaimPlanner:
         for template, wanted, names in entries.values():
             own = self._template(template, wanted, names)
             self.found += [(name, problem) for problem in own.problems for name in names]
+            self.invalid |= own.invalid
             self.plan.warnings += own.warnings
             self.plan.objects += own.objects
             if template.resource:
@@ -220,16 +227,51 @@ class _ClaimPlanner:
                 right = f"which is not a DeviceClass of the cluster: {brings}"
                 self.found.append((name, wrong(intent.GPU_CLASS, wanted, right)))
 
-    def run(self) -> ClaimPlan:
+    def run(self) -> None:
         self.templates()
         self.claims()
-        used = [member.wanted for member in self.members.values() if member.wanted.templates or member.wanted.claims]
-        classes = dict.fromkeys(wanted.nic_class for wanted in used)
+        asking = [name for name, member in self.members.items() if member.wanted.templates or member.wanted.claims]
+        self.plan.unknown = [name for name in asking if name not in self.nodes]
+        if self.plan.unknown:
+            text = "nothing is known of these hosts, so objects that have left the set are kept"
+            self.plan.warnings.append(f"{fold(self.plan.unknown)}: {text}")
+        classes = dict.fromkeys(self.members[name].wanted.nic_class for name in asking)
         self.plan.objects = [claims_objects.device_class(name) for name in classes] + self.plan.objects
         self.plan.text = "\n".join(self.lines)
         warned = [(name, warning) for name, member in self.members.items() for warning in member.wanted.warnings]
         self.plan.warnings += messages(warned)
-        return self.plan
+
+
+def _planned(
+    members: Sequence[ClaimMember],
+    published: Sequence[model.SliceDevice],
+    kubernetes: Optional[Tuple[int, ...]],
+    device_classes: Optional[Collection[str]],
+    tolerant: bool,
+) -> Tuple[ClaimPlan, Found]:
+    """The plan, and what is wrong with it."""
+
+    def attempt(odd: Collection[str] = ()) -> _ClaimPlanner:
+        nodes = claims_hosts.nodes(members, [device for device in published if device.node not in odd])
+        for node in (nodes[name] for name in odd if name in nodes):
+            # That facts may lack something is no proof that it is there.
+            node.may_hide_nics = False
+        planner = _ClaimPlanner(members, nodes, kubernetes)
+        if device_classes is not None:
+            planner.gpu_classes(device_classes)
+        planner.run()
+        return planner
+
+    planner = attempt()
+    odd = {host for host, _problem in planner.found}
+    if not tolerant or planner.invalid or odd.isdisjoint(str(device.node) for device in published):
+        return planner.plan, planner.found
+    by_facts = attempt(odd)
+    if by_facts.found:
+        return planner.plan, planner.found
+    for host, problem in planner.found:
+        by_facts.plan.unmet.setdefault(host, []).extend(messages([(host, problem)]))
+    return by_facts.plan, []
 
 
 def plan(
@@ -238,11 +280,15 @@ def plan(
     kubernetes: Optional[Tuple[int, ...]] = None,
     device_classes: Optional[Collection[str]] = None,
     known: Optional[variables.Options] = None,
+    tolerant: bool = False,
 ) -> ClaimPlan:
     """The claims of a fleet.
 
     ``slices`` are ResourceSlices of the cluster; ``kubernetes``, its version, and ``device_classes``, their names, are
     ``None`` where nothing is known of them. ``known`` are the specifications of the variables.
+
+    ``tolerant``: claims that are right by the facts of their hosts, and wrong only by what is published there, are no
+    problem but ``unmet``, so that the claims of others need not wait for these nodes.
 
     A CEL library that is missing is one of the problems, once. Raises ValueError for a slice that is none.
     """
@@ -255,15 +301,10 @@ def plan(
     names = (*drivers_plan.one_value([values for _host, values in every]), *claims_hosts.FLEET_WIDE)
     found += fleet_wide.problems(every, defaults, names)
     if not found:
-        nodes = claims_hosts.nodes(members, model.devices(slices))
-        planner = _ClaimPlanner(members, nodes, kubernetes)
-        if device_classes is not None:
-            planner.gpu_classes(device_classes)
         try:
-            result = planner.run()
+            result, found = _planned(members, model.devices(slices), kubernetes, device_classes, tolerant)
         except cel.LibraryMissingError as error:
             return ClaimPlan(problems=[str(error)])
-        found = planner.found
     else:
         result = ClaimPlan()
     result.warnings += [

@@ -43,6 +43,7 @@ class Planned:
     """``names`` are the objects of a template, of which a pod uses one; ``align`` is how it is aligned and why.
 
     ``places`` are those of the NICs of an extended resource among the devices of a node, by ``ClaimNode.key``.
+    ``invalid`` says that the template itself is wrong, whatever nodes publish.
     """
 
     objects: List[Dict[str, Any]] = field(default_factory=list)
@@ -52,6 +53,7 @@ class Planned:
     warnings: List[str] = field(default_factory=list)
     problems: List[Problem] = field(default_factory=list)
     places: Dict[str, FrozenSet[int]] = field(default_factory=dict)
+    invalid: bool = False
 
 
 def alternatives_at(template: Template, kind: str) -> List[Tuple[str, Any]]:
@@ -140,6 +142,7 @@ class _TemplatePlanner:
     def _failed(self, error: FailedSelectorError) -> None:
         at = {text: where for where, text in _own_selectors(self.template)}.get(error.expression)
         where = f"{error.device.name} of {fold(self.hosts[error.node.key])}"
+        self.result.invalid = True
         guard = 'first test whether it exists ("ifName" in device.attributes["dra.net"] && ...)'
         self._problem(wrong(at or self.template.at, error.expression, f"which fails on {where} ({error}): {guard}"))
 

@@ -36,13 +36,13 @@ ARCHIVE, IMAGE, EXCLUDE = "rdma_driver_archive", "rdma_driver_image", "rdma_driv
 IMAGES = ImageVariables(IMAGE, versions.DRANET_VERSION, "rdma_driver_digest", ARCHIVE)
 GATES, KUBELET_ROOT = "rdma_driver_feature_gates", "rdma_driver_kubelet_root"
 NAMESPACE, PARENT_NAMESPACE = "rdma_driver_namespace", "rdma_driver_parent_namespace"
-_GPU_DEPLOY = "rdma_driver_gpu_deploy"
+GPU_DEPLOY = "rdma_driver_gpu_deploy"
 # Variables with one value for the whole fleet, and those that are so where the collection deploys the GPUs' driver.
 FLEET_WIDE = (
     "rdma_driver_set",
     PARENT_NAMESPACE,
     NAMESPACE,
-    _GPU_DEPLOY,
+    GPU_DEPLOY,
     "rdma_driver_cluster",
     "rdma_driver_manifests",
 )
@@ -66,7 +66,7 @@ Found = Iterator[Tuple[str, Problem]]
 
 def one_value(hosts: Iterable[Values]) -> Tuple[str, ...]:
     """Variables of the role with one value for the whole fleet, where hosts have these."""
-    return (*FLEET_WIDE, *(_OF_THE_GPU_DRIVER if any(values.get(_GPU_DEPLOY) for values in hosts) else ()))
+    return (*FLEET_WIDE, *(_OF_THE_GPU_DRIVER if any(values.get(GPU_DEPLOY) for values in hosts) else ()))
 
 
 @dataclass

@@ -168,6 +168,8 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
     for place, name in enumerate(group.values[NAMESPACES]):
         if not names.is_label(name):
             raise PlanError(wrong(f"{NAMESPACES}[{place}]", name, "it must be the name of a namespace"))
+        if name in group.values[NAMESPACES][:place]:
+            raise PlanError(wrong(f"{NAMESPACES}[{place}]", name, "which is in the list already: name it once"))
     if not group.values[NAMESPACES]:
         raise PlanError(Problem(NAMESPACES, "is empty: name at least one namespace of pods"))
     if strategy_of(group.values) == networks.SRIOV:
@@ -201,14 +203,20 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
 
 
 def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
-    """Groups whose pods would ask for the same: the scheduler would mix their nodes."""
+    """Groups whose pods would ask for the same: the scheduler would mix their nodes, or there would be one network."""
     first: Dict[str, str] = {}
     for group in groups:
         for network in result.networks.get(group.name, ()):
-            other = first.setdefault(network.resource, group.name)
+            other, of_name = (first.setdefault(name, group.name) for name in (network.resource, f"/{network.name}"))
+            problem = None
             if other != group.name:
                 right = f"which group {other} also has: names must differ"
-                result.found += group.all(wrong(networks.RESOURCE.name_variable, network.resource, right))
+                problem = wrong(networks.RESOURCE.name_variable, network.resource, right)
+            elif of_name != group.name:
+                right = f"but its network {network.name} is also one of group {of_name}: rename one of them"
+                problem = wrong("rdma_group", group.name, right)
+            if problem:
+                result.found += group.all(problem)
 
 
 def _two_providers(groups: Sequence[PluginGroup]) -> Iterator[Tuple[str, Problem]]:

@@ -33,7 +33,8 @@ NAMESPACE, NAMESPACES = PREFIX + "operator_namespace", PREFIX + "namespaces"
 INFINIBAND = "InfiniBand"
 _GROUP = "sriovnetwork.openshift.io"
 POLICY, POOL = f"SriovNetworkNodePolicy.{_GROUP}", f"SriovNetworkPoolConfig.{_GROUP}"
-KINDS = (POLICY, POOL, *(f"{kind}.{_GROUP}" for kind in ("SriovNetwork", "SriovIBNetwork", "SriovNetworkNodeState")))
+NETWORKS = (f"SriovNetwork.{_GROUP}", f"SriovIBNetwork.{_GROUP}")
+KINDS = (POLICY, POOL, *NETWORKS, f"SriovNetworkNodeState.{_GROUP}")
 # Its DaemonSets: the device plugin, and what looks after the VFs of a node.
 PLUGIN, DAEMON = "sriov-device-plugin", "sriov-network-config-daemon"
 # What is to be known of the cluster, with names where only one is of interest.
@@ -165,8 +166,9 @@ def _in_namespace(every: Sequence[Mapping[str, Any]], kind: str, namespace: str)
     """Name and specification of objects that are not ours."""
     for item in every:
         meta, spec = item["metadata"], item.get("spec") or {}
-        theirs = objects.LABEL not in json.dumps(spec.get("nodeSelector"))
-        if theirs and item["kind"] == kind.partition(".")[0] and meta.get("namespace") == namespace:
+        # Others may select nodes by our label as well.
+        ours = meta.get("set") and objects.LABEL in json.dumps(spec.get("nodeSelector"))
+        if not ours and item["kind"] == kind.partition(".")[0] and meta.get("namespace") == namespace:
             yield str(meta["name"]), spec
 
 
@@ -239,13 +241,14 @@ def _matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
         if labels.get(name) != value:
             return False
     for one in selector.get("matchExpressions") or ():
-        there, values = labels.get(one["key"]), one.get("values") or ()
+        there, values = labels.get(one.get("key", "")), one.get("values") or ()
         right = {
             "In": there in values,
             "NotIn": there not in values,
             "Exists": there is not None,
             "DoesNotExist": there is None,
         }
-        if not right[one["operator"]]:
+        # Its definition allows any text, and with another one the operator takes no node.
+        if not right.get(one.get("operator", "")):
             return False
     return True

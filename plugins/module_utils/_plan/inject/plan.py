@@ -13,12 +13,13 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, integer, memlock, names, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, integer, memlock, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
     Problem,
@@ -37,6 +38,7 @@ _OF_HOST = (EXCLUDE, PREFIX + "root")
 # Variables with one value for the whole fleet.
 FLEET_WIDE = (PREFIX + "cluster", PREFIX + "manifests")
 _MOST = 10000
+_AMD = "1002"
 # Kept by the node_exporter's textfile collector, which reads no other files.
 _METRICS_SUFFIX = ".prom"
 
@@ -72,14 +74,6 @@ def _namespace(text: str) -> str:
     return text
 
 
-def _excluded(text: str) -> str:
-    if ":" in text:
-        return pci.address(text)
-    if not names.is_rdma_device(text):
-        raise RefusedError("it must be the name of an HCA like mlx5_0, or a PCI address like 0000:3b:00.0")
-    return text
-
-
 def _metrics(text: str) -> str:
     found = directory.below_root(text)
     if not found.endswith(_METRICS_SUFFIX):
@@ -100,7 +94,7 @@ def settings(values: Mapping[str, Any]) -> Iterator[Problem]:
     for variable, rule in ((METRICS, _metrics), (RESOURCE, _resource)):
         if values[variable]:
             yield from refused(variable, values[variable], rule)
-    for variable, rule in ((NAMESPACES, _namespace), (EXCLUDE, _excluded)):
+    for variable, rule in ((NAMESPACES, _namespace), (EXCLUDE, configuration.hca)):
         for position, text in enumerate(values[variable]):
             yield from refused(f"{variable}[{position}]", text, rule)
     try:
@@ -119,7 +113,7 @@ def settings(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 def exclusions(values: Mapping[str, Any]) -> List[str]:
     """Names and PCI addresses of HCAs that no container gets. Raises PlanError."""
-    return [*map(_excluded, values[EXCLUDE]), *drivers_plan.excluded(values)]
+    return [*map(configuration.hca, values[EXCLUDE]), *drivers_plan.excluded(values)]
 
 
 def _for_containers(facts: Facts, exclude: Sequence[str]) -> List[Hca]:
@@ -133,6 +127,8 @@ def _node(facts: Facts, exclude: Sequence[str]) -> _NodeHcas:
     """What containers can get on a node with these facts."""
     if not facts.gpus:
         return _NodeHcas(why="no GPU, and NICs are injected beside one")
+    if all(gpu.pci.vendor_id == _AMD for gpu in facts.gpus):
+        return _NodeHcas(why="only GPUs of AMD, which the plugin does not recognise in containers")
     active = {entry.hca for entry in facts.usable}
     near = {name for entry in facts.affinity for name in entry.nearest}
     found = [hca for hca in _for_containers(facts, exclude) if hca.name in active & near]
@@ -159,7 +155,7 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
             result.warnings.append(f"{host.name}: {own.why}, so containers get no NIC there")
     result.warnings += group.left_alone()
     if not nodes and not result.found:
-        result.found += group.all(group.without("has a GPU and an HCA with an ACTIVE port beside it"))
+        result.found += group.all(group.without("has a GPU of NVIDIA and an HCA with an ACTIVE port beside it"))
     return nodes
 
 

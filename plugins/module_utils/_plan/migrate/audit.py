@@ -59,7 +59,7 @@ class AuditInput:
 
 def audit(given: AuditInput) -> Audit:
     """All findings; workloads and the cluster's, the worst first."""
-    programs = {seen.ref: program for seen, program in _programs(given.objects)}
+    programs = {seen.ref: program for seen, program in _programs(given.objects, given.resources)}
     tops = [seen for seen in given.objects if not _known_owner(seen, given.listed)]
     workloads, others = _workloads(tops, programs, given)
     given.cluster.components = {
@@ -79,9 +79,10 @@ def audit(given: AuditInput) -> Audit:
     )
 
 
-def _programs(objects: Sequence[Seen]) -> Iterator[Tuple[Seen, Component]]:
+def _programs(objects: Sequence[Seen], more: Sequence[str]) -> Iterator[Tuple[Seen, Component]]:
     for seen in objects:
-        found = components.of(seen)
+        # A sidecar that is called like one makes a workload no program of the node.
+        found = None if findings.asks(seen, more) else components.of(seen)
         if found:
             yield seen, found
 

@@ -13,15 +13,18 @@ from typing import Dict, Iterator, List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
     ContainerShape,
     Finding,
     PodShape,
+    Seen,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu, is_rdma
 
 _DEVICES = "/dev/infiniband"
+_OUR_LABELS = "zerocopy.rdma/"
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 # Which NIC, which transport, which GID, which interface: what somebody knew of the host's network when they wrote it.
 _BY_HAND = {
@@ -62,6 +65,11 @@ def _is_devices(path: str) -> bool:
 
 def asked(container: ContainerShape, more: Sequence[str]) -> List[str]:
     return sorted(name for name in container.resources if is_rdma(name, more))
+
+
+def asks(seen: Seen, more: Sequence[str]) -> bool:
+    """Whether an object requests RDMA: programs that hand it out, or look after a node, do not."""
+    return any(asked(container, more) for pod in seen.pods for container in pod.containers)
 
 
 def injections(pod: PodShape) -> Dict[str, str]:
@@ -140,6 +148,10 @@ def of_pod(pod: PodShape, more: Sequence[str] = ()) -> Iterator[Finding]:
         yield Finding(codes.VOLCANO_TEMPLATES, {}, places)
     if pod.annotations.get(NETWORKS) and any(asked(container, more) for container in using):
         yield Finding(codes.NETWORKS, {"networks": pod.annotations[NETWORKS]}, places)
+    for label in sorted(pod.node_labels):
+        # The label of the group is what nodes have with claims.
+        if label.startswith(_OUR_LABELS) and label != GROUP_LABEL:
+            yield Finding(codes.NODE_LABEL, {"label": label}, places)
     for name, value in sorted(injections(pod).items()):
         yield Finding(codes.INJECTED, {"annotation": name, "value": value}, places)
     for container in using:

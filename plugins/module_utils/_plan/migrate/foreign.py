@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import components, node_use, pods
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import components, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, Seen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, integer, table
 
@@ -47,7 +47,7 @@ def plugins(items: Sequence[Any], ours: Collection[str]) -> Iterator[ForeignPlug
         seen = pods.seen(_DAEMON_SET, item)
         component = components.of(seen)
         spec: Mapping[str, Any] = table(at(item, "spec", "template", "spec"))
-        if component is None or component.role != components.PLUGIN or set(ours) & set(node_use.selecting(spec)):
+        if component is None or component.role != components.PLUGIN or set(ours) & pods.node_labels(spec):
             continue
         number = integer(at(item, "status", "desiredNumberScheduled")) or 0
         place = f"{seen.ref.namespace}/{seen.ref.name}"

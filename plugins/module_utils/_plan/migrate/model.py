@@ -86,7 +86,8 @@ class ContainerShape:
 class PodShape:
     """What an audit reads of a pod template; ``place`` is its path in the object.
 
-    ``host_paths`` are by the volume's name. ``claims`` says whether it has any ``resourceClaims``.
+    ``host_paths`` are by the volume's name. ``claims`` says whether it has any ``resourceClaims``, ``node_labels`` are
+    those that its nodes must have.
     """
 
     place: str
@@ -97,6 +98,7 @@ class PodShape:
     annotations: Mapping[str, str]
     host_paths: Mapping[str, str]
     claims: bool
+    node_labels: FrozenSet[str]
     containers: Tuple[ContainerShape, ...]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import (
     codes,
@@ -43,6 +43,7 @@ _LEFT = {
     codes.PRIVILEGED,
     codes.HOST_PATH,
     codes.INJECTED,
+    codes.NODE_LABEL,
     codes.NIC_BY_HAND,
     codes.GID_BY_HAND,
     codes.INTERFACE_BY_HAND,
@@ -97,15 +98,27 @@ def _ref(item: Any, namespace: str) -> ObjectRef:
     return ObjectRef(kind, text(at(item, "metadata", "namespace")) or namespace, text(at(item, "metadata", "name")))
 
 
+def name_of(item: Any) -> str:
+    """Kind, namespace and name of an object, as notes have them."""
+    return str(_ref(item, "")) if is_object(item) else ""
+
+
 def _restored(item: Any) -> Any:
     """The object as it was before. Raises PatchError or ValueError; one that was not changed stays as it is."""
     annotations = table(at(item, "metadata", "annotations"))
     if BEFORE not in annotations:
         return item
-    ops = json.loads(text(annotations[BEFORE]))
+    try:
+        ops = json.loads(text(annotations[BEFORE]))
+    except RecursionError as error:
+        raise ValueError(f"annotation {BEFORE} is none that a rewrite writes") from error
     bare = copy.deepcopy(item)
     forget(bare)
-    return patch.applied(bare, ops)
+    found = patch.applied(bare, ops)
+    # Anybody may write an annotation.
+    if not isinstance(at(found, "metadata"), dict) or _ref(found, "") != _ref(item, ""):
+        raise patch.PatchError("/metadata")
+    return found
 
 
 def forget(item: Any) -> None:
@@ -134,10 +147,12 @@ def remembering(before: Any, after: Any) -> Any:
     return found
 
 
-def back(documents: Sequence[Any]) -> Moved:
-    """The manifests as they were before :func:`forward`."""
+def back(documents: Sequence[Any], fixed: Collection[int] = ()) -> Moved:
+    """The manifests as they were before :func:`forward`, except documents with the numbers in ``fixed``."""
     moved = Moved(copy.deepcopy(list(documents)))
     for slot in _slots(moved.documents):
+        if slot.document in fixed:
+            continue
         item = slot.holder[slot.place]
         try:
             slot.holder[slot.place] = _restored(item)
@@ -164,32 +179,41 @@ class _Mover:
         self.notes: List[Note] = []
         self.servers: List[port_moves.Server] = []
         self.others: List[port_moves.Other] = []
+        # Templates that keep their ports.
+        self.staying: List[Tuple[ObjectRef, PodShape]] = []
 
     def note(self, unit: _Unit, level: str, why: str) -> None:
         self.notes.append(Note(unit.slot.document, unit.ref, level, why))
 
-    def unit(self, slot: _Slot) -> Iterator[_Unit]:
+    def unit(self, slot: _Slot, fixed: bool) -> Iterator[_Unit]:
         item = slot.holder[slot.place]
         ref = _ref(item, self.wish.namespace)
         if not isinstance(at(item, "metadata"), dict):
             return
+        was = item
         try:
-            was = _restored(item)
+            was = item if fixed else _restored(item)
         except (patch.PatchError, ValueError) as error:
+            fixed = True
             why = f"was rewritten and then changed by somebody else: {error}"
             self.notes.append(Note(slot.document, ref, CANNOT, why))
-            return
-        yield _Unit(slot, ref, was, copy.deepcopy(was))
+        yield _Unit(slot, ref, was, copy.deepcopy(was), fixed)
 
     def take(self, unit: _Unit) -> None:
         """Its templates, all or none of them."""
         if unit.ref.kind == _SERVICE or unit.ref.kind in pods.POOLS:
-            self.others.append(port_moves.Other(unit.ref, unit.item, unit.ref.kind != _SERVICE))
+            self.others.append(port_moves.Other(unit.ref, unit.item, unit.ref.kind != _SERVICE, unit.stays))
         if unit.ref.kind not in kinds.KINDS:
             return
+        now = pods.seen(unit.ref.kind, unit.slot.holder[unit.slot.place]).pods
+        moving = set() if unit.stays else self._rewritten(unit, now)
+        self.staying += [(unit.ref, pod) for pod in now if pod.place not in moving]
+
+    def _rewritten(self, unit: _Unit, now: Sequence[PodShape]) -> Set[str]:
+        """Change its templates. Returns the places of those whose port may change with that of their twins."""
         shapes = pods.seen(unit.ref.kind, unit.item).pods
         if not any(findings.uses_rdma(pod, self.wish.more) for pod in shapes):
-            return
+            return set()
         plans, reasons = self._plans(unit, shapes)
         namespace = text(at(unit.item, "metadata", "namespace")) or self.wish.namespace
         try:
@@ -202,12 +226,17 @@ class _Mover:
             unit.stays = True
             for why in dict.fromkeys(reasons):
                 self.note(unit, CANNOT, why)
-            return
-        now = {pod.place: pod for pod in pods.seen(unit.ref.kind, unit.slot.holder[unit.slot.place]).pods}
-        for template, _asks in plans:
-            place = template.pod.place
-            self.servers += port_moves.server(unit.ref, template.pod, template.spec, now.get(place, template.pod))
+            return set()
+        of_place = {pod.place: pod for pod in now}
+        found: List[port_moves.Server] = []
+        for template, asks in plans:
+            for why in rewrite.fewer(template, asks):
+                self.note(unit, LEFT, why)
+            shown = of_place.get(template.pod.place, template.pod)
+            found += port_moves.server(unit.ref, template.pod, template.spec, shown, unit.slot.document)
+        self.servers += found
         self._left(unit, shapes)
+        return {one.pod.place for one in found}
 
     def _plans(
         self, unit: _Unit, shapes: Sequence[PodShape]
@@ -258,20 +287,24 @@ def _solved(finding: Finding) -> bool:
     return finding.code == codes.HOST_ADDRESS and finding.fields["variable"] in rewrite.OWN_ADDRESS
 
 
-def forward(documents: Sequence[Any], wish: Wish) -> Moved:
-    """The manifests as they ask by the group's strategy. Those that do already are as they are."""
+def forward(documents: Sequence[Any], wish: Wish, fixed: Collection[int] = ()) -> Moved:
+    """The manifests as they ask by the group's strategy. Those that do already are as they are.
+
+    Documents with the numbers in ``fixed`` stay as they are, and what belongs to them with them.
+    """
     moved = Moved(copy.deepcopy(list(documents)))
     mover = _Mover(wish)
-    units = [unit for slot in _slots(moved.documents) for unit in mover.unit(slot)]
+    units = [unit for slot in _slots(moved.documents) for unit in mover.unit(slot, slot.document in fixed)]
     for unit in units:
         mover.take(unit)
-    by_ref = {unit.ref: unit for unit in units}
-    for ref, why in port_moves.bring_back(mover.servers, mover.others):
-        mover.note(by_ref[ref], LEFT, why)
-    # Without its pods, an object that leads to them keeps the ports that it got with them.
-    alone = {other.ref for other in mover.others if not any(port_moves.leads(other, one) for one in mover.servers)}
+    for server, why in port_moves.bring_back(mover.servers, mover.others, mover.staying):
+        mover.notes.append(Note(server.document, server.ref, LEFT, why))
+    # Without its pods, an object that leads to them keeps the ports that it got with them. Not by their names, since a
+    # repository may have the same object for several clusters.
+    servers = [(one.ref, one.pod) for one in mover.servers]
+    alone = {id(other.item) for other in mover.others if not any(port_moves.leads(other, *one) for one in servers)}
     for unit in units:
-        if unit.stays or unit.ref in alone:
+        if unit.stays or id(unit.item) in alone:
             continue
         new = remembering(unit.was, unit.item)
         if not patch.same(new, unit.slot.holder[unit.slot.place]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import components, findings, pods
@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity imp
 
 # On a Node from the moment that it is cordoned for a move until it is uncordoned.
 ANNOTATION = "zerocopy.rdma/move"
+NETNS_MODES = ("shared", "exclusive")
 _REMOVE = "remove it if no move is under way there"
 _POD = Kind("", "Pod")
 _ENDED = ("Succeeded", "Failed")
@@ -36,13 +37,15 @@ class Mark:
     """What a node was when its move began, and the strategy it moves ``to``.
 
     ``unschedulable`` is true where an admin had cordoned it. ``labels`` are those that the move takes away or gives,
-    ``None`` where the node had none; ``counters`` are the resources that it had of us and of no plugin.
+    ``None`` where the node had none; ``counters`` are the resources that it had of us and of no plugin. ``netns_mode``
+    is the RDMA netns mode that it had, empty if that was not known.
     """
 
     to: str
     unschedulable: bool = False
     labels: Mapping[str, Optional[str]] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
+    netns_mode: str = ""
 
     def written(self) -> str:
         """As the annotation has it."""
@@ -56,14 +59,15 @@ def mark(annotations: Mapping[str, Any]) -> Optional[Mark]:
         return None
     try:
         found = json.loads(written)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise MarkError(f"annotation {ANNOTATION} is {written!r}, which is no JSON: {_REMOVE}") from error
     labels, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
     right = isinstance(labels, dict) and all(value is None or isinstance(value, str) for value in labels.values())
     right = right and isinstance(counted, dict) and all(is_integer(number) for number in counted.values())
+    right = right and found.get("netns_mode") in ("", *NETNS_MODES)
     if not right or not isinstance(found.get("to"), str) or not isinstance(found.get("unschedulable"), bool):
         raise MarkError(f"annotation {ANNOTATION} is {written!r}, which no move has written: {_REMOVE}")
-    return Mark(found["to"], found["unschedulable"], found["labels"], found["counters"])
+    return Mark(found["to"], found["unschedulable"], found["labels"], found["counters"], found["netns_mode"])
 
 
 @dataclass(frozen=True)
@@ -112,16 +116,7 @@ def placed_by(pod: Mapping[str, Any], labels: Collection[str]) -> bool:
     owners = entries(at(pod, "metadata", "ownerReferences"))
     if not any(owner.get("kind") == "DaemonSet" for owner in owners):
         return False
-    return bool(set(labels) & set(selecting(table(pod.get("spec")))))
-
-
-def selecting(spec: Mapping[str, Any]) -> Iterator[str]:
-    """The labels of nodes that matter to a pod with this spec."""
-    yield from strings(spec.get("nodeSelector"))
-    required = at(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-    for term in entries(at(required, "nodeSelectorTerms")):
-        for expression in entries(term.get("matchExpressions")):
-            yield text(expression.get("key"))
+    return bool(set(labels) & pods.node_labels(table(pod.get("spec"))))
 
 
 def _why(seen: Seen, held: str, more: Sequence[str]) -> str:
@@ -150,15 +145,18 @@ def users(
     found: List[User] = []
     plugins: Dict[str, None] = {}
     for item in items:
-        if ended(item) or placed_by(item, ours):
+        if ended(item):
             continue
         seen = pods.seen(_POD, item)
+        place = _place(seen.ref)
+        uses = place in held or findings.asks(seen, more)
+        if placed_by(item, ours) and not uses:
+            continue
         component = components.of(seen)
-        if component is not None:
+        if component is not None and not uses:
             if component.role == components.PLUGIN:
                 plugins[_place(seen.owner or seen.ref)] = None
             continue
-        place = _place(seen.ref)
         why = _why(seen, held.get(place, ""), more)
         if why:
             uid = text(at(item, "metadata", "uid"))

@@ -25,7 +25,14 @@ class PatchError(Exception):
 
 
 def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
+    return json.dumps(_by_text(value), sort_keys=True, default=str)
+
+
+def _by_text(value: Any) -> Any:
+    """With texts as keys, as JSON has them: numbers and ``on`` are others in YAML, and cannot be sorted among texts."""
+    if isinstance(value, dict):
+        return {str(key): _by_text(one) for key, one in value.items()}
+    return [_by_text(one) for one in value] if isinstance(value, list) else value
 
 
 def same(old: Any, new: Any) -> bool:
@@ -133,7 +140,8 @@ def _add(parent: Any, key: str, op: Op) -> None:
     if not isinstance(parent, dict) or key in parent:
         raise PatchError(op["path"])
     following = op.get("before")
-    rest = list(parent)[list(parent).index(following) :] if following in parent else []
+    keys = list(parent)
+    rest = keys[keys.index(following) :] if following in keys else []
     parent[key] = op.get("value")
     for other in rest:
         parent[other] = parent.pop(other)

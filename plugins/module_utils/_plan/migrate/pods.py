@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds, manifest_owner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
@@ -35,6 +35,8 @@ _PORT = re.compile(r"(?:^|\s)--port[=\s]\s*['\"]?([0-9]{1,5})\b")
 _EXPORT = re.compile(r"(?:^|[\s;&(\"'])([A-Z][A-Z0-9_]{2,60})=(\"[^\"]*\"|'[^']*'|[^\s;&\"']*)")
 # Options of servers that name NICs (SGLang's documentation, "PD disaggregation").
 _OPTION = re.compile(r"(?:^|\s)(--disaggregation-ib-device)[=\s]\s*['\"]?([^\s'\"]+)")
+# Operators of a NodeSelectorRequirement that a node without the label does not meet.
+_NEEDING = ("In", "Exists", "Gt", "Lt")
 POOLS = (Kind("inference.networking.k8s.io", "InferencePool"), Kind("inference.networking.x-k8s.io", "InferencePool"))
 
 
@@ -75,8 +77,23 @@ def _pod(template: kinds.Template) -> PodShape:
             if at(volume, "hostPath", "path")
         },
         claims=bool(entries(spec.get("resourceClaims"))),
+        node_labels=frozenset(node_labels(spec)),
         containers=tuple(_containers(spec)),
     )
+
+
+def node_labels(spec: Mapping[str, Any]) -> Set[str]:
+    """The labels without which a node is none for pods with this spec.
+
+    Of a DaemonSet's pods only ``nodeSelector`` tells: its controller replaces the terms of their affinity by the node.
+    """
+    required = at(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    # One of the terms is enough.
+    terms = [
+        {text(one.get("key")) for one in entries(term.get("matchExpressions")) if one.get("operator") in _NEEDING}
+        for term in entries(at(required, "nodeSelectorTerms"))
+    ]
+    return {*strings(spec.get("nodeSelector")), *(set.intersection(*terms) if terms else ())}
 
 
 def _containers(spec: Mapping[str, Any]) -> Iterator[ContainerShape]:

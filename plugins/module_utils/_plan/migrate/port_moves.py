@@ -33,7 +33,8 @@ _WAYS = ("httpGet", "tcpSocket", "grpc")
 class Server:
     """A template that left the host's network: what it was, and its spec, which is changed in place.
 
-    ``now`` is its port in the manifest, another than ``port`` if an earlier rewrite changed it.
+    ``now`` is its port in the manifest, another than ``port`` if an earlier rewrite changed it. ``document`` is the
+    number of the document that it is in.
     """
 
     ref: ObjectRef
@@ -42,28 +43,31 @@ class Server:
     port: int
     container: str
     now: int
+    document: int
     was: int = 0
 
 
 @dataclass
 class Other:
-    """An object that leads to pods: a Service or an InferencePool, changed in place."""
+    """An object that leads to pods: a Service or an InferencePool, changed in place unless it ``stays``."""
 
     ref: ObjectRef
     item: Dict[str, Any]
     is_pool: bool
+    stays: bool = False
 
 
-Said = Iterator[Tuple[ObjectRef, str]]
+Said = Iterator[Tuple[Server, str]]
+Templates = Sequence[Tuple[ObjectRef, PodShape]]
 
 
-def server(ref: ObjectRef, pod: PodShape, spec: Dict[str, Any], now: PodShape) -> List[Server]:
+def server(ref: ObjectRef, pod: PodShape, spec: Dict[str, Any], now: PodShape, document: int) -> List[Server]:
     """The template, if it listens on one port of the host. ``now`` is what the manifest has."""
     for container in ports.main_containers(pod):
         if pod.host_network and container.image and len(container.ports) == 1:
             port = container.ports[0]
             same = [one.ports[0] for one in now.containers if one.name == container.name and len(one.ports) == 1]
-            return [Server(ref, pod, spec, port, container.name, (*same, port)[0])]
+            return [Server(ref, pod, spec, port, container.name, (*same, port)[0], document)]
     return []
 
 
@@ -72,10 +76,10 @@ def _selector(other: Other) -> Mapping[str, str]:
     return strings(selector.get("matchLabels") if "matchLabels" in selector else selector)
 
 
-def leads(other: Other, one: Server) -> bool:
+def leads(other: Other, ref: ObjectRef, pod: PodShape) -> bool:
+    """Whether it selects the pods of a template of ``ref``."""
     selector = _selector(other)
-    same = other.ref.namespace == one.ref.namespace
-    return same and bool(selector) and selector.items() <= one.pod.labels.items()
+    return other.ref.namespace == ref.namespace and bool(selector) and selector.items() <= pod.labels.items()
 
 
 def _pool_ports(pool: Other) -> List[int]:
@@ -84,8 +88,11 @@ def _pool_ports(pool: Other) -> List[int]:
     return [port for port in (found or [integer(spec.get("targetPortNumber"))]) if port is not None]
 
 
-def bring_back(servers: Sequence[Server], others: Sequence[Other]) -> Said:
-    """Give servers of one image in one namespace one port. Yields what could not be done, and why."""
+def bring_back(servers: Sequence[Server], others: Sequence[Other], staying: Templates = ()) -> Said:
+    """Give servers of one image in one namespace one port. Yields what could not be done, and why.
+
+    ``staying`` are the templates that keep their ports, whatever leads to them.
+    """
     twins: Dict[Tuple[str, str], List[Server]] = {}
     for one in servers:
         images = {container.name: container.image for container in one.pod.containers}
@@ -96,22 +103,23 @@ def bring_back(servers: Sequence[Server], others: Sequence[Other]) -> Said:
             # Its twin may be written elsewhere.
             for one in several:
                 if one.now != one.port:
-                    yield from _remap(one, one.now, others)
+                    yield from _remap(one, one.now, others, staying)
             continue
         pools = [_pool_ports(other) for other in others if other.is_pool]
         of_pools = [port for found in pools if len(found) > 1 for port in found]
         target = next((port for port in of_pools if port in have), min(have))
         for one in several:
             if one.port != target:
-                yield from _remap(one, target, others)
+                yield from _remap(one, target, others, staying)
     for other in others:
+        led = [one for one in servers if leads(other, one.ref, one.pod)]
         if other.is_pool:
-            _narrow(other, [one for one in servers if leads(other, one)])
+            _narrow(other, led)
         else:
-            _redirect(other, [one for one in servers if leads(other, one)])
+            _redirect(other, led)
 
 
-def _remap(one: Server, target: int, others: Sequence[Other]) -> Said:
+def _remap(one: Server, target: int, others: Sequence[Other], staying: Templates) -> Said:
     spec = copy.deepcopy(one.spec)
     for container in _containers(spec):
         if container.get("name", one.container) == one.container:
@@ -121,14 +129,26 @@ def _remap(one: Server, target: int, others: Sequence[Other]) -> Said:
         for container in one.pod.containers
         if container.name != one.container and target in container.ports
     ]
-    headless = [other for other in others if not other.is_pool and leads(other, one) and _is_headless(other)]
+    leading = [other for other in others if leads(other, one.ref, one.pod)]
+    headless = [other for other in leading if not other.is_pool and _is_headless(other)]
+    stuck = [other for other in leading if other.stays]
+    beside = [
+        f"{other.ref} also leads to {ref}, which keeps it"
+        for other in leading
+        for ref, pod in staying
+        if leads(other, ref, pod) and any(one.port in container.ports for container in pod.containers)
+    ]
     what = f"port {one.port} stays, although {target} is the common port"
     if taken:
-        yield one.ref, f"{what}: container {taken[0]} has {target}"
+        yield one, f"{what}: container {taken[0]} has {target}"
     elif re.search(rf"(?<![0-9.]){one.port}(?![0-9.])", json.dumps([spec, one.pod.annotations])):
-        yield one.ref, f"{what}: {one.port} is also elsewhere in the pod"
+        yield one, f"{what}: {one.port} is also elsewhere in the pod"
     elif headless:
-        yield one.ref, f"{what}: clients of the headless Service {headless[0].ref.name} use it directly"
+        yield one, f"{what}: clients of the headless Service {headless[0].ref.name} use it directly"
+    elif stuck:
+        yield one, f"{what}: {stuck[0].ref} leads to it and cannot be changed"
+    elif beside:
+        yield one, f"{what}: {beside[0]}"
     else:
         one.was, one.port = one.port, target
         one.spec.clear()

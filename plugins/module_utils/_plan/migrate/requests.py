@@ -18,7 +18,8 @@ class PodAsk:
     """A request with the names that objects have in the cluster.
 
     ``templates`` and ``claims`` are names of ResourceClaimTemplates and ResourceClaims by namespace; a request has one
-    of the two or neither. ``gpus`` is the number of GPUs that its claim has beside the NICs, 0 for none.
+    of the two or neither. ``gpus`` is the number of GPUs that its claim has beside the NICs, 0 for none, ``nics`` that
+    of the NICs, 0 where it is not known.
     With ``host_network`` a pod has to be on the network of its node. With ``gpu_resource`` a container needs one of
     this resource beside.
     """
@@ -28,6 +29,7 @@ class PodAsk:
     templates: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, str] = field(default_factory=dict)
     gpus: int = 0
+    nics: int = 0
     annotations: Mapping[str, str] = field(default_factory=dict)
     capabilities: Sequence[str] = ("IPC_LOCK",)
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -14,7 +14,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ContainerShape, PodShape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu, is_rdma
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, integer, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, integer, text, texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 _CLAIM = "rdma"
 # Capabilities with which a container changes the network that it is in.
@@ -101,6 +102,21 @@ def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
         yield f"{findings.NETWORKS} names several networks, and which of them moves the NIC is unknown"
 
 
+def fewer(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
+    """What the template requested more of than its claims have."""
+    nics = sum(ask.nics for ask in asks)
+    if not nics or not all(ask.nics for ask in asks):
+        return
+    wanted: Dict[str, int] = {}
+    for container in template.pod.containers:
+        for name in findings.asked(container, template.more) if not container.init else ():
+            wanted[name] = wanted.get(name, 0) + (integer(container.resources[name]) or 0)
+    for name, number in wanted.items():
+        if number > nics:
+            claims = " and ".join(ask.name for ask in asks)
+            yield f"{name}: {number} became {claims}, with {counted(nics, 'NIC')} for all containers of the pod"
+
+
 def _host_network(template: Template) -> Iterator[str]:
     if template.kind == "DaemonSet":
         yield "hostNetwork may have another reason: a DaemonSet serves the node it is on"
@@ -129,7 +145,7 @@ def change(template: Template, asks: Sequence[PodAsk], namespace: str) -> None:
             continue
         emptied = _strip(container, template.more, any(ask.gpus for ask in asks))
         for claim in claims:
-            container.setdefault("resources", {}).setdefault("claims", []).append({"name": claim})
+            _list(_map(container, "resources"), "claims").append({"name": claim})
         for ask in asks:
             _ask(container, ask)
         # Not before, so that what is asked for instead stands in the same place.
@@ -179,9 +195,7 @@ def _claims(spec: Dict[str, Any], names: Sequence[Mapping[str, Any]]) -> List[st
         number = 1
         while (own := _CLAIM if number == 1 else f"{_CLAIM}-{number}") in taken:
             number += 1
-        if not isinstance(spec.get("resourceClaims"), list):
-            spec["resourceClaims"] = []
-        spec["resourceClaims"].append({"name": own, **name})
+        _list(spec, "resourceClaims").append({"name": own, **name})
         found.append(own)
     return found
 
@@ -206,24 +220,32 @@ def _strip(container: Any, more: Sequence[str], with_gpus: bool) -> List[str]:
 
 def _ask(container: Any, ask: PodAsk) -> None:
     for name, number in ask.limits.items():
-        container.setdefault("resources", {}).setdefault("limits", {})[name] = str(number)
+        _map(_map(container, "resources"), "limits")[name] = str(number)
     security = container.get("securityContext")
-    security = security if isinstance(security, dict) else {}
-    added = at(security, "capabilities", "add")
-    there = set(added) if isinstance(added, list) else set()
+    there = set(texts(at(security, "capabilities", "add")))
     missing = [name for name in ask.capabilities if not there & {name, f"CAP_{name}", "ALL"}]
-    if missing and security.get("privileged") is not True:
-        container["securityContext"] = security
-        capabilities = security.get("capabilities")
-        if not isinstance(capabilities, dict):
-            capabilities = security["capabilities"] = {}
-        if not isinstance(capabilities.get("add"), list):
-            capabilities["add"] = []
-        capabilities["add"] += missing
+    if missing and at(security, "privileged") is not True:
+        _list(_map(_map(container, "securityContext"), "capabilities"), "add").extend(missing)
     known = {one.get("name") for one in entries(container.get("env"))}
     for name, value in ask.environment.items():
         if name not in known:
-            container.setdefault("env", []).append({"name": name, "value": value})
+            _list(container, "env").append({"name": name, "value": value})
+
+
+def _map(parent: Dict[str, Any], key: str) -> Dict[str, Any]:
+    """The map below a key. People leave the value out, and templates render nothing there."""
+    if not isinstance(parent.get(key), dict):
+        parent[key] = {}
+    found: Dict[str, Any] = parent[key]
+    return found
+
+
+def _list(parent: Dict[str, Any], key: str) -> List[Any]:
+    """The same for a list."""
+    if not isinstance(parent.get(key), list):
+        parent[key] = []
+    found: List[Any] = parent[key]
+    return found
 
 
 def _drop_network(holder: Any) -> None:
@@ -248,7 +270,6 @@ def _drop(holder: Any, gone: Callable[[str, Any], bool]) -> None:
 
 def _annotate(holder: Any, ask: PodAsk) -> None:
     for name, value in ask.annotations.items():
-        meta = holder.setdefault("metadata", {})
-        known = meta.setdefault("annotations", {})
+        known = _map(_map(holder, "metadata"), "annotations")
         several = name == findings.NETWORKS and known.get(name)
         known[name] = f"{known[name]},{value}" if several else value

@@ -125,10 +125,13 @@ class _Editor:
 
     def _scalar(self, node: Any, old: Any, new: Any) -> None:
         start, end = node.start_mark.index, self._end(node, node)
-        if isinstance(new, (dict, list)) and new:
-            raise TextError(_LAYOUT)
         style = getattr(node, "style", None)
-        if isinstance(new, str) and style in ("'", '"'):
+        if isinstance(new, (dict, list)) and new:
+            # A key without a value; below any other value there is nothing to keep either, but nobody writes that.
+            if old is not None:
+                raise TextError(_LAYOUT)
+            new_text = yaml.dump(new, Dumper=self.dumper, default_flow_style=True, width=float("inf")).rstrip("\n")
+        elif isinstance(new, str) and style in ("'", '"'):
             new_text = json.dumps(new, ensure_ascii=False) if style == '"' else "'" + new.replace("'", "''") + "'"
         elif isinstance(new, str) and style in ("|", ">") and isinstance(old, str):
             new_text = _replaced(self.text[start:end], old, new)
@@ -267,6 +270,8 @@ class _Editor:
         head = self.text[key.start_mark.index : start] if key is not value else ""
         if same(old, new):
             return head + self.text[start:end]
+        # Where it had no value.
+        head += " " if head.endswith(":") else ""
         if isinstance(value, yaml.CollectionNode):
             return head + self._flow(value, old, new)
         return head + self._in_flow(new, value.style)

@@ -123,6 +123,13 @@ _WORKLOAD: Dict[str, Said] = {
         lambda networks: f"k8s.v1.cni.cncf.io/networks: {shown(networks)}",
         "Remove the network that moves the NIC into the pod: the claim does. Other networks stay.",
     ),
+    codes.NODE_LABEL: Said(
+        CHANGE,
+        "label of a strategy's nodes",
+        lambda label: f"selects nodes by {shown(label)}",
+        "A node has this label only as long as it has the strategy, so the pods stay pending when all nodes have "
+        "moved. Select nodes by a label of your own.",
+    ),
     codes.PRIVILEGED: Said(
         CHANGE,
         "privileged",

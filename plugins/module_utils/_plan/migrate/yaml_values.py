@@ -42,6 +42,8 @@ def read(text: str) -> List[Any]:
         _twice(text)
         json.dumps(values)
     except yaml.YAMLError as error:
+        if "{{" in text:
+            raise TextError("is a template, not YAML: render it first, or change its values") from error
         mark = getattr(error, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark else ""
         raise TextError(f"is not YAML{where}: {getattr(error, 'problem', None) or error}") from error

@@ -154,6 +154,11 @@ def publishing(objects: Iterable[Mapping[str, Any]]) -> Dict[str, Set[str]]:
     return found
 
 
+def with_nics(objects: Iterable[Mapping[str, Any]]) -> Set[str]:
+    """The nodes that have an RDMA NIC of DRANET in these ResourceSlices or lists of them. Raises ValueError."""
+    return {str(device.node) for device in devices(objects) if device.is_rdma_nic}
+
+
 def plain(device: SliceDevice) -> Dict[str, Any]:
     """A device as JSON has it, its attributes without their types."""
 

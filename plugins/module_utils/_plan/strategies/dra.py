@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
@@ -47,10 +48,12 @@ def driver(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> drivers
     return drivers_plan.plan(every, known)
 
 
-def claims(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> claims_plan.ClaimPlan:
-    """What pods can claim on the hosts of this strategy. Raises as :func:`claims_plan.plan`."""
+def claims(
+    hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options, tolerant: bool = False
+) -> claims_plan.ClaimPlan:
+    """What pods can claim on the hosts of this strategy, as :func:`claims_plan.plan` says. Raises the same."""
     own = served(NAME, hosts)
-    return claims_plan.plan(own, cluster.slices, cluster.kubernetes, cluster.device_classes, known)
+    return claims_plan.plan(own, cluster.slices, cluster.kubernetes, cluster.device_classes, known, tolerant)
 
 
 def _asks(hosts: Sequence[ClaimHost], plan: claims_plan.ClaimPlan) -> Dict[str, List[PodRequest]]:
@@ -94,6 +97,7 @@ class Dra(Strategy):
     driver, switch = model.DRANET, _ENABLED
     driver_set = ("rdma_driver_set", drivers_plan.PARENT_NAMESPACE)
     driver_pods = (drivers_plan.NAMESPACE, drivers_objects.SELECTOR)
+    beside = MappingProxyType({drivers_plan.GPU_DEPLOY: model.GPU_DRIVER})
 
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
         of_driver, of_claims = driver(hosts, known), claims(hosts, cluster, known)
@@ -101,6 +105,7 @@ class Dra(Strategy):
             wait=of_driver.wait,
             nodes=of_driver.nodes,
             labels=of_driver.labels,
+            unknown=of_claims.unknown,
             warnings=of_claims.warnings,
             problems=of_driver.problems + of_claims.problems,
         )

@@ -20,13 +20,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_r
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks as pod_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import (
+    attachments,
     objects,
     plan,
     programs,
     sriov_operator,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks as pod_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.result import HostDevicePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
@@ -41,6 +42,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
 NAME = "host_device"
+_OPERATORS = (network_operator.NETWORK_OPERATOR, sriov_operator.SRIOV_OPERATOR)
 
 
 def _ask(network: PodNetwork, hcas: Mapping[str, Sequence[str]], namespace: str) -> PodRequest:
@@ -68,7 +70,12 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     needed = (network_operator.POLICY, network_operator.NETWORK)
 
     def looks(self, hosts: Sequence[ClaimHost]) -> Sequence[Tuple[str, str]]:
-        return sriov_operator.LOOKS if any(sriov_operator.chosen(host.variables) for host in self.own(hosts)) else ()
+        # Variables have any type.
+        providers = {str(host.variables.get(programs.PROVIDER)) for host in self.own(hosts)}
+        return (
+            *(sriov_operator.LOOKS if sriov_operator.SRIOV_OPERATOR in providers else ()),
+            *(attachments.LOOKS if providers.intersection(_OPERATORS) else ()),
+        )
 
     def lacking(
         self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
@@ -79,13 +86,14 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         problem = sriov_operator.served(cluster.kinds) if operated else None
         if problem is not None:
             yield from ((host.name, problem) for host in operated)
-        elif operated and cluster.objects is not None:
+        elif cluster.objects is not None and any(host.variables.get(programs.PROVIDER) in _OPERATORS for host in own):
             found = plan.plan(own, known, hosts, cluster.kinds)
             addresses = {host: [*devices.vfs] for devices, counts in found.configurations for host in counts}
             for group in found.groups:
                 if sriov_operator.chosen(group.values):
                     of_group = (group.values, group.hosts, addresses, cluster.objects, cluster.labels)
                     yield from sriov_operator.against(*of_group)
+                yield from attachments.taken(group, found, cluster.objects)
 
     def planned(
         self,

@@ -45,13 +45,15 @@ _UNLOADS = {"UNLOAD_STORAGE_MODULES": _STORAGE, "UNLOAD_THIRD_PARTY_RDMA_MODULES
 class OfedNode:
     """A node with something to do: it gets the driver (``deploy``) or loses it. ``to`` is the value of its label then.
 
-    ``was`` is the label's value without the driver, which the node gets back if the driver does not work.
+    ``was`` is the label's value without the driver, which the node gets back if the driver does not work. ``loaded``
+    says that it has the label's value with the driver already, from a run that was stopped.
     """
 
     name: str
     deploy: bool
     to: str
     was: str
+    loaded: bool
 
 
 @dataclass
@@ -206,9 +208,9 @@ def plan(
             busy.setdefault(host.group, []).append(host.name)
             result.warnings.append(f"{host.name} is left out, because pods use its NICs: {_busy(use)}")
         elif not against:
-            was = ofed.without_driver(use.labels.get(LABEL, ""))
+            was, loaded = ofed.without_driver(use.labels.get(LABEL, "")), ofed.has(use.labels, LABEL)
             to = ofed.with_driver(was) if values[ofed.DEPLOY] else was
-            result.nodes[host.name] = OfedNode(host.name, values[ofed.DEPLOY], to, was)
+            result.nodes[host.name] = OfedNode(host.name, values[ofed.DEPLOY], to, was, loaded)
             todo.append(host)
     waiting = {name for names in busy.values() for name in names}
     others = {host.group for host in hosts if host.name in uses and host.name not in waiting}

@@ -157,6 +157,7 @@ def plan(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variable
         whole.warnings += found.warnings
         whole.problems += found.problems
         whole.everywhere |= found.everywhere
+        whole.unknown += found.unknown
         whole.asks.update(found.asks)
         whole.shows.update(found.shows)
         whole.counters.update(found.counters)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -126,6 +127,7 @@ class StrategyPlan:
     ``nodes`` are the labels as objects, for manifests; ``wait`` says whether to wait until all works. ``policy`` are
     fields of an operator's policy, which others have fields of as well; that of a single strategy counts.
     ``everywhere`` says that a device plugin runs on all nodes, also where it has nothing to offer.
+    ``unknown`` are hosts without facts, which may need objects that are not in the plan: nothing is to be pruned then.
     """
 
     sets: List[ObjectSet] = field(default_factory=list)
@@ -138,6 +140,7 @@ class StrategyPlan:
     wait: bool = False
     policy: PolicyFields = field(default_factory=PolicyFields)
     everywhere: bool = False
+    unknown: List[str] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
 
@@ -155,9 +158,10 @@ def of_fleet(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[
 class Strategy(ABC):
     """One strategy; ``roles`` apply it, and remove it in the opposite order.
 
-    The entry points of such a role are ``provision``, ``absent`` and, if it has a set of objects (the variable
-    ``<role>_set``), ``compare``, which in check mode registers ``<role>_result`` with what applyset would do, and where
-    fields of an operator's policy are ours, ``<role>_policy`` with what would be done to them.
+    The entry points of such a role are ``provision``, ``absent``, ``unused``, which fails where pods still need what
+    ``absent`` removes, and, if it has a set of objects (the variable ``<role>_set``), ``compare``, which in check mode
+    registers ``<role>_result`` with what applyset would do, and where fields of an operator's policy are ours,
+    ``<role>_policy`` with what would be done to them.
     ``claim_roles`` are like ``roles``, for what pods claim (tag ``claims``): they apply it when the drivers of all
     strategies are there, and remove it before those go.
 
@@ -166,7 +170,8 @@ class Strategy(ABC):
     the RDMA netns modes in which it works; empty means that none is of concern. ``slices`` says whether it needs
     ``resource.k8s.io``. ``driver`` is the DRA driver that has to stay as long as pods hold devices of it, ``switch``
     the variable that switches it off, and ``driver_set`` those of the name and the namespace of its set of objects, and
-    ``driver_pods`` that of the namespace of its pods, with a selector of their labels.
+    ``driver_pods`` that of the namespace of its pods, with a selector of their labels. ``beside`` are other DRA drivers
+    that its roles deploy on all nodes, by the variable that says so.
     ``counts_only`` says that its resources stand for no devices, so that groups may have the same one. ``pods`` says
     whether pods with its label serve a node, and not a program of the node itself.
     """
@@ -175,6 +180,7 @@ class Strategy(ABC):
     switch: str = ""
     driver_set: Tuple[str, str] = ("", "")
     driver_pods: Tuple[str, str] = ("", "")
+    beside: Mapping[str, str] = MappingProxyType({})
     also: Tuple[str, ...] = ()
     name: str
     roles: Tuple[str, ...]

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds, text_edit, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Ask, Manifest, Settings
@@ -29,9 +29,13 @@ def _kind(item: Any) -> Kind:
     return Kind(group, text(at(item, "kind")))
 
 
+def _objects(document: Any) -> Sequence[Any]:
+    return entries(document.get("items")) if at(document, "kind") == "List" else [document]
+
+
 def _wanted(documents: Sequence[Any], container: str) -> Iterator[Tuple[Manifest, Any, Manifest, Manifest]]:
     """Object, holder of the metadata, spec and container, wherever pods have a container of this name."""
-    for item in documents:
+    for item in [one for document in documents for one in _objects(document)]:
         kind = _kind(item)
         for template in kinds.templates(kind, table(item)):
             for one in entries(template.spec.get("containers")):
@@ -61,16 +65,23 @@ def merged(manifest: str, container: str, ask: Ask, settings: Settings) -> str:
 
 def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], ask: Ask, settings: Settings) -> None:
     holder, spec, container = place
-    has_gpus = any(is_gpu(name) for name in table(at(container, "resources", "limits")))
+    has_gpus = any(is_gpu(name) for name in _limits(container))
     namespace, wanted = text(at(item, "metadata", "namespace")), pod.namespace_of(ask, settings)
     if namespace and namespace != wanted:
         raise MergeError(f"{where} is in namespace {namespace}, but claims and script are in {wanted}")
+    if ask.claim and spec.get("hostNetwork") is True:
+        raise MergeError(f"{where} has hostNetwork, with which a pod gets no NIC by a claim: remove it")
+    others = [name for name in _limits(container) if is_rdma(name)]
+    if ask.claim and others:
+        raise MergeError(f"{where} has a limit of {others[0]}, and the claim has NICs as well: remove the limit")
     if ask.gpus and has_gpus:
         raise MergeError(f"{where} has limits of GPUs, and the claim has {ask.gpus} as well: remove the limits")
     if not container.get("command"):
         raise MergeError(
             f"{where} has no command, so the script cannot be put before it: write the one that the image starts"
         )
+    if not isinstance(container["command"], list):
+        raise MergeError(f"{where} has a command that is no list")
     parts = copy.deepcopy(pod.adds(ask, settings))
     added = parts["container"]
     if has_gpus:
@@ -79,44 +90,63 @@ def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], as
     if parts["annotations"]:
         if holder is None:
             raise MergeError(f"{where} has no place for the annotations of its pods")
-        _keys(where, _below(_below(holder, "metadata"), "annotations"), parts["annotations"])
+        _keys(where, _below(where, _below(where, holder, "metadata"), "annotations"), parts["annotations"])
     _container(where, container, added)
     own = parts["pod"]
     # That of a container, not this machine's.
     if not any(one.get("mountPath") == "/dev/shm" and one.get("name") != "dshm" for one in _mounts(container)):  # noqa: S108
-        _entries(spec, "volumes", own["volumes"], "name")
+        _entries(where, spec, "volumes", own["volumes"], "name")
     else:
-        _entries(spec, "volumes", [one for one in own["volumes"] if one["name"] != "dshm"], "name")
-    _entries(spec, "resourceClaims", own.get("resourceClaims", ()), "name")
+        _entries(where, spec, "volumes", [one for one in own["volumes"] if one["name"] != "dshm"], "name")
+    claims = own.get("resourceClaims", ())
+    _entries(where, spec, "resourceClaims", claims, "name")
+    wrong = [one["name"] for one in claims if one not in spec["resourceClaims"]]
+    if wrong:
+        raise MergeError(f"{where} has another claim that is called {wrong[0]}: give it another name, or remove it")
     _keys(where, spec, {name: own[name] for name in ("hostNetwork", "dnsPolicy") if name in own})
 
 
 def _container(where: str, container: Manifest, added: Mapping[str, Any]) -> None:
     if list(container["command"][: len(pod.WITH_RDMA)]) != list(pod.WITH_RDMA):
         container["command"] = [*pod.WITH_RDMA, *container["command"]]
-    _entries(container, "env", added["env"], "name")
-    _entries(container, "volumeMounts", added["volumeMounts"], "mountPath")
+    _entries(where, container, "env", added["env"], "name")
+    _entries(where, container, "volumeMounts", added["volumeMounts"], "mountPath")
     resources = added["resources"]
     if resources.get("limits"):
-        _keys(where, _below(_below(container, "resources"), "limits"), resources["limits"])
+        _keys(where, _below(where, _below(where, container, "resources"), "limits"), resources["limits"])
     if resources.get("claims"):
-        _entries(_below(container, "resources"), "claims", resources["claims"], "name")
+        _entries(where, _below(where, container, "resources"), "claims", resources["claims"], "name")
     capabilities = at(added, "securityContext", "capabilities", "add")
     if capabilities:
-        has = _below(_below(container, "securityContext"), "capabilities")
-        has["add"] = [*has.get("add", ()), *(one for one in capabilities if one not in has.get("add", ()))]
+        has = _below(where, _below(where, container, "securityContext"), "capabilities")
+        there = _listed(where, has, "add")
+        has["add"] = [*there, *(one for one in capabilities if one not in there)]
 
 
 def _mounts(container: Mapping[str, Any]) -> List[Mapping[str, Any]]:
     return entries(container.get("volumeMounts"))
 
 
-def _below(value: Manifest, key: str) -> Manifest:
+def _limits(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    return table(at(container, "resources", "limits"))
+
+
+def _below(where: str, value: Manifest, key: str) -> Manifest:
     """The map below a key, made where there is none."""
     if value.get(key) is None:
         value[key] = {}
     found: Dict[str, Any] = value[key]
+    if not isinstance(found, dict):
+        raise MergeError(f"{where} has {key} that is no map")
     return found
+
+
+def _listed(where: str, value: Manifest, key: str) -> List[Any]:
+    """The list below a key, which may be missing."""
+    found = value.get(key)
+    if not isinstance(found, (list, type(None))):
+        raise MergeError(f"{where} has {key} that is no list")
+    return found or []
 
 
 def _keys(where: str, value: Manifest, wanted: Mapping[str, Any]) -> None:
@@ -125,9 +155,10 @@ def _keys(where: str, value: Manifest, wanted: Mapping[str, Any]) -> None:
             raise MergeError(f"{where} has {name} {value[name]}, it must be {one}")
 
 
-def _entries(value: Manifest, key: str, wanted: Sequence[Mapping[str, Any]], name: str) -> None:
+def _entries(where: str, value: Manifest, key: str, wanted: Sequence[Mapping[str, Any]], name: str) -> None:
     """Entries of a list that is by name; one that is there stays as it is."""
-    there = {one.get(name) for one in entries(value.get(key))}
+    listed = _listed(where, value, key)
+    there = [one.get(name) for one in entries(listed)]
     new = [dict(one) for one in wanted if one[name] not in there]
     if new:
-        value[key] = [*(value.get(key) or ()), *new]
+        value[key] = [*listed, *new]

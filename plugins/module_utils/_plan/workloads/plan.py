@@ -12,11 +12,12 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.plan import label_of_group
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import merge, operators, plain, pod, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Ask, Manifest, Settings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import shown
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, shown, wrong
 
 _KINDS = {"ResourceClaimTemplate": "template", "ResourceClaim": "claim"}
 # Ranks of the example with a claim for each.
@@ -105,15 +106,10 @@ def _per_rank(asks: Sequence[Ask]) -> List[Ask]:
     return [ask for ask in asks if ask.request.template and ask.gpus == 1 and ask.nics][:1]
 
 
-def _label(text_: str) -> str:
-    return text_.lower().replace("_", "-")
-
-
 def _of_group(
-    group: str, asks: Sequence[Ask], settings: Settings
+    name: str, asks: Sequence[Ask], settings: Settings
 ) -> Iterator[Tuple[str, str, List[str], List[Manifest]]]:
-    """Name, title, notes and objects of each example."""
-    name = _label(group)
+    """Name, title, notes and objects of each example. The names of the objects begin with ``name``."""
     both = _chosen(asks)
     first = both[0]
     routed = "Requests need a router that sends them to both, such as llm-d's with its sidecar for decode."
@@ -164,6 +160,7 @@ def workloads(
     """
     found = Workloads()
     every: Dict[str, List[Ask]] = {}
+    labels: Dict[str, str] = {}
     for group, own in asks.items():
         known = [ask_of(request, claims, settings.namespace) for request in own]
         wanted = requests.get(group)
@@ -174,8 +171,18 @@ def workloads(
             right = ", ".join(ask.request.name for ask in known)
             found.problems.append(f"{group}: rdma_workloads_requests names {shown(wanted)}, it must be one of {right}")
             continue
+        try:
+            label = label_of_group(group)
+        except PlanError as error:
+            found.problems.append(f"{group}: {error}")
+            continue
+        other = labels.setdefault(label, group)
+        if other != group:
+            problem = wrong("rdma_group", group, f"whose files would be those of {other}: rename one of them")
+            found.problems.append(f"{group}: {PlanError(problem)}")
+            continue
         found.adds[group] = {ask.request.name: pod.adds(ask, settings) for ask in known}
-        _add_group(found, group, used, settings, script)
+        _add_group(found, group, label, used, settings, script)
         every[group] = known if wanted in (None, "") else used
     for one in given:
         try:
@@ -195,17 +202,16 @@ def _completed(one: Given, every: Mapping[str, Sequence[Ask]], taken: Collection
     mine = [ask for ask in asks if one.request in (ask.request.name, ask.request.entry)] if one.request else asks
     if not mine:
         raise merge.MergeError(f"its request is {shown(one.request)}, it must be one of {', '.join(names)}")
-    path = f"{_label(one.group)}/{posixpath.basename(one.path)}"
+    path = f"{label_of_group(one.group)}/{posixpath.basename(one.path)}"
     if path in taken:
         raise merge.MergeError(f"{path} is an example already: give the file another name")
     return Example(path, [], merge.merged(one.text, one.container, _chosen(mine)[0], settings))
 
 
-def _add_group(found: Workloads, group: str, asks: Sequence[Ask], settings: Settings, script: str) -> None:
-    label = _label(group)
+def _add_group(found: Workloads, group: str, label: str, asks: Sequence[Ask], settings: Settings, script: str) -> None:
     requested = f"Pods of group {group} get RDMA by {', '.join(_about(ask) for ask in _chosen(asks))}."
     places: Dict[str, None] = {}
-    for name, title, notes, objects in _of_group(group, asks, settings):
+    for name, title, notes, objects in _of_group(label, asks, settings):
         places.update(dict.fromkeys(item["metadata"]["namespace"] for item in objects))
         content = text.rendered(title, [requested, *notes, _APPLY_FIRST], objects)
         found.examples.append(Example(f"{label}/{name}.yml", objects, content))

@@ -19,6 +19,7 @@ import os
 from contextlib import nullcontext
 from typing import Any, Dict, List, Mapping, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import output
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
@@ -61,9 +62,16 @@ def carry_out(files: Files, wanted: Optional[InjectRequest], check: bool, runner
 class _InjectRun:
     def __init__(self, files: Files, wanted: Optional[InjectRequest], ledger: Ledger, runner: Runner) -> None:
         self.files, self.wanted, self.ledger = files, wanted, ledger
+        self._check_metrics()
         self.changes = ledger.compare(wanted.files(files) if wanted else [])
         self.plugin = Plugin(files, wanted.socket if wanted else nri_socket.DEFAULT, runner)
         self.state = self.plugin.state() if files.live else PluginState("")
+
+    def _check_metrics(self) -> None:
+        """:raises HostError: the metrics would replace a file of somebody else."""
+        path = str(self.wanted.config["metrics"]) if self.wanted else ""
+        if path and not output.is_ours(self.files.text(path) or ""):
+            raise HostError(f"metrics is {path!r}, but this file has something else: remove it, or name another one")
 
     def outcome(self, check: bool) -> Dict[str, Any]:
         action = self._action()
@@ -132,7 +140,9 @@ class _InjectRun:
     def _act(self, action: str) -> None:
         if self.wanted and self.wanted.program is None and any(one.path == unit.PROGRAM for one in self.changes):
             raise HostError("program is missing: the action of this module adds it, so it cannot be run without")
-        if action in (_RESTART, _RELOAD) and self.ledger.notes.get("pending") != _RESTART:
+        # A run that was killed may have written the unit and no more.
+        killed = self.ledger.notes.get("pending") == _RESTART
+        if action in (_RESTART, _RELOAD) and not killed:
             self.ledger.notes = {"pending": action}
         if action == "stop":
             self.plugin.stop()
@@ -142,7 +152,7 @@ class _InjectRun:
         self.ledger.apply(self.changes)
         if enabling and self.wanted is not None:
             self._enable()
-        if self.files.live and (enabling or any(change.path == unit.PATH for change in self.changes)):
+        if self.files.live and (enabling or killed or any(change.path == unit.PATH for change in self.changes)):
             self.plugin.reload_units()
         self._run(action)
         self.ledger.notes = {}

@@ -127,7 +127,7 @@ def request(options: Mapping[str, Any]) -> Optional[InjectRequest]:
         config["metrics"] = checked("metrics", options["metrics"], directory.below_root)
     try:
         # By the rules of the program, so that it never finds a file that it rejects.
-        configuration.read(json.dumps(config), {}, {})
+        config["exclude"] = list(configuration.read(json.dumps(config), {}, {}).exclude)
     except ConfigurationError as error:
         raise HostError(str(error)) from error
     own = sys.executable if options["root"] == "/" and not _hidden(sys.executable) else _PYTHON

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import output
+
 NAME = "zerocopy-rdma-inject.service"
 PROGRAM = "/usr/local/libexec/zerocopy-rdma/inject.pyz"
 CONFIG = "/etc/zerocopy-rdma/inject.json"
@@ -19,7 +21,8 @@ ENABLED = f"/etc/systemd/system/multi-user.target.wants/{NAME}"
 STATUS = "/run/zerocopy-rdma-inject/status.json"
 
 # PrivateNetwork would show it a /sys without the NICs' netdevs. Of the network it gets netlink, which tells about RDMA
-# devices, and no IP. It only looks at device nodes, and needs root only to connect to the runtime's socket.
+# devices, and no IP. It only looks at device nodes, and needs root only to connect to the runtime's socket, without any
+# of its capabilities.
 _TEXT = """\
 # Written by zerocopy.rdma. Changes are lost; use a drop-in.
 [Unit]
@@ -44,7 +47,7 @@ RuntimeDirectory=zerocopy-rdma-inject
 UMask=0022
 MemoryMax=128M
 TasksMax=32
-CapabilityBoundingSet=
+CapabilityBoundingSet={capabilities}
 NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes
@@ -77,6 +80,13 @@ def text(interpreter: str, metrics: str) -> str:
 
     Both are normal absolute paths without anything to quote.
     """
-    # With - a directory that does not exist is no error, as with node_exporter not installed yet.
-    writable = f"ReadWritePaths=-{os.path.dirname(metrics)}\n" if metrics else ""
-    return _TEXT.format(interpreter=interpreter, program=PROGRAM, config=CONFIG, writable=writable)
+    writable = capabilities = ""
+    if metrics:
+        # The directory is node_exporter's, who often owns it as well. With - it is no error if there is none yet, and
+        # neither if a plugin that was killed has left nothing: its last values would be shown for ever.
+        capabilities = "CAP_DAC_OVERRIDE"
+        writable = f"ReadWritePaths=-{os.path.dirname(metrics)}\n"
+        writable += f"ExecStopPost=-/bin/rm -f {metrics} {output.temporary(metrics)}\n"
+    return _TEXT.format(
+        interpreter=interpreter, program=PROGRAM, config=CONFIG, capabilities=capabilities, writable=writable
+    )

@@ -198,6 +198,9 @@ def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], tar
             continue
         record = node.tree.text(f"run/udev/data/n{node.interfaces[name].index}") or ""
         if ("E:NM_UNMANAGED=1" in record.splitlines()) == managed:
+            problem = None if managed else vfs.configured(node, name)
+            if problem:
+                raise HostError(f"unmanaged: {name} cannot be taken from NetworkManager: {problem}")
             plan.handed.append((name, managed))
     return [name for name, managed in wanted.items() if not managed]
 

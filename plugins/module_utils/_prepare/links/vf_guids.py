@@ -34,7 +34,12 @@ esac
 device={sysfs}/bus/pci/devices/$pf
 
 # They may be in pods.
-[ "$(cat "$device/sriov_numvfs")" = 0 ] || exit 0
+there=$(cat "$device/sriov_numvfs")
+if [ "$there" != 0 ] && [ "$there" != $# ]; then
+  echo "$pf has $there VFs already, not $#, so something else has made them" >&2
+  exit 1
+fi
+[ "$there" = 0 ] || exit 0
 
 netdev=
 for path in "$device"/net/*; do

@@ -141,9 +141,27 @@ def in_use(node: LinkState, pf: str) -> Optional[str]:
             problem = guard.problem(node.tree, name, node.routes, node.session, physical=True)
             if problem:
                 return f"VF {address} is used: {problem}"
-            given = [entry for entry in node.interfaces[name].addresses if not is_link_local(entry)]
+            for upper in netdev.upper_netdevs(node.tree, name):
+                return f"VF {address} is used: {upper} is on {name}"
+            given = _addresses(node, name)
             if given:
                 return f"VF {address} is used: {name} has {', '.join(given)}"
+    return None
+
+
+def _addresses(node: LinkState, name: str) -> List[str]:
+    """Addresses of a netdev that somebody has given to it."""
+    interface = node.interfaces.get(name)
+    return [entry for entry in interface.addresses if not is_link_local(entry)] if interface else []
+
+
+def configured(node: LinkState, name: str) -> Optional[str]:
+    """What NetworkManager has configured on a netdev, or on one on it, and would take down with it, in words."""
+    devices = node.snapshot().devices if node.snapshot else {}
+    for own in (name, *netdev.upper_netdevs(node.tree, name)):
+        active, given = devices[own].active if own in devices else None, _addresses(node, own)
+        if active and not active.external and given:
+            return f"connection {active.id!r} has given {', '.join(given)} to {own}; bring it down first"
     return None
 
 

@@ -75,16 +75,16 @@ def judge(case: Case, found: Sequence[ProtoTable], allocated: Optional[Collectio
     config, lanes = _lanes(found, case)
     if not lanes:
         raise DishonestError(f"{at}: UCX did not say which transport carried the data")
+    if any(row.cut for _peer, row in payload(found, case.operation, case.bytes)):
+        raise DishonestError(f"{at}: UCX did not say of all its data which transport carried it, but only {config}")
     near = [peer for peer, _row in payload(found, case.operation, case.bytes) if peer != "inter-node"]
     if near:
         raise DishonestError(f"{at}: UCX treated both ends as if they were on one node ({config})")
     if allocated is None:
-        other = [f"{transport}/{device}" for transport, device in lanes if transport != TCP]
-        if other:
+        if any(transport != TCP for transport, _device in lanes):
             raise DishonestError(f"{at}: not only over TCP, but {config}")
         return Transport(config)
-    wrong = [f"{transport}/{device}" for transport, device in lanes if not transport.startswith(_RC)]
-    if wrong:
+    if any(not transport.startswith(_RC) for transport, _device in lanes):
         why = "TCP was let in" if any(transport == TCP for transport, _device in lanes) else "not RDMA (rc)"
         raise DishonestError(f"{at}: {why}: its data went over {config}")
     devices = tuple(dict.fromkeys(_hca(device) for _transport, device in lanes))

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional
 
@@ -19,6 +18,8 @@ VERSION = 1
 # How rdma-env.sh begins the line in which it refuses.
 _REFUSED = "rdma-env: not started: "
 _QUANTILES = 21
+# Seconds. A pod may write anything, and what is beyond these cannot be drawn.
+_SHORTEST, _LONGEST = 1e-9, 1e6
 _TIMES = ("avg_seconds", "p50_seconds", "p95_seconds", "p99_seconds")
 
 
@@ -91,8 +92,8 @@ def _count(value: Any, least: int = 0) -> int:
 
 
 def _seconds(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        raise BenchmarkLogError("a time is missing or not above 0")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _SHORTEST <= value <= _LONGEST:
+        raise BenchmarkLogError("a time is missing or out of range")
     return float(value)
 
 
@@ -149,7 +150,7 @@ def read(output: str) -> BenchmarkLog:
                     found.cases.append(_case(value))
                 else:
                     found.error = ": ".join(filter(None, (_text(value["reason"]), value.get("ucx"))))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 found.error = f"a line {word} of its log is damaged: {error}"
     found.tables = tables(lines)
     return found

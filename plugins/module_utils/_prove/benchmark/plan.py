@@ -130,6 +130,12 @@ class _Planner:
                 f"rdma_benchmark_templates has {', '.join(unknown)}, which no pod can request; pods can request {there}"
             )
             return self.found
+        if FLOOR in names:
+            self.found.problems.append(f"{FLOOR} is the name of pairs without a NIC, so no template can have it")
+        if self.tests.repetitions < 1:
+            self.found.problems.append(f"rdma_benchmark_repetitions is {self.tests.repetitions}, it must be at least 1")
+        if self.found.problems:
+            return self.found
         wanted = self._wanted(asks)
         if not wanted:
             self.found.problems.append(

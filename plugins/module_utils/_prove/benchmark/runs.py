@@ -91,12 +91,16 @@ def _trouble(target: Mapping[str, Any], initiator: Mapping[str, Any], found: ben
 
 @dataclass
 class BenchmarkJudge:
-    """``kind`` is that of the pair's template (``model.RDMA``); ``request`` how its pods ask, ``None`` for TCP."""
+    """``kind`` is that of the pair's template (``model.RDMA``); ``request`` how its pods ask, ``None`` for TCP.
+
+    ``wanted`` are the operations and sizes that were asked for, empty where that is not known.
+    """
 
     pair: Pair
     kind: str
     request: Optional[PodRequest]
     nodes: BenchmarkNodes
+    wanted: Sequence[Tuple[str, int]] = ()
 
     def runs(self, target: Mapping[str, Any], initiator: Mapping[str, Any]) -> Found:
         """What the two pods measured. ``target`` and ``initiator`` are results of the module pod_probe."""
@@ -108,12 +112,21 @@ class BenchmarkJudge:
             try:
                 transport = honest.judge(case, found.tables, got[0])
             except honest.DishonestError as error:
-                result.append(self._fault(str(error)))
+                result.append(self.fault(str(error)))
                 continue
             result.append(self._run(case, transport, [str(initiator["node"]), str(target["node"])], got[1]))
-        return [*result, self._fault(trouble)] if trouble else result
+        return [*result, *map(self.fault, [trouble] if trouble else self._missing(found.cases))]
 
-    def _fault(self, text: str) -> BenchmarkFault:
+    def _missing(self, cases: Sequence[benchmark_log.Case]) -> List[str]:
+        """What is not in a log that has no other trouble, such as one that was cut off where it became too long."""
+        there = {(case.operation, case.bytes) for case in cases}
+        return [
+            f"its log has no result of {name} of {size} bytes"
+            for name, size in self.wanted
+            if (name, size) not in there
+        ]
+
+    def fault(self, text: str) -> BenchmarkFault:
         return BenchmarkFault(self.pair.group, self.pair.entry, self.pair.repetition, text)
 
     def _run(

@@ -14,13 +14,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import List, Optional, Sequence, Tuple
+from typing import Iterator, List, Optional, Sequence, Tuple
 
 _CELLS = re.compile(r"\|([^|]{1,300})\|([^|]{1,300})\|([^|]{1,1000})\|\s*")
 _TITLE = re.compile(r"\|([^|]{1,300})\|\s*")
 _PEER = re.compile(r"\S{1,200} (self|intra-node|inter-node) cfg#[0-9]{1,6}")
 _RANGE = re.compile(r"([0-9]{1,15}[KMGT]?)(?:\.\.([0-9]{1,15}[KMGT]?|inf))?")
-_LANE = re.compile(r"(?<![\w/])([a-z][a-z0-9_]{0,30})/([A-Za-z0-9_.-]{1,60}(?::[0-9]{1,3})?)(?![\w/])")
+# Ports with several paths (those of 400 Gb/s have two) have the number of one behind them.
+_LANE = re.compile(r"([a-z][a-z0-9_]{0,30})/([^/]{1,60})(?:/path[0-9]{1,3})?")
+_SHARE = re.compile(r"(?<!\S)([0-9]{1,3})% on(?!\S)")
+# UCP_PROTO_CONFIG_STR_MAX of src/ucp/proto/proto.h, without the zero at the end.
+_LONGEST = 127
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 # Of NIXL's operations, how UCX calls what moves the data.
 CALLS = {"WRITE": "ucp_put", "READ": "ucp_get"}
@@ -28,12 +32,16 @@ CALLS = {"WRITE": "ucp_put", "READ": "ucp_get"}
 
 @dataclass(frozen=True)
 class ProtoRow:
-    """Sizes in bytes, ``last`` included, ``None`` without an end. ``lanes`` are transports and devices."""
+    """Sizes in bytes, ``last`` included, ``None`` without an end. ``lanes`` are transports and devices.
+
+    What has no form of a lane is one without a transport. ``cut`` says that there are more lanes than UCX wrote.
+    """
 
     first: int
     last: Optional[int]
     config: str
     lanes: Tuple[Tuple[str, str], ...]
+    cut: bool = False
 
     def holds(self, size: int) -> bool:
         return self.first <= size and (self.last is None or size <= self.last)
@@ -59,7 +67,20 @@ def _row(cells: Sequence[str]) -> Optional[ProtoRow]:
         return None
     first = _bytes(match[1])
     last = first if match[2] is None else None if match[2] == "inf" else _bytes(match[2])
-    return ProtoRow(first, last, cells[2], tuple(_LANE.findall(cells[2])))
+    return ProtoRow(first, last, cells[2], tuple(_lanes(cells[2])), _cut(cells[2]))
+
+
+def _lanes(config: str) -> Iterator[Tuple[str, str]]:
+    for word in config.replace(",", " ").split():
+        if "/" in word:
+            match = _LANE.fullmatch(word)
+            yield (match[1], match[2]) if match else ("", word)
+
+
+def _cut(config: str) -> bool:
+    """Each share is rounded down, so that all of them may be less than 100 by less than 1 each."""
+    shares = [int(share) for share in _SHARE.findall(config)]
+    return len(config) >= _LONGEST or (bool(shares) and sum(shares) <= 100 - len(shares))
 
 
 def tables(lines: Sequence[str]) -> List[ProtoTable]:

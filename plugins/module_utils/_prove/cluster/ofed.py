@@ -62,7 +62,7 @@ def _why(node: Plain, drivers: Mapping[str, Plain]) -> Tuple[str, str]:
     labels = _table(node, "metadata", "labels")
     if not drivers:
         remedy = f"See the log of the operator, which sets the label {WAITS} to false where no driver is deployed."
-        return "the cluster has no DaemonSet of it", remedy
+        return "the cluster has no DaemonSet of this driver", remedy
     wanted = {name: _table(item, "spec", "template", "spec") for name, item in drivers.items()}
     fit = [
         name
@@ -71,9 +71,9 @@ def _why(node: Plain, drivers: Mapping[str, Plain]) -> Tuple[str, str]:
     ]
     if not fit:
         kernels = sorted({str((spec.get("nodeSelector") or {}).get(KERNEL)) for spec in wanted.values()})
-        text = f"no DaemonSet of it selects the node, whose kernel is {labels.get(KERNEL)} ({KERNEL})"
+        text = f"no DaemonSet of this driver selects the node: its kernel is {labels.get(KERNEL)} ({KERNEL})"
         remedy = "Check Node Feature Discovery and the log of the operator, which makes a DaemonSet for each kernel."
-        return f"{text}; they are for {', '.join(kernels)}", remedy
+        return f"{text}, and the DaemonSets are for {', '.join(kernels)}", remedy
     spec = wanted[fit[0]]
     taints = [
         one for one in _table(node, "spec").get("taints") or () if not _tolerated(one, spec.get("tolerations") or [])
@@ -84,7 +84,7 @@ def _why(node: Plain, drivers: Mapping[str, Plain]) -> Tuple[str, str]:
         policy = f"{owners[0].get('kind')} {owners[0].get('name') or ''}".strip()
         remedy = f"Add it to spec.tolerations of {policy}, with Helm or Argo CD if they write it, or remove the taint."
         return text, remedy
-    return f"its pod of DaemonSet {fit[0]} is not ready", "See the events and the log of this pod on the node."
+    return f"the driver's pod of DaemonSet {fit[0]} is not ready", "See the events and the log of this pod on the node."
 
 
 def checks(host: str, group: str, node: Plain, daemon_sets: Mapping[str, Plain]) -> Iterator[Check]:

@@ -13,17 +13,13 @@ from typing import Any, Collection, Iterator, List, Mapping, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster.resources import no_node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.daemon_sets import ready
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import pod_trouble
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 Plain = Mapping[str, Any]
 
 _ACTIONS = {"created": "is missing", "configured": "was changed by hand", "pruned": "has left the inventory"}
-
-
-def _ready(pod: Plain) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or []
-    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
 def _drivers(groups: Mapping[str, str], driven: Collection[str], pods: Sequence[Plain]) -> Iterator[Check]:
@@ -41,7 +37,7 @@ def _drivers(groups: Mapping[str, str], driven: Collection[str], pods: Sequence[
 
         if pod is None:
             yield check("fail", "no pod of DRANET is on the node", "See the DaemonSet's events.", "driver")
-        elif not _ready(pod):
+        elif not ready(pod):
             # Without NRI it starts and ends again and again, and nothing else says so.
             remedy = "See its log. Where it cannot reach NRI, configure the container runtime."
             text = pod_trouble(dict(pod)) or "it does not answer"

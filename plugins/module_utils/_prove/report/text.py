@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import
 # What XML 1.0 (section 2.2) has no way to write, and what would move a terminal's cursor. Line breaks are kept.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
-WORDS = {"pass": "pass", "impossible": "not possible", "warn": "warning", "fail": "fail"}
+WORDS = {"pass": "pass", "impossible": "not judged", "warn": "warning", "fail": "fail"}
 
 
 def read(value: Mapping[str, Any]) -> VerifyDocument:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterable, List, NoReturn, Optional, Set
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import daemon_sets, wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
@@ -88,6 +88,7 @@ class _ApplysetRun:
         self._begun = False
         self._pruned: List[SetMember] = []
         self._kept: Dict[ObjectKey, str] = {}
+        self._unready: Dict[str, List[str]] = {}
         self._parent_action = "unchanged"
 
     def result(self) -> Dict[str, Any]:
@@ -175,8 +176,21 @@ class _ApplysetRun:
             for step in steps
             if not wait.ready(step.wanted.key, step.after or step.before).ready
         ]
-        if pending:
+        if not pending:
+            return
+        try:
             wait.until(self._client, pending, self._request.wait_timeout, wait.ready)
+        except wait.LateError as error:
+            self._report_nodes(error)
+
+    def _report_nodes(self, error: wait.LateError) -> None:
+        """Note on which nodes DaemonSets do not work. Raises the error where that is not what it is about."""
+        found = {key: daemon_sets.unready(self._client, key, resource) for key, resource in error.objects}
+        if not self._request.report_nodes or None in found.values():
+            raise error
+        for key, nodes in found.items():
+            for node, trouble in (nodes or {}).items():
+                self._unready.setdefault(node, []).append(f"{key}: {trouble}")
 
     def _prune(self) -> None:
         leftovers = self._plan.leftovers
@@ -275,7 +289,7 @@ class _ApplysetRun:
                 key = step.wanted.key
                 names.setdefault(key.kind, {}).setdefault(key.namespace, {})[step.wanted.alias] = key.name
         changed = any(told["action"] not in ("unchanged", "kept") for told in objects)
-        result = {"changed": changed, "objects": objects, "names": names}
+        result = {"changed": changed, "objects": objects, "names": names, "unready": self._unready}
         return {**result, "diff": self._diff()} if self._request.diff else result
 
     def _diff(self) -> List[Dict[str, Any]]:

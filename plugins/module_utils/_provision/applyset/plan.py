@@ -50,6 +50,8 @@ class ApplysetRequest:
     force_conflicts: str = "never"
     prune: bool = True
     wait: bool = False
+    # Whether nodes on which a DaemonSet is not ready in the end are reported, instead of failing.
+    report_nodes: bool = False
     # Seconds without progress.
     wait_timeout: float = 120.0
     present: bool = True

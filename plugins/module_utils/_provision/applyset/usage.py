@@ -68,7 +68,7 @@ def networks_of(pod: Object) -> Iterator[Tuple[str, str]]:
     text, own = str((meta.get("annotations") or {}).get(_NETWORKS) or "").strip(), str(meta.get("namespace", ""))
     try:
         entries = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         entries = [part.strip() for part in text.split(",")]
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
@@ -15,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import co
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.daemon_sets import ready
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.drain import drain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import (
     Labels,
@@ -60,9 +62,9 @@ def off(client: Client, step: MoveStep) -> Dict[str, Any]:
     """
 
     def cordon(use: NodeUse) -> Optional[Object]:
-        before = use.mark or Mark(step.to, use.unschedulable, counters=use.counters)
+        before = use.mark or Mark(step.to, use.unschedulable, counters=use.counters, netns_mode=step.netns_mode)
         added = {name: use.labels.get(name) for name in (*step.ours, *step.labels) if name not in before.labels}
-        wanted = Mark(step.to, before.unschedulable, {**before.labels, **added}, before.counters)
+        wanted = replace(before, to=step.to, labels={**before.labels, **added})
         if use.mark == wanted and use.unschedulable:
             return None
         annotations = {node_use.ANNOTATION: wanted.written()}
@@ -95,7 +97,7 @@ def on(client: Client, step: MoveStep) -> Dict[str, Any]:
     resources: Mapping[str, int] = step.shows.get("resources") or {}
 
     def missing(seen: Seen) -> str:
-        running = any(_of(pod, list(step.labels)) and _ready(pod) for pod in seen.pods)
+        running = any(_of(pod, list(step.labels)) and ready(pod) for pod in seen.pods)
         has = seen.use.resources
         told = ["no pod of it is ready"] if step.shows.get("pods") and not running else []
         told += [
@@ -108,11 +110,6 @@ def on(client: Client, step: MoveStep) -> Dict[str, Any]:
 
     node.wait(missing)
     return {"changed": changed, "evicted": []}
-
-
-def _ready(pod: Object) -> bool:
-    conditions: List[Object] = (pod.get("status") or {}).get("conditions") or []
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def done(client: Client, step: MoveStep) -> Dict[str, Any]:

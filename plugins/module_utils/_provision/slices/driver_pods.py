@@ -13,6 +13,7 @@ from typing import Dict, Optional
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.daemon_sets import node_of
 
 _SELECTOR = f"app.kubernetes.io/name=dranet,{GROUP_LABEL}"
 
@@ -20,21 +21,7 @@ _SELECTOR = f"app.kubernetes.io/name=dranet,{GROUP_LABEL}"
 def driver_pods(client: Client) -> Optional[Dict[str, str]]:
     """By node how its pod of DRANET is, ``None`` where pods may not be listed. Raises ApiError, ClusterError."""
     pods = client.items_if_allowed("/api/v1/pods", {"labelSelector": _SELECTOR})
-    return None if pods is None else {_node(pod): state(pod) for pod in pods}
-
-
-def _node(pod: Object) -> str:
-    """The node that a pod of a DaemonSet is on, or for: before it is scheduled only its affinity says so."""
-    spec = pod["spec"]
-    if spec.get("nodeName"):
-        return str(spec["nodeName"])
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(required) or {}
-    for term in affinity.get("nodeSelectorTerms") or []:
-        for field in term.get("matchFields") or []:
-            if field["key"] == "metadata.name":
-                return str(field["values"][0])
-    return ""
+    return None if pods is None else {node_of(pod): state(pod) for pod in pods}
 
 
 def state(pod: Object) -> str:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare, model
@@ -23,22 +23,21 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     GroupKind,
     Object,
-    listed,
     metadata,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import JSON, METADATA_LIST, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.driver_pods import driver_pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until_published
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 SUBSETS = ("slices", "devices")
 
 
 @dataclass(frozen=True)
 class SliceRequest:
-    """What the user asks for. ``wait_timeout`` is in seconds without progress, ``None`` not to wait."""
+    """What the user asks for. ``wait_timeout`` is in seconds without progress, ``None`` not to wait.
+
+    A wait in vain is no error: the result says which nodes are ``silent``.
+    """
 
     expected: Mapping[str, Any] = field(default_factory=dict)
     subsets: Sequence[str] = SUBSETS
@@ -46,7 +45,7 @@ class SliceRequest:
 
 
 def info(client: Client, request: SliceRequest) -> Dict[str, Any]:
-    """The module's result. Raises ClusterError, also when DRA is off or the wait was in vain."""
+    """The module's result. Raises ClusterError, also when DRA is off."""
     return _Info(client, request).result()
 
 
@@ -64,10 +63,12 @@ class _Info:
         labels = self._labels()
         awaited = {name for name, expected in self._expected.items() if expected.wait and name in labels}
         if self._request.wait_timeout is not None and awaited:
-            self._wait(awaited, self._request.wait_timeout)
+            until_published(self._client, self._path("ResourceSlice"), awaited, self._request.wait_timeout)
         slices = self._list("ResourceSlice") if self._expected or self._asks_for(*SUBSETS) else []
         devices = model.devices(slices)
+        nics = {str(device.node) for device in devices if device.is_rdma_nic}
         compared, seen = self._compare(labels, slices, devices)
+        silent = {name: self._silent(name, seen[name], one) for name, one in compared.items() if name not in nics}
         found: Dict[str, Any] = {
             "changed": False,
             "kubernetes": self._release["gitVersion"],
@@ -75,7 +76,7 @@ class _Info:
             "device_classes": [
                 metadata(device_class)["name"] for device_class in self._list("DeviceClass", METADATA_LIST)
             ],
-            "nodes": {name: _node(seen[name], differences) for name, differences in compared.items()},
+            "nodes": {name: _node(seen[name], one, silent.get(name, "")) for name, one in compared.items()},
             "differences": compare.lines(compared),
         }
         if self._asks_for("slices"):
@@ -127,19 +128,16 @@ class _Info:
             compared[name] = compare.compare(expected, by_node.get(name, []), seen[name])
         return compared, seen
 
-    def _wait(self, names: Set[str], seconds: float) -> None:
-        late = until_published(self._client, self._path("ResourceSlice"), names, seconds)
-        if not late:
-            return
-        pods = driver_pods(self._client)
-        reasons: Dict[str, List[str]] = {}
-        for name in sorted(late, key=natural_key):
-            _code, why = compare.silent(model.DRANET, NodeSeen(pod=None if pods is None else pods.get(name, "")))
-            reasons.setdefault(why, []).append(name)
-        texts = [f"{fold(of_reason)}: {reason}" for reason, of_reason in reasons.items()]
-        many = f"{len(late)} of {counted(len(names), 'node')}"
-        said = f"gave up waiting, after {seconds:.0f} s without progress: no NIC is published on {many}"
-        raise ClusterError(f"{said}:\n{listed(texts)}")
+    def _silent(self, name: str, seen: NodeSeen, differences: NodeDifferences) -> str:
+        """Why no NIC of a node is published, empty where that is as it should be."""
+        if not (self._expected[name].wait and seen.exists):
+            return ""
+        # Where nobody has waited, the driver may be still to come.
+        if self._request.wait_timeout is None and not seen.pod and model.DRANET not in seen.drivers:
+            return ""
+        reasons = [one.reason for one in differences.missing if one.driver == model.DRANET and not one.intended]
+        reasons += [one.reason for one in differences.differing if one.attribute == model.RDMA]
+        return reasons[0] if reasons else "DRANET runs there, but publishes none of them"
 
 
 def _read(name: str, entry: Any) -> Expected:
@@ -149,7 +147,8 @@ def _read(name: str, entry: Any) -> Expected:
         raise ClusterError(f"expected: {name} {error}, use the result of the filter expected_devices") from error
 
 
-def _node(seen: NodeSeen, compared: NodeDifferences) -> Dict[str, Any]:
+def _node(seen: NodeSeen, compared: NodeDifferences, silent: str) -> Dict[str, Any]:
     """A node as JSON has it."""
     labels = {name: value for name, value in seen.labels.items() if name in (GROUP_LABEL, *compare.GPU_LABELS)}
-    return {"exists": seen.exists, "labels": labels, "drivers": sorted(seen.drivers), **asdict(compared)}
+    told = {"exists": seen.exists, "labels": labels, "drivers": sorted(seen.drivers), "silent": silent}
+    return {**told, **asdict(compared)}

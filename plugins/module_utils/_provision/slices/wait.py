@@ -54,6 +54,6 @@ def until(
 
 
 def until_published(client: Client, path: str, names: AbstractSet[str], seconds: float) -> Set[str]:
-    """Wait until each of these nodes has a ResourceSlice of DRANET; see :func:`until`."""
+    """Wait until DRANET has published an RDMA NIC of each of these nodes; see :func:`until`."""
     query = {"fieldSelector": f"spec.driver={model.DRANET}"}
-    return until(client, path, query, names, lambda slices: model.publishing(slices).keys(), seconds)
+    return until(client, path, query, names, model.with_nics, seconds)

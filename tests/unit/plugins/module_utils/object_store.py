@@ -15,7 +15,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, status
 
-_KINDS = {"secrets": ("", "Secret"), "configmaps": ("", "ConfigMap"), "deployments": ("apps", "Deployment")}
+_KINDS = {
+    "secrets": ("", "Secret"),
+    "configmaps": ("", "ConfigMap"),
+    "pods": ("", "Pod"),
+    "deployments": ("apps", "Deployment"),
+    "daemonsets": ("apps", "DaemonSet"),
+}
 
 
 def discovery(group: str) -> Dict[str, Any]:

@@ -11,7 +11,6 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices import driver_pods as slices_driver_pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.driver_pods import driver_pods, state
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
 
@@ -47,14 +46,6 @@ ENDED = {"lastState": {"terminated": {"exitCode": 255}}, "state": {"waiting": {"
 )
 def test_what_a_pod_does(status: Dict[str, Any], expected: str) -> None:
     assert state({"spec": {}, "status": status}) == expected
-
-
-def test_the_node_of_a_pod_that_is_not_scheduled() -> None:
-    fields = [{"key": "metadata.name", "operator": "In", "values": ["h100-01"]}]
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": fields}]}}
-    assert slices_driver_pods._node({"spec": {"affinity": {"nodeAffinity": required}}}) == "h100-01"
-    assert slices_driver_pods._node({"spec": {"nodeName": "h100-02"}}) == "h100-02"
-    assert slices_driver_pods._node({"spec": {}}) == ""
 
 
 def test_pods_that_may_not_be_listed(server: Server, client: Client) -> None:

@@ -6,16 +6,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import extended_resources
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.counters import ANNOTATION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import counters, extended_resources
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server
 
-HOSTDEV = "nvidia.com/hostdev"
+HOSTDEV, LABEL = "nvidia.com/hostdev", "example.org/plugin"
 
 
 def node(version: str, allocatable: str) -> Dict[str, Any]:
@@ -104,34 +105,114 @@ def test_a_quantity_that_nobody_understands_counts_as_advertised(cluster: Server
         remove(client)
 
 
+def holder(node_name: str, *resources: str, name: str = "p") -> Dict[str, Any]:
+    """A pod that holds one of each of these resources."""
+    limits = {"resources": {"limits": dict.fromkeys(resources, "1")}}
+    return {"metadata": {"namespace": "d", "name": name}, "spec": {"nodeName": node_name, "containers": [limits]}}
+
+
+def several(
+    cluster: Server, pods: List[Dict[str, Any]], meta: Optional[Dict[str, Any]] = None, **nodes: str
+) -> Dict[str, List[str]]:
+    """Nodes with this number of devices that can be had, the first with more metadata; what is to go there."""
+    items: Dict[str, Dict[str, Any]] = {}
+    for name, allocatable in nodes.items():
+        own = node("1", allocatable)
+        items[name] = {**own, "metadata": {**own["metadata"], "name": name, **({} if items else meta or {})}}
+    cluster.paths["/api/v1/nodes"] = (200, {}, {"items": list(items.values())})
+    cluster.paths["/api/v1/pods"] = (200, {}, {"items": pods})
+    cluster.decide = lambda _method, path, _body: (200, {}, items[path.split("/")[4]])
+    return {name: [HOSTDEV] for name in nodes}
+
+
+def written(cluster: Server) -> List[str]:
+    """The nodes that were written to."""
+    return sorted(path.split("/")[4] for method, path, *_rest in cluster.seen if method == "PATCH")
+
+
 def test_what_is_used_is_left_with_a_warning(cluster: Server, client: Client) -> None:
     """n1 has a plugin, n2 a pod that holds a device, and n3 neither."""
-    nodes = []
-    for name, allocatable in (("n1", "2"), ("n2", "0"), ("n3", "0")):
-        own = node("1", allocatable)
-        nodes.append({**own, "metadata": {**own["metadata"], "name": name}})
-    limits = {"resources": {"limits": {HOSTDEV: "1"}}}
-    holder = {"metadata": {"namespace": "d", "name": "p"}, "spec": {"nodeName": "n2", "containers": [limits]}}
-    cluster.paths["/api/v1/nodes"] = (200, {}, {"items": nodes})
-    cluster.paths["/api/v1/pods"] = (200, {}, {"items": [holder]})
-    wanted = {name: [HOSTDEV] for name in ("n1", "n2", "n3")}
-    expected = [
-        f"{HOSTDEV} is still advertised on n1: remove its device plugin first",
-        f"pods that hold {HOSTDEV} have to end first: d/p",
-    ]
+    wanted = several(cluster, [holder("n2", HOSTDEV)], n1="2", n2="0", n3="0")
+    advertised = f"{HOSTDEV} is still advertised on n1: remove its device plugin first"
+    held = f"pods that hold {HOSTDEV} on n2 have to end first: d/p"
 
     with pytest.raises(ClusterError) as refused:
         extended_resources.remove(client, wanted, timeout=0, check=False)
-    assert str(refused.value) == "; ".join(expected)
+    assert str(refused.value) == f"{advertised}; {held}"
 
-    cluster.replies = [(200, {}, nodes[2])]
     done = extended_resources.remove(client, wanted, timeout=0, check=False, keep_used=True)
     again = f"{HOSTDEV} on n3 is written again by the kubelet until its device plugin has been gone for five minutes"
-    assert (done["nodes"], done["warnings"]) == ({"n3": [HOSTDEV]}, [*expected, f"{again}: run this again then"])
-    assert [path for method, path, *_rest in cluster.seen if method == "PATCH"] == ["/api/v1/nodes/n3/status"]
-    # In check mode the plugin may be about to go.
+    assert (done["nodes"], done["warnings"]) == (
+        {"n3": [HOSTDEV]},
+        [advertised, held, f"{again}: run this again then"],
+    )
+    assert written(cluster) == ["n3"]
+
+
+def test_check_mode_says_whether_pods_are_in_the_way(cluster: Server, client: Client) -> None:
+    """It is asked before a plugin goes, which then does not advertise anything any more."""
+    wanted = several(cluster, [holder("n2", HOSTDEV)], n1="2", n2="2", n3="0")
+
+    with pytest.raises(ClusterError) as refused:
+        extended_resources.remove(client, wanted, timeout=0, check=True)
+    assert str(refused.value) == f"pods that hold {HOSTDEV} on n2 have to end first: d/p"
     checked = extended_resources.remove(client, wanted, timeout=0, check=True, keep_used=True)
-    assert (set(checked["nodes"]), checked["warnings"]) == (set(wanted), expected)
+    assert (checked["nodes"], checked["warnings"]) == ({"n1": [HOSTDEV], "n3": [HOSTDEV]}, [str(refused.value)])
+    cluster.paths["/api/v1/pods"] = (200, {}, {"items": []})
+    checked = extended_resources.remove(client, wanted, timeout=0, check=True)
+    assert (set(checked["nodes"]), checked["warnings"]) == (set(wanted), [])
+    assert written(cluster) == []
+
+
+def test_many_pods_are_not_all_named(cluster: Server, client: Client) -> None:
+    pods = [holder("n1", HOSTDEV, name=f"p{number:02}") for number in range(12)]
+    wanted = several(cluster, [*pods, holder("n2", HOSTDEV, name="q")], n1="2", n2="2")
+
+    with pytest.raises(ClusterError, match=r" on n\[1-2\] have to end first: d/p00, .*, d/p09 and 3 more$"):
+        extended_resources.remove(client, wanted, timeout=0, check=True)
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_what_other_plugins_offer_is_left_alone(cluster: Server, client: Client, check: bool) -> None:
+    """The plugin that is to go is on n1 only. On n2 another one offers the same, and n3 and n4 have leftovers."""
+    pods = [holder("n2", HOSTDEV, name="theirs"), holder("n3", HOSTDEV, name="theirs-too")]
+    wanted = several(cluster, pods, {"labels": {LABEL: ""}}, n1="0", n2="2", n3="0", n4="0")
+
+    done = extended_resources.remove(client, wanted, timeout=0, check=check, label=LABEL)
+    assert done["nodes"] == {"n1": [HOSTDEV], "n4": [HOSTDEV]}
+    assert done["warnings"][0] == f"pods that hold {HOSTDEV} on n3 have to end first: d/theirs-too"
+    assert not [text for text in done["warnings"] if "still advertised" in text]
+    assert written(cluster) == ([] if check else ["n1", "n4"])
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_the_pods_of_the_plugin_itself_are_in_the_way(cluster: Server, client: Client, check: bool) -> None:
+    pods = [holder("n1", HOSTDEV), holder("n2", HOSTDEV, name="theirs")]
+    wanted = several(cluster, pods, {"labels": {LABEL: "v100"}}, n1="0", n2="2")
+
+    with pytest.raises(ClusterError) as refused:
+        extended_resources.remove(client, wanted, timeout=0, check=check, label=LABEL)
+    assert str(refused.value) == f"pods that hold {HOSTDEV} on n1 have to end first: d/p"
+    assert written(cluster) == []
+
+
+def test_a_plugin_of_others_is_not_awaited() -> None:
+    client: Any = Watched("2")
+    done = extended_resources.remove(client, {"n1": [HOSTDEV]}, timeout=600, check=False, label=LABEL)
+    assert (done["changed"], done["warnings"]) == (False, [])
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_counter_that_a_pod_has_stays(cluster: Server, client: Client, check: bool) -> None:
+    ours = {"annotations": {ANNOTATION: json.dumps({HOSTDEV: 2})}}
+    wanted = several(cluster, [holder("n1", HOSTDEV)], ours, n1="2")
+    none: Dict[str, Dict[str, int]] = {name: {} for name in wanted}
+
+    said = f"pods that hold {HOSTDEV} on n1 have to end first: d/p"
+    with pytest.raises(ClusterError, match=said):
+        counters.keep(client, none, check)
+    done = counters.keep(client, none, check, keep_used=True)
+    assert (done["nodes"], done["warnings"], written(cluster)) == ({}, [said], [])
 
 
 def test_each_node_loses_its_own(cluster: Server, client: Client) -> None:

@@ -1,10 +1,14 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""The last step of a node's move when the API server fails in the middle of it. The rest is in tests/cluster."""
+"""Steps of a node's move when the API server fails in the middle of it, or an earlier run was killed.
+
+The rest is in tests/cluster.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -13,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_u
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MoveStep
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.steps import done
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.steps import done, off
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
 
 NODE = "/api/v1/nodes/n1"
@@ -59,3 +63,22 @@ def test_what_could_not_be_awaited_is_a_warning(cluster: Server, client: Client)
     cluster.paths["/api/v1/nodes"] = (200, {}, listed)
     found = done(client, STEP)
     assert ["written again by the kubelet" in warning for warning in found["warnings"]] == [True]
+
+
+@pytest.mark.parametrize(("mark", "kept"), [(None, "exclusive"), (Mark("inject", netns_mode="shared"), "shared")])
+def test_what_a_node_was_is_what_it_was_before_the_first_run(
+    mark: Mark | None, kept: str, cluster: Server, client: Client
+) -> None:
+    """The run that was killed may have changed its netns mode."""
+    found: list[dict[str, Any]] = [node({ANNOTATION: mark.written()} if mark else {})]
+    found[0]["spec"], found[0]["status"] = {}, {}
+
+    def answer(method: str, _path: str, sent: bytes) -> Reply:
+        if method == "PATCH":
+            body = json.loads(sent)
+            found.append({**found[-1], **body, "metadata": {**found[-1]["metadata"], **body["metadata"]}})
+        return 200, {}, found[-1]
+
+    cluster.decide = answer
+    assert off(client, MoveStep("n1", to="dra", netns_mode="exclusive", timeout=0))["changed"] is True
+    assert json.loads(found[-1]["metadata"]["annotations"][ANNOTATION])["netns_mode"] == kept

@@ -11,7 +11,6 @@ from typing import Any, Dict, List, Optional, Tuple
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import nodes
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
 
@@ -69,13 +68,23 @@ def test_nothing_to_do_is_no_change(fleet: Server, client: Client) -> None:
     assert nodes.converge(client, {"n2": {LABEL: "h100", OLD: None}}, check=False) == {
         "changed": False,
         "nodes": [],
+        "missing": [],
         "diff": [],
     }
     assert written(fleet) == []
 
 
-def test_a_node_that_is_gone_may_lose_labels_but_get_none(fleet: Server, client: Client) -> None:
-    assert nodes.converge(client, {"n9": {LABEL: None}}, check=False)["changed"] is False
-    with pytest.raises(ClusterError, match=r"the cluster has no node named n\[8-9\]"):
-        nodes.converge(client, {"n8": {LABEL: "a"}, "n9": {LABEL: "a"}, "n1": {LABEL: "a"}}, check=False)
-    assert written(fleet) == []
+@pytest.mark.parametrize("check", [False, True])
+def test_nodes_that_are_not_there_do_not_keep_others_from_their_labels(
+    fleet: Server, client: Client, check: bool
+) -> None:
+    wanted: Dict[str, Dict[str, Optional[str]]] = {
+        "n8": {LABEL: "h100"},
+        "n1": {LABEL: "h100"},
+        # Nothing is to be done on a node that is gone and should only lose labels.
+        "n9": {LABEL: None},
+    }
+    result = nodes.converge(client, wanted, check)
+    assert (result["nodes"], result["missing"]) == (["n1"], ["n8"])
+    assert result["diff"][0]["after"] == f"n1 {LABEL}: h100\n"
+    assert [path.partition("?")[0] for path, _meta in written(fleet)] == ([] if check else ["/api/v1/nodes/n1"])

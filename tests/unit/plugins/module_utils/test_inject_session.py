@@ -114,6 +114,8 @@ def test_a_container_is_read_and_adjusted_as_nri_says(session, seen):
 def test_a_pod_without_a_network_namespace_is_on_the_host_network():
     pod = text_field(2, "p") + bytes_field(8, bytes_field(5, text_field(1, "pid")))
     assert messages.created(bytes_field(1, pod))[0].host_network
+    # Nothing is known of this one.
+    assert not messages.created(bytes_field(1, text_field(2, "p")))[0].host_network
 
 
 def test_what_nothing_is_changed_in_has_an_empty_answer():
@@ -157,6 +159,14 @@ def test_bytes_may_come_in_any_portions_and_frames(session, seen):
 def test_lengths_beyond_the_protocols_end_the_connection(session, frame):
     with pytest.raises(ttrpc.WireError):
         list(session.feed(frame))
+
+
+def test_what_is_for_no_connection_of_ours_is_dropped():
+    reader = ttrpc.Reader()
+    # The beginning of a message: its rest would be waited for on each of them.
+    for connection in (0, 3, 2**32 - 1):
+        assert list(reader.feed(struct.pack(">II", connection, 20) + struct.pack(">IIBB", 4 << 20, 1, 1, 0) * 2)) == []
+    assert set(reader._by_connection) == {ttrpc.TO_PLUGIN, ttrpc.TO_RUNTIME}
 
 
 @pytest.mark.parametrize("seed", range(20))

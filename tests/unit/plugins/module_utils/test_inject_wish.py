@@ -72,6 +72,50 @@ def test_devices_by_the_annotations_of_nri(prefix, value):
     assert asked({f"{prefix}/container.other": value}) is None
 
 
+@pytest.mark.parametrize(
+    ("annotations", "said"),
+    [
+        # The order of NRI's device-injector: the most specific one, whatever its prefix.
+        (["devices.noderesource.dev/pod", "devices.nri.io/container.main"], "devices.nri.io/container.main"),
+        (["devices.nri.io/pod", "devices.noderesource.dev"], "devices.nri.io/pod"),
+        ([OURS, "devices.nri.io/container.main"], "devices.nri.io/container.main"),
+        ([OURS, "devices.noderesource.dev/pod"], OURS),
+        ([f"{OURS}.main", "devices.noderesource.dev/container.main"], f"{OURS}.main"),
+    ],
+)
+def test_the_most_specific_annotation_counts(annotations, said):
+    value = "- path: /dev/infiniband/uverbs0"
+    assert asked({key: "nearest" if key.startswith(OURS) else value for key in annotations}).said == said
+
+
+def test_devices_of_others_leave_the_rest_as_it_is():
+    others = {"devices.noderesource.dev/container.main": "- path: /dev/fuse"}
+    assert asked(others, namespaces=["llm"]).said == "namespace llm"
+    assert asked(others, policy="gpu_containers").said == "policy gpu_containers"
+    assert asked({**others, OURS: "nearest"}).said == OURS
+    # For this container NRI does not look at the list of the pod either.
+    assert asked({**others, "devices.noderesource.dev/pod": "- path: /dev/infiniband/uverbs0"}) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "- {path: /dev/infiniband/uverbs0, type: c}",
+        '- "path": /dev/infiniband/uverbs0',
+        "- path: /dev/infiniband/uverbs1\n- path:\n    /dev/infiniband/uverbs0",
+        '{"path": "/dev/infiniband/uverbs0"}',
+    ],
+)
+def test_devices_that_cannot_be_read_are_wrong_not_ignored(value):
+    assert "not all devices can be read" in asked({"devices.noderesource.dev/pod": value}).wrong
+
+
+def test_comments_and_repetitions_in_a_list_of_devices():
+    lines = ["# - path: /dev/infiniband/uverbs1", *["- path: /dev/infiniband/uverbs0  # of mlx5_0"] * 2]
+    value = "\n".join(lines)
+    assert asked({"devices.noderesource.dev/pod": value}).paths == ["/dev/infiniband/uverbs0"]
+
+
 def test_devices_of_others_are_not_ours_to_refuse():
     assert asked({"devices.noderesource.dev/pod": "- path: /dev/nvme0"}) is None
     for value in ("7", "{}", "[1]", "[" * 100000, '[{"path": 3}]', "- path", "\0"):
@@ -107,6 +151,16 @@ def test_devices_of_others_are_not_ours_to_refuse():
         (Container("c", cdi=["management.nvidia.com/gpu=all"]), []),
         (Container("c", cdi=["k8s.compute-domain.nvidia.com/claim=1"]), []),
         (Container("c", cdi=["nvidia.com/imex-channel=0"]), []),
+        (Container("c", cdi=["nvidia.com/gpu=none"]), []),
+        # As NVIDIA's runtime, which takes them in any case.
+        (Container("c", {"NVIDIA_VISIBLE_DEVICES": "GPU-BBBB2222-0000-0000-0000-000000000000"}), [2]),
+        (Container("c", {"NVIDIA_VISIBLE_DEVICES": "ALL"}), [0, 1, 2]),
+        (Container("c", {"NVIDIA_VISIBLE_DEVICES": "0,void"}), []),
+        (Container("c", {"NVIDIA_VISIBLE_DEVICES": "none,0"}), []),
+        (Container("c", mounts=["/var/run/nvidia-container-devices/cdi/nvidia.com/gpu/1"]), [2]),
+        (Container("c", mounts=["/var/run/nvidia-container-devices/cdi/nvidia.com/gpu=1"]), [2]),
+        (Container("c", mounts=["/var/run/nvidia-container-devices/cdi/vendor.com/nic/0"]), []),
+        (Container("c", {"NVIDIA_VISIBLE_DEVICES": "1"}, mounts=["/var/run/nvidia-container-devices/imex/0"]), [2]),
     ],
 )
 def test_which_gpus_a_container_has(container, places):
@@ -122,10 +176,10 @@ def test_what_tells_no_gpu_is_unknown_not_nothing(name):
 
 
 def test_the_command_line_comes_before_the_environment_before_the_file():
-    text = json.dumps({"index": "20", "missing": "start", "memlock": 65536, "exclude": ["mlx5_9"]})
+    text = json.dumps({"index": "20", "missing": "start", "memlock": 65536, "exclude": ["mlx5_9", "3B:00.0"]})
     found = configuration.read(text, {"RDMA_INJECT_INDEX": "30", "RDMA_INJECT_UMAD": "true", "HOME": "/"}, {})
     assert (found.index, found.missing, found.memlock, found.umad, found.exclude) == (
-        "30", "start", 65536, True, ("mlx5_9",)
+        "30", "start", 65536, True, ("mlx5_9", "0000:3b:00.0")
     )  # fmt: skip
     given = {"index": "40", "namespaces": "a, b"}
     found = configuration.read(text, {"RDMA_INJECT_INDEX": "30"}, given)
@@ -137,6 +191,7 @@ def test_the_command_line_comes_before_the_environment_before_the_file():
     ("text", "said"),
     [
         ("{", "not JSON"),
+        ("[" * 200000, "not JSON"),
         ("[]", "not a JSON object"),
         ('{"polizy": 1}', "'polizy' is not one of"),
         ('{"policy": "all"}', "one of annotated, gpu_containers"),
@@ -146,6 +201,7 @@ def test_the_command_line_comes_before_the_environment_before_the_file():
         ('{"memlock": true}', "unlimited or a number of bytes"),
         ('{"umad": "yes"}', "true or false"),
         ('{"exclude": [1]}', "a list of text"),
+        ('{"exclude": ["3b:00.9"]}', "must be a PCI address"),
         ('{"metrics": "here"}', "an absolute path"),
         ('{"gpu_vendors": ["10de0"]}', "4 hexadecimal digits"),
         ('{"socket": 7}', "not text"),

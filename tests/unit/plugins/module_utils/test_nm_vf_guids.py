@@ -248,8 +248,13 @@ def test_the_script_sets_guids_before_it_binds_drivers(shell: Shell) -> None:
 
 
 def test_the_script_leaves_vfs_that_are_there_alone(shell: Shell) -> None:
-    shell.tree.write(f"sys/bus/pci/devices/{PF}/sriov_numvfs", "1\n")
+    shell.tree.write(f"sys/bus/pci/devices/{PF}/sriov_numvfs", "2\n")
     assert shell.run() == Completed(0, "", "")
+    assert shell.numbers == ["2", "1"]
+    # A udev rule of the admin was first: these have no GUIDs.
+    shell.tree.write(f"sys/bus/pci/devices/{PF}/sriov_numvfs", "1\n")
+    done = shell.run()
+    assert (done.rc, done.reason) == (1, f"{PF} has 1 VFs already, not 2, so something else has made them")
     assert shell.numbers == ["1", "1"]
 
 

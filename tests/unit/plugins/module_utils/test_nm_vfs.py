@@ -28,6 +28,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_sriov 
     VFS,
     SriovTree,
     applied,
+    disconnected,
     node,
     plan,
     text_of,
@@ -156,7 +157,13 @@ def in_a_bond(tree: SriovTree) -> str:
     return "VF 0000:81:00.2 is used: ens1v0 belongs to bond bond0"
 
 
-@pytest.mark.parametrize("use", [in_a_pod, in_a_bond])
+def below_a_vlan(tree: SriovTree) -> str:
+    # It has no address itself.
+    (tree.root / "sys/class/net/ens1v0/upper_storage").symlink_to("../storage")
+    return "VF 0000:81:00.2 is used: storage is on ens1v0"
+
+
+@pytest.mark.parametrize("use", [in_a_pod, in_a_bond, below_a_vlan])
 @pytest.mark.parametrize("links", [[{**LINK, "vfs": 4}], []], ids=["another number", "teardown"])
 def test_vfs_in_use_are_not_taken(tree: SriovTree, use: Any, links: List[Dict[str, Any]]) -> None:
     applied(tree, LINK, vfs={PF: 0})
@@ -182,6 +189,33 @@ def test_a_vf_with_an_address_of_the_host_s_is_not_taken(tree: SriovTree) -> Non
     with pytest.raises(HostError, match=r"VF 0000:81:00\.2 is used: ens1v0 has 10\.9\.0\.1/24"):
         plan(node(tree, ens1v0="10.9.0.1/24"), {**LINK, "vfs": 4})
     assert plan(node(tree, ens1v0="fe80::1/64"), {**LINK, "vfs": 4}).vfs
+
+
+def managed(external: bool, **addresses: str) -> Snapshot:
+    active = ActiveConnection("/active", "uuid", "storage", 2, external)
+    devices = disconnected("ens1np0", *NETDEVS).devices
+    return Snapshot({**devices, **{name: NmDevice(f"/{name}", name, 100, active) for name in addresses}})
+
+
+def test_a_vf_that_networkmanager_has_configured_is_not_taken_from_it(tree: SriovTree) -> None:
+    """Somebody made the VFs, and keeps one for the host: its address would go."""
+    tree.make()
+    own = {"ens1v0": "10.9.0.1/24"}
+    said = "unmanaged: ens1v0 cannot be taken from NetworkManager: connection 'storage' has given 10.9.0.1/24 to ens1v0"
+    for options in ({"unmanaged": [{"pci": VFS[0]}]}, {}):
+        with pytest.raises(HostError) as caught:
+            plan(node(tree, managed(False, **own), **own), *([] if options else [LINK]), **options)
+        assert str(caught.value).startswith(said)
+    # Given by hand, or link-local, it stays.
+    assert ("ens1v0", False) in plan(node(tree, managed(True, **own), **own), LINK).handed
+    local = {"ens1v0": "fe80::1/64"}
+    assert ("ens1v0", False) in plan(node(tree, managed(False, **local), **local), LINK).handed
+    # NetworkManager takes a VLAN down with the port.
+    below_a_vlan(tree)
+    tree.write("sys/class/net/storage/ifindex", "300\n")
+    tree.write("sys/class/net/storage/type", "1\n")
+    with pytest.raises(HostError, match=r"ens1v0 cannot be taken .* has given 10\.9\.0\.1/24 to storage"):
+        plan(node(tree, managed(False, storage="10.9.0.1/24"), storage="10.9.0.1/24"), LINK)
 
 
 def test_unused_vfs_change_their_number(tree: SriovTree) -> None:

@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The files that the daemon writes: how, and which file of metrics is its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+PREFIX = "zerocopy_rdma_inject"
+COUNTER = f"{PREFIX}_containers_total"
+FIRST = f"# HELP {COUNTER} "
+
+
+def temporary(path: str) -> str:
+    """The file that becomes this one; its name stays the same, so that a killed daemon leaves one at most."""
+    return f"{path}.tmp"
+
+
+def write(path: str, text: str) -> None:
+    """Replace a file, so that readers see the old or the new one. Raises OSError."""
+    with open(temporary(path), "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(temporary(path), path)
+
+
+def remove(path: str) -> None:
+    """Remove a file, if there is one: node_exporter would show its values for ever."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def is_ours(metrics: str) -> bool:
+    """Whether a file with this content may be replaced by metrics, because it has them or nothing."""
+    return metrics == "" or metrics.startswith(FIRST)

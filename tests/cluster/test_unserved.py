@@ -1,0 +1,156 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Hosts that provision cannot serve, on a real API server: only they fail, and nothing goes because of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict, Iterator, Set
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node, placed_on
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, pod_spec, reasons, workload
+from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import Facts, published
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+
+# A fixture that is defined elsewhere.
+__all__ = ["make_set_of_inventory"]
+
+# A group that the tests are about, and a node of another one.
+FLEET = ("v100-01", "v100-02", "h100-01")
+LABELS = {
+    "dra": "zerocopy.rdma/group",
+    "shared_device": "zerocopy.rdma/shared-device",
+    "inject": "zerocopy.rdma/inject",
+}
+NO_NODE = "the cluster has no node of this name"
+
+
+@pytest.fixture
+def leave(cluster_set: ClusterSet) -> Iterator[Callable[[str], None]]:
+    """Takes nodes out of the cluster, which are back at the end."""
+    gone: Set[str] = set()
+
+    def call(name: str) -> None:
+        cluster_set.kubectl("delete", "node", name)
+        gone.add(name)
+
+    yield call
+    for name in gone:
+        cluster_set.kubectl("apply", "-f", "-", stdin=node(name))
+
+
+def labels(cluster_set: ClusterSet, label: str) -> Dict[str, str]:
+    items = [item["metadata"] for item in json.loads(cluster_set.kubectl("get", "nodes", "-o", "json"))["items"]]
+    return {item["name"]: item["labels"][label] for item in items if label in item["labels"] and item["name"] in FLEET}
+
+
+def there(cluster_set: ClusterSet) -> Set[str]:
+    """DaemonSets, and templates by their aliases."""
+    sets = cluster_set.kubectl("get", "daemonsets", "-n", "kube-system", "-o", "name").split()
+    made = cluster_set.kubectl("get", "resourceclaimtemplates", "-n", cluster_set.namespace, "-o", "json")
+    return {*sets, *(item["metadata"]["labels"]["zerocopy.rdma/alias"] for item in json.loads(made)["items"])}
+
+
+@pytest.mark.parametrize("strategy", LABELS)
+def test_a_host_that_is_no_node_stops_no_other(
+    cluster_set: ClusterSet, playbook: Playbook, leave: Callable[[str], None], strategy: str
+) -> None:
+    playbook = playbook.of(*FLEET)
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    if strategy != "dra":
+        own["groups"] = {"v100": {"rdma_strategy": strategy, "rdma_claims_templates": []}}
+    leave("v100-02")
+    predicted, _results = playbook.partly("--check", **own)
+    assert labels(cluster_set, LABELS[strategy]) == {}
+    said, _results = playbook.partly(**own)
+    assert said == predicted
+    assert list(said) == ["v100-02"]
+    assert said["v100-02"].startswith(f"v100-02: {NO_NODE}, so no pod gets RDMA there: join the node to the cluster")
+    found = labels(cluster_set, LABELS[strategy])
+    assert {name: found[name] for name in found if name != "h100-01"} == {"v100-01": "v100"}
+    assert labels(cluster_set, LABELS["dra"])["h100-01"] == "h100"
+    before = there(cluster_set)
+    assert "h100-1nic" in before
+
+    # Without any node of the group, what is there for the group stays.
+    leave("v100-01")
+    said, results = playbook.partly(**own)
+    assert set(said) == {"v100-01", "v100-02"}
+    assert there(cluster_set) == before
+    assert not results["Apply the claims"]["changed"]
+
+    for name in ("v100-01", "v100-02"):
+        cluster_set.kubectl("apply", "-f", "-", stdin=node(name))
+    playbook(**own)
+    assert {"v100-01", "v100-02"} <= set(labels(cluster_set, LABELS[strategy]))
+
+
+def test_a_fleet_that_has_not_joined_yet(
+    cluster_set: ClusterSet, playbook: Playbook, leave: Callable[[str], None]
+) -> None:
+    playbook = playbook.of(*FLEET)
+    for name in FLEET:
+        leave(name)
+    said, _results = playbook.partly(rdma_claims_namespaces=[cluster_set.namespace])
+    assert set(said) == set(FLEET)
+    assert all(NO_NODE in text for text in said.values())
+    # Nodes that join later only lack their labels.
+    assert there(cluster_set) >= {"daemonset.apps/dranet-v100", "daemonset.apps/dranet-h100", "v100-1nic", "h100-1nic"}
+
+
+def test_a_node_that_publishes_no_nic_stops_no_other(
+    cluster_set: ClusterSet, playbook: Playbook, facts_of: Facts
+) -> None:
+    playbook = playbook.of(*FLEET)
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace], "rdma_claims_wait_timeout": 1}
+    # No kubelet starts the pods of the drivers, so nobody waits for them.
+    playbook(**own)
+    devices = [one for name in ("v100-01", "h100-01") for one in placed_on(published(facts_of(name)), name)]
+    items = resource_slices(devices)
+    cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
+    before = there(cluster_set)
+    said, _results = playbook.partly("--tags", "claims", rdma_driver_wait=True, **own)
+    cluster_set.kubectl("delete", "resourceslices", *(item["metadata"]["name"] for item in items))
+    assert list(said) == ["v100-02"]
+    assert said["v100-02"].startswith("v100-02: no pod can claim its NICs: DRANET publishes nothing there: ")
+    assert there(cluster_set) == before
+
+
+def test_nodes_on_which_a_daemon_set_is_not_ready(cluster_set: ClusterSet) -> None:
+    names = sorted(FLEET)
+    terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": names}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    spec = {**pod_spec(), "affinity": {"nodeAffinity": required}}
+    wanted = [workload("DaemonSet", "driver", cluster_set.namespace, spec)]
+    key = f"DaemonSet {cluster_set.namespace}/driver"
+    # No kubelet starts its pods.
+    failed = cluster_set(objects=wanted, wait=True, wait_timeout=5)
+    assert f"\n{key}: 0 of {len(names)} pods available" in failed["msg"]
+    pods = json.loads(cluster_set.kubectl("get", "pods", "-n", cluster_set.namespace, "-o", "json"))["items"]
+    of_node = {pod["spec"]["nodeName"]: pod["metadata"]["name"] for pod in pods}
+    condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    status = {"status": {"phase": "Running", "conditions": [condition]}}
+    cluster_set.patch("pod", of_node["h100-01"], status, subresource="status")
+    found = cluster_set(objects=wanted, wait=True, wait_timeout=5, unready_nodes="report")
+    text = f"{key}: its pod is Pending, and not ready"
+    assert found["unready"] == {name: [text] for name in names if name != "h100-01"}
+    assert found["changed"] is False
+
+
+def test_nothing_is_pruned_while_a_host_is_unknown(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    playbook = playbook.of(*FLEET)
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    playbook(**own)
+    before = there(cluster_set)
+    left = {"v100": {"rdma_claims_templates": [{"name": "v100-1nic", "nics": 1}]}}
+    said, results = playbook.without("v100-02").partly(groups=left, **own)
+    assert said == {"v100-02": ""}
+    assert set(reasons(results["Apply the claims"]).values()) == {"prune is off"}
+    assert there(cluster_set) == before
+    # By now it is there again.
+    playbook(groups=left, **own)
+    assert before - there(cluster_set) == {"v100-2gpu-1nic"}

@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Claims of a fleet some of whose nodes publish nothing that meets them, or are not known at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, published, template
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+
+
+def of_node(facts: dict[str, Any], node: str) -> list[SliceDevice]:
+    """What the drivers of a node with these facts publish."""
+    return [replace(device, node=node, pool=node) for device in published(facts)]
+
+
+def test_a_host_that_publishes_is_known_without_facts(facts_of: Facts) -> None:
+    slices = resource_slices(of_node(facts_of("v100-01"), "n2"))
+    own = {**VERSIONS, "rdma_claims_templates": [template(nics=1)]}
+    assert claims_plan.plan([ClaimHost("n2", "group", own)], slices).unknown == []
+    # Without claims there is no object that a host could need.
+    assert claims_plan.plan([ClaimHost("n3", "group", VERSIONS)], slices).unknown == []
+
+
+def groups(facts_of: Facts, **of_lab: Any) -> list[ClaimHost]:
+    """Two groups with claims of their own."""
+    wanted = {
+        "v100-01": [template("v100", gpus=1, nics=1)],
+        "v100-02": [template("v100", gpus=1, nics=1)],
+        "lab-01": [template("lab", nics=1, **of_lab)],
+    }
+    return [
+        ClaimHost(name, name[:3], {**VERSIONS, "rdma_claims_templates": templates}, read.facts(facts_of(name)))
+        for name, templates in wanted.items()
+    ]
+
+
+def test_nodes_that_publish_no_nic_do_not_keep_others_from_their_claims(facts_of: Facts) -> None:
+    hosts, slices = groups(facts_of), {}
+    for host in hosts:
+        devices = of_node(facts_of(host.name), host.name)
+        # One GPU fewer, so that it can be told from the facts.
+        slices[host.name] = [one for one in devices if one.is_rdma_nic or one.name != "gpu-0"]
+    lacking = [SliceDevice("dra.net", "lab-01", "eno1", "lab-01", {"dra.net/rdma": False})]
+    every = resource_slices([*slices["v100-01"], *slices["v100-02"], *lacking])
+    (problem,) = claims_plan.plan(hosts, every).problems
+    found = claims_plan.plan(hosts, every, tolerant=True)
+    assert found.problems == []
+    assert found.unmet == {"lab-01": [problem]}
+    assert "lab-01: rdma_claims_templates[0] (lab) can be satisfied on no node. lab-01: 0 NICs" in problem
+    # By the facts where nothing else is to be had, and by what is published everywhere else.
+    assert found.objects == claims_plan.plan(hosts, resource_slices([*slices["v100-01"], *slices["v100-02"]])).objects
+    assert "gpu matches 3 of 3 GPUs on each of 2 nodes" in found.text
+    assert "nic matches 1 of 1 NICs on lab-01" in found.text
+
+
+@pytest.mark.parametrize(
+    ("of_lab", "problem"),
+    [
+        # The facts do not allow it either.
+        ({"nic": {"min_rate": 800}}, "cannot be satisfied: no NIC matches the request"),
+        # It is right by the facts, and would end every allocation in an error.
+        ({"nic": {"selectors": ['device.attributes["dra.net"].ifName == "ens1np0"']}}, "which fails on eno1 of lab-01"),
+    ],
+)
+def test_what_is_wrong_with_the_claims_themselves_stops_all(
+    facts_of: Facts, of_lab: dict[str, Any], problem: str
+) -> None:
+    hosts = groups(facts_of, **of_lab)
+    nic = SliceDevice("dra.net", "lab-01", "eno1", "lab-01", {"dra.net/rdma": True})
+    found = claims_plan.plan(hosts, resource_slices([nic]), tolerant=True)
+    assert (found.objects, found.unmet) == ([], {})
+    assert any(problem in line for line in found.problems)
+
+
+def test_facts_that_may_hide_nics_prove_nothing(facts_of: Facts) -> None:
+    known = facts_of("v100-01")
+    exclusive = {**known, "system": {**known["system"], "netns_mode": "exclusive"}}
+    own = {**VERSIONS, "rdma_claims_templates": [template(nics=3)]}
+    slices = resource_slices(of_node(exclusive, "n1"))
+    found = claims_plan.plan([ClaimHost("n1", "group", own, read.facts(exclusive))], slices, tolerant=True)
+    assert (len(found.problems), found.unmet) == (1, {})
