@@ -38,7 +38,8 @@ class _Way:
     text: str
 
 
-def _groups(layout: ClaimLayout) -> str:
+def _in_groups(layout: ClaimLayout) -> str:
+    """How a layout divides GPUs and NICs: ``4 groups of 1 GPU and 1 NIC, each``."""
     number, (gpu, nic) = len(layout.together), layout.asks[:2]
     own = f"{counted(gpu.count or 0, 'GPU')} and {counted(nic.count or 0, 'NIC')}"
     return own if number == 1 else f"{number} groups of {own}, each"
@@ -46,7 +47,7 @@ def _groups(layout: ClaimLayout) -> str:
 
 def _pcie_root(fit: Fit, _nodes: Sequence[ClaimNode]) -> List[_Way]:
     layout = claims_layout.grouped(fit.template, model.PCIE_ROOT)
-    return [_Way([layout], f"{_groups(layout)} on one PCIe root complex")]
+    return [_Way([layout], f"{_in_groups(layout)} on one PCIe root complex")]
 
 
 def _numa(fit: Fit, nodes: Sequence[ClaimNode]) -> List[_Way]:
@@ -56,7 +57,7 @@ def _numa(fit: Fit, nodes: Sequence[ClaimNode]) -> List[_Way]:
         groups = claims_layout.grouped(template, model.NUMA_NODE)
         return [
             _Way([claims_layout.whole(template, model.NUMA_NODE)], "all on one NUMA node"),
-            _Way([groups], f"{_groups(groups)} on one NUMA node"),
+            _Way([groups], f"{_in_groups(groups)} on one NUMA node"),
         ]
     layouts = claims_layout.by_numa(template, nodes)
     ways = [_Way(layouts, "all on one NUMA node, one template for each")]
@@ -99,17 +100,17 @@ def choose(fit: Fit, nodes: Sequence[ClaimNode], hosts: Hosts) -> Choice:
     """
     template = fit.template
     able = [node for node in nodes if fit.lacking(node) is None]
-    counted = Choice("none", [claims_layout.plain(template)], "counts only")
+    plain = [claims_layout.plain(template)]
     if template.align == "none":
-        return counted
+        return Choice("none", plain, "counts only")
     if not template.gpus or template.nics in (0, None):
-        return Choice("none", counted.layouts, "there is nothing to align")
+        return Choice("none", plain, "there is nothing to align")
     if template.align != "auto":
         ways = _WAYS[template.align](fit, able or nodes)
         best = min(ways, key=lambda way: len(_misfits(fit, way, able)))
         return Choice(template.align, _useful(fit, best, able), best.text)
     if not able:
-        return Choice("none", counted.layouts, "no node has the requested devices")
+        return Choice("none", plain, "no node has the requested devices")
     reasons = []
     for align in ("pcie_root", "numa"):
         try:
@@ -122,4 +123,4 @@ def choose(fit: Fit, nodes: Sequence[ClaimNode], hosts: Hosts) -> Choice:
             if not against:
                 return Choice(align, _useful(fit, way, able), "; ".join([way.text, *reasons]))
         reasons.append(f"not {align}, {claims_text.misfits(misfits[0], hosts)}")
-    return Choice("none", counted.layouts, "; ".join(["counts only", *reasons]))
+    return Choice("none", plain, "; ".join(["counts only", *reasons]))

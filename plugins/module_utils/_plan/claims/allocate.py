@@ -57,7 +57,12 @@ _Values = Tuple[Optional[Value], ...]
 
 
 class _Search:
-    """Depth first over kinds of devices instead of devices, which are many and alike; dead ends are remembered."""
+    """Depth first over kinds of devices instead of devices, which are many and alike; dead ends are remembered.
+
+    A state of the search is ``free``, the number of devices of each kind that are left, ``values``, the value to which
+    each constraint is bound so far (``None``: to none), ``place``, the request that is next, and ``taken``, the number
+    of devices of the requests before it.
+    """
 
     def __init__(
         self, devices: Sequence[SliceDevice], requests: Sequence[DeviceRequest], constraints: Sequence[DeviceConstraint]
@@ -101,6 +106,7 @@ class _Search:
         return None
 
     def _bind(self, place: int, kind: int, values: _Values) -> Optional[_Values]:
+        """The values of the constraints when a request gets a device of a kind, ``None`` where they do not allow it."""
         own = self.kinds[kind][1]
         bound = list(values)
         for number in self.bound_by[place]:
@@ -113,6 +119,7 @@ class _Search:
     def _all(
         self, free: Tuple[int, ...], values: _Values, place: int, number: int, taken: int
     ) -> Optional[List[_Choice]]:
+        """For the alternative ``number`` of a request, which wants all devices that it matches."""
         left, bound = list(free), values
         own: List[_Choice] = []
         for kind, (matches, _values) in enumerate(self.kinds):
@@ -138,6 +145,10 @@ class _Search:
         least: int,
         taken: int,
     ) -> Optional[List[_Choice]]:
+        """The same for one that wants a number, of which so many are ``missing``.
+
+        Kinds before ``least`` are not tried any more: the order in which a request gets its devices does not matter.
+        """
         if missing == 0:
             return self.run(free, values, place + 1, taken)
         state = (free, values, place, number, missing, least)

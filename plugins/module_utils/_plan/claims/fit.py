@@ -95,10 +95,14 @@ class Fit:
         """Places of the NICs that the first of the alternatives matches."""
         return self._matching(node, False, 0, ())
 
+    def _places(self, node: ClaimNode, is_gpu: bool) -> FrozenSet[int]:
+        """Places of the devices of a kind that any of the alternatives matches."""
+        numbers = range(len(self.gpu if is_gpu else self.nic))
+        return frozenset().union(*(self._matching(node, is_gpu, number, ()) for number in numbers))
+
     def matched(self, node: ClaimNode, is_gpu: bool) -> int:
         """How many devices of a kind any of the alternatives matches."""
-        numbers = range(len(self.gpu if is_gpu else self.nic))
-        return len(frozenset().union(*(self._matching(node, is_gpu, number, ()) for number in numbers)))
+        return len(self._places(node, is_gpu))
 
     def fits(self, node: ClaimNode, layout: ClaimLayout) -> bool:
         """Whether the claim can be satisfied on the idle node. Raises TooManyStepsError."""
@@ -116,10 +120,9 @@ class Fit:
                 return f"{counted(found, kind)} of this kind, {'all' if asked is None else asked} requested"
         return None
 
-    def _places(self, node: ClaimNode, is_gpu: bool, attribute: str) -> List[str]:
-        numbers = range(len(self.gpu if is_gpu else self.nic))
-        every = frozenset().union(*(self._matching(node, is_gpu, number, ()) for number in numbers))
-        found = {node.devices[place].attributes.get(attribute) for place in every} - {None}
+    def _values(self, node: ClaimNode, is_gpu: bool, attribute: str) -> List[str]:
+        """What these devices have as an attribute, each value once."""
+        found = {node.devices[place].attributes.get(attribute) for place in self._places(node, is_gpu)} - {None}
         return sorted(map(str, found))
 
     def why_not(self, node: ClaimNode, layout: ClaimLayout) -> str:
@@ -134,7 +137,7 @@ class Fit:
             return f"no NUMA node has {asked} as requested"
         attribute = layout.together[0].attribute
         place = _PLACES[attribute]
-        gpus, nics = (self._places(node, is_gpu, attribute) for is_gpu in (True, False))
+        gpus, nics = (self._values(node, is_gpu, attribute) for is_gpu in (True, False))
         if not set(gpus) & set(nics):
             return f"no GPU shares a {place} with a NIC (GPUs on {_some(gpus)}, NICs on {_some(nics)})"
         template = self.template

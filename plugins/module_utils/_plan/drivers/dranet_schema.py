@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.versio
     Numbers,
     was_read,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
 
 _INT32 = (1 << 31) - 1
@@ -72,7 +73,7 @@ _TYPES: Dict[str, Tuple[Callable[[Any], bool], str]] = {
         "it must be a list of strings",
     ),
     "int": (
-        lambda value: isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _INT32,
+        lambda value: is_integer(value) and abs(value) <= _INT32,
         "it must be a whole number",
     ),
     "bool": (lambda value: isinstance(value, bool), "it must be true or false"),

@@ -36,7 +36,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import a
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import limits as links_limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.plan import LAYER
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names

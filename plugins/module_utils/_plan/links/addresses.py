@@ -141,15 +141,20 @@ def rail_networks(wanted: AddressIntent) -> List[Optional[Network]]:
     return [None] * rails
 
 
+def rail_of(variable: str, key: Any, rails: int) -> int:
+    """The rail that a key of a map means. Raises PlanError."""
+    if not re.fullmatch("[0-9]{1,4}", str(key)) or int(key) >= rails:
+        right = f"it must be a rail, 0 to {rails - 1}" if rails > 1 else f"it must be rail 0, or {RAILS} more than 1"
+        raise PlanError(Problem(variable, f"has the key {key!r}, {right}"))
+    return int(key)
+
+
 def _explicit(wanted: AddressIntent, networks: Sequence[Optional[Network]]) -> Dict[int, Interface]:
     found: Dict[int, Interface] = {}
     for key, text in wanted.addresses.items():
-        if not re.fullmatch("[0-9]{1,4}", str(key)) or int(key) >= len(networks):
-            last = len(networks) - 1
-            right = f"it must be a rail, 0 to {last}" if last else f"it must be rail 0, or {RAILS} more than 1"
-            raise PlanError(Problem(ADDRESSES, f"has the key {key!r}, {right}"))
-        rail, variable = int(key), f"{ADDRESSES}[{int(key)}]"
-        address, within = interface(variable, text), networks[int(key)]
+        rail = rail_of(ADDRESSES, key, len(networks))
+        variable = f"{ADDRESSES}[{rail}]"
+        address, within = interface(variable, text), networks[rail]
         if within is not None and address.network != within:
             name = SUBNET if wanted.subnet else f"{RAIL_SUBNETS}[{rail}]"
             right = f"which is not in {name} {within}: take an address in it, with its prefix length"

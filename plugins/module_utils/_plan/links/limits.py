@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
     wrong,
 )
 
+LAYER = "rdma_discover_expect_link_layer"
 MTU, MODE, PKEYS, VLAN = "rdma_links_mtu", "rdma_links_transport_mode", "rdma_links_pkeys", "rdma_links_vlan"
 
 

@@ -17,14 +17,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import SOFTWARE_DEVICE, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import limits, vf_guids, vfs
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MODE, MTU, VLAN
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import LAYER, MODE, MTU, VLAN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports import (
     PORTS,
     Candidate,
     candidates,
+    check_form,
     ports,
     rails_of,
-    selector_of,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pkey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
@@ -32,7 +32,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
-LAYER = "rdma_discover_expect_link_layer"
 UNMANAGE_VFS = "rdma_links_unmanage_vfs"
 # Any of these makes the role plan links. In the order in which a message names them.
 _ASKING = (links_addresses.SUBNET, links_addresses.RAIL_SUBNETS, links_addresses.ADDRESSES, MTU, vfs.VFS)
@@ -72,7 +71,7 @@ def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
     except PlanError as error:
         yield error.problem
     try:
-        selector_of(values.get(PORTS) or [])
+        check_form(values.get(PORTS) or [])
         rails = links_addresses.number_of_rails(links_addresses.intent(values))
         if len(values.get(PORTS) or []) > rails:
             number, more = len(values[PORTS]), links_addresses.RAILS
@@ -114,9 +113,8 @@ def _of_other_networks(
     for port in every:
         # VFs may well be in their physical function's subnet.
         for text in port.networks if port.barred_codes - {VF, SOFTWARE_DEVICE} else []:
-            other = ipaddress.ip_interface(text)
-            same = [address for address in planned.values() if address.version == other.version]
-            if any(other.network.overlaps(address.network) for address in same):
+            other = ipaddress.ip_interface(text).network
+            if any(other.overlaps(address.network) for address in planned.values()):
                 name = str(asked(values))
                 right = f"but {port.netdev}, which is no RDMA link, has {text} in the same network"
                 yield wrong(name, values[name], right)

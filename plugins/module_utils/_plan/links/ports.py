@@ -143,8 +143,8 @@ def _matching(at: str, selector: Mapping[str, Any], every: Sequence[Candidate]) 
     return [port for port in every if mac == port.mac] or [port for port in every if identity in port.interface_ids]
 
 
-def selector_of(variable: Sequence[Mapping[str, Any]]) -> None:
-    """Checks the form of ``rdma_links_ports``, which needs no facts. Raises PlanError."""
+def check_form(variable: Sequence[Mapping[str, Any]]) -> None:
+    """:raises PlanError: ``rdma_links_ports`` has not the right form, whatever the facts are."""
     for position, selector in enumerate(variable):
         _matching(f"{PORTS}[{position}]", selector, [])
 

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, DefaultDict, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.addresses import rail_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports import Candidate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
@@ -37,10 +37,8 @@ def given(values: Mapping[str, Any], number: int, rails: int) -> Dict[int, List[
     found: Dict[int, List[str]] = {}
     seen: Dict[str, str] = {}
     for key, texts in (values.get(GUIDS) or {}).items():
-        if not re.fullmatch("[0-9]{1,4}", str(key)) or int(key) >= rails:
-            right = f"it must be a rail, 0 to {rails - 1}" if rails > 1 else "it must be rail 0"
-            raise PlanError(Problem(GUIDS, f"has the key {key!r}, {right}"))
-        at = f"{GUIDS}[{int(key)}]"
+        rail = rail_of(GUIDS, key, rails)
+        at = f"{GUIDS}[{rail}]"
         if not isinstance(texts, list):
             raise PlanError(wrong(at, texts, "it must be a list with the GUIDs of all VFs"))
         if len(texts) < number:
@@ -50,7 +48,7 @@ def given(values: Mapping[str, Any], number: int, rails: int) -> Dict[int, List[
             other = seen.setdefault(one, f"{at}[{position}]")
             if other != f"{at}[{position}]":
                 raise PlanError(wrong(f"{at}[{position}]", text, f"the same as {other}: each VF needs its own"))
-            found.setdefault(int(key), []).append(one)
+            found.setdefault(rail, []).append(one)
     return {rail: known[:number] for rail, known in found.items()}
 
 

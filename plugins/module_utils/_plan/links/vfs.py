@@ -13,13 +13,13 @@ from typing import Any, Dict, Iterator, List, Mapping
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.addresses import MOST_RAILS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports import Candidate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vf_guids import GUIDS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.sriov import GUID_DRIVER, more_vfs
 
 VFS = "rdma_links_vfs"
-_LAYER = "rdma_discover_expect_link_layer"
 
 
 def of_values(values: Mapping[str, Any], rails: int) -> Iterator[Problem]:
@@ -35,8 +35,8 @@ def of_values(values: Mapping[str, Any], rails: int) -> Iterator[Problem]:
         return
     if known and not number:
         yield Problem(GUIDS, f"has GUIDs for VFs, but {VFS} asks for none: set both or neither")
-    elif known and values.get(_LAYER) == "Ethernet":
-        yield Problem(GUIDS, f"has GUIDs for VFs, but {_LAYER} is Ethernet: only InfiniBand VFs have GUIDs")
+    elif known and values.get(LAYER) == "Ethernet":
+        yield Problem(GUIDS, f"has GUIDs for VFs, but {LAYER} is Ethernet: only InfiniBand VFs have GUIDs")
 
 
 def guids(values: Mapping[str, Any], rails: Mapping[int, Candidate], facts: Facts) -> Dict[int, List[str]]:

@@ -76,9 +76,8 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
         own = self.own(hosts)
         found = self.planned(own, known, hosts, cluster)
         found.found += self.lacking(own, cluster, known)
-        names = {host.name for host in own}
         result = StrategyPlan(
-            labels={**{host.name: {self.label: None} for host in hosts if host.name not in names}, **found.labels},
+            labels=self.labels(hosts, found.labels),
             warnings=found.warnings,
             problems=messages(found.found),
             wait=found.wait,

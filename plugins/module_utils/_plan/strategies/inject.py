@@ -71,7 +71,7 @@ class Inject(Strategy):
         found = inject_plan.plan(own, known)
         names = {host.name for host in own}
         result = StrategyPlan(
-            labels={**{host.name: {self.label: None} for host in hosts if host.name not in names}, **found.labels},
+            labels=self.labels(hosts, found.labels),
             warnings=found.warnings,
             problems=messages(found.found),
             nodes=manifests.nodes(found.labels),

@@ -202,6 +202,13 @@ class Strategy(ABC):
         """Those of the hosts that have it."""
         return [host for host in hosts if plan_variables.strategy_of(host.variables) in self.names]
 
+    def labels(
+        self, hosts: Sequence[ClaimHost], own: Mapping[str, Dict[str, Optional[str]]]
+    ) -> Dict[str, Dict[str, Optional[str]]]:
+        """The labels of its ``own`` hosts, and of all others that they lose its label."""
+        names = {host.name for host in self.own(hosts)}
+        return {**{host.name: {self.label: None} for host in hosts if host.name not in names}, **own}
+
     @abstractmethod
     def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
         """The answers for all hosts, those of other strategies included, which only lose its labels."""

@@ -63,20 +63,13 @@ def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterato
             yield no_node("cluster.slices", host, group)
             continue
         odd = [device for device in node["missing"] if not device["intended"]]
-        for device in odd:
-            yield check(
-                device["pci"] or device["name"],
-                "fail",
-                f"is not published: {device['reason']}",
-                driver=device["driver"],
-            )
-        for device in node["extra"]:
-            yield check(
-                device["pci"] or device["name"],
-                "warn",
-                f"is published, but {device['reason']}",
-                driver=device["driver"],
-            )
+        for verdict, said, devices in (
+            ("fail", "is not published:", odd),
+            ("warn", "is published, but", node["extra"]),
+        ):
+            for device in devices:
+                subject = device["pci"] or device["name"]
+                yield check(subject, verdict, f"{said} {device['reason']}", driver=device["driver"])
         for entry in node["differing"]:
             values = {"expected": entry["expected"], "published": entry["published"]}
             text = f"{entry['attribute']} is published as {entry['published']!r}, the facts say {entry['expected']!r}"

@@ -16,8 +16,18 @@ import urllib3
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import THREADS, Client
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Reply, Server, status
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
+    THREADS,
+    Client,
+    again_on_conflict,
+)
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import (
+    OK,
+    Clock,
+    Reply,
+    Server,
+    status,
+)
 
 PASSING: Dict[str, Reply] = {
     "the queue is full": (429, {"Retry-After": "0"}, {}),
@@ -101,6 +111,21 @@ def test_absent_is_none_to_find_and_done_to_delete(server: Server, client: Clien
     with pytest.raises(ApiError, match="uid"):
         client.delete("/x", {"preconditions": {"uid": "u"}})
     assert [seen[0] for seen in server.seen] == ["GET", "DELETE", "DELETE"]
+
+
+def test_a_list_that_this_user_may_not_read_is_none(server: Server, client: Client) -> None:
+    server.replies = [(200, {}, {"items": [{"n": 1}]}), (200, {}, {"items": None}), status(403), status(404)]
+    assert [client.items_if_allowed("/x") for _time in range(3)] == [[{"n": 1}], [], None]
+    with pytest.raises(ApiError):
+        client.items_if_allowed("/x")
+
+
+def test_a_conflict_is_tried_again_and_nothing_else(server: Server, client: Client) -> None:
+    server.replies = [status(409), OK, status(403)]
+    assert again_on_conflict(lambda: client.get("/x")) == {"fine": True}
+    with pytest.raises(ApiError):
+        again_on_conflict(lambda: client.get("/x"))
+    assert len(server.seen) == 3
 
 
 def test_a_watch_gives_events_until_it_ends(server: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
