@@ -54,7 +54,7 @@ def test_absent_twice(cluster_set: ClusterSet) -> None:
     done = cluster_set(state="absent")
     assert {action for one, action in actions(predicted).items()} == {"pruned"}
     assert predicted == done
-    assert cluster_set(state="absent") == {"changed": False, "objects": [], "names": {}}
+    assert cluster_set(state="absent") == {"changed": False, "objects": [], "names": {}, "unready": {}}
 
 
 def deployment(cluster_set: ClusterSet, name: str) -> Dict[str, Any]:

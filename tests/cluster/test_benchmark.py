@@ -121,6 +121,9 @@ def test_pairs_run_and_are_gone(
         "rdma_benchmark_directory": str(tmp_path / "benchmark"),
         "rdma_benchmark_repetitions": 1,
         "rdma_benchmark_fraction": 0,
+        # What the logs of the played pods have.
+        "rdma_benchmark_operations": ["WRITE"],
+        "rdma_benchmark_block_sizes": [1 << 30],
     }
     # A dry run says what would be run, and makes no pod.
     lines = [f"v100: {name}, from v100-02 to v100-01, 1 times" for name in (RESOURCE, "tcp")]

@@ -140,7 +140,8 @@ def test_what_a_pod_holds_stays(nodes: Nodes, namespace: str) -> None:
     nodes.kubectl("delete", "pod", "-n", namespace, "holder", "--force", "--grace-period=0")
 
     assert said == [f"pods that hold {HOSTDEV} on left-1 have to end first: {namespace}/holder"] * 2
-    assert (elsewhere["changed"], elsewhere["warnings"]) == (False, said[:1])
+    assert not elsewhere["changed"]
+    assert said[0] in str(elsewhere["warnings"])
     assert before == nodes.status()
 
 

@@ -62,5 +62,5 @@ def test_claims_that_cannot_be_are_a_check_that_failed(cluster_set: ClusterSet, 
     (check,) = report["checks"]
     assert (check["id"], check["host"], check["verdict"]) == ("cluster.provision", None, "fail")
     assert "requests 0 gpus and 99 nics" in check["text"]
-    first = "1 of 1 checks and measurements failed. The first is cluster.provision of the cluster: provision stops"
+    first = "1 of 1 checks and measurements failed. The first is cluster.provision of the cluster: provision fails"
     assert said.startswith(first)
