@@ -127,5 +127,5 @@ def summary(document: VerifyDocument) -> str:
     impossible = shown.with_verdict("impossible")
     if impossible:
         found = ", ".join(finding.id for finding in impossible)
-        parts.append([f"Not possible here: {found}"])
+        parts.append([f"Not judged: {found}"])
     return "\n\n".join("\n".join(clean(" ".join(line.split("\n"))) for line in part) for part in parts if part) + "\n"
