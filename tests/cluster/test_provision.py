@@ -100,14 +100,19 @@ def test_check_mode_the_run_and_the_runs_after_it(cluster_set: ClusterSet, playb
     assert requests == []
 
 
+def trainer(cluster_set: ClusterSet, template: str) -> None:
+    """Make a pod of this name that claims by the template."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "trainer", "namespace": cluster_set.namespace}}
+    spec = pod_spec(resourceClaimTemplateName=template)
+    cluster_set.kubectl("create", "-f", "-", stdin={**pod, "spec": spec})
+
+
 def test_teardown_removes_no_claim_as_long_as_one_is_in_use(cluster_set: ClusterSet, playbook: Playbook) -> None:
     playbook = playbook.of("v100-01", "v100-02", "a100-01", "h100-01")
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     playbook(**own)
     templates = templates_of(cluster_set)
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "trainer", "namespace": cluster_set.namespace}}
-    spec = pod_spec(resourceClaimTemplateName=templates["v100-1nic"])
-    cluster_set.kubectl("create", "-f", "-", stdin={**pod, "spec": spec})
+    trainer(cluster_set, templates["v100-1nic"])
 
     for options in ((), ("--check",)):
         said = playbook.refused("--tags=claims", *options, name="teardown.yml", **own)
@@ -127,9 +132,7 @@ def test_a_template_that_is_dropped(cluster_set: ClusterSet, playbook: Playbook)
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     playbook(**own)
     before = templates_of(cluster_set)
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "trainer", "namespace": cluster_set.namespace}}
-    spec = pod_spec(resourceClaimTemplateName=before["v100-1nic"])
-    cluster_set.kubectl("create", "-f", "-", stdin={**pod, "spec": spec})
+    trainer(cluster_set, before["v100-1nic"])
 
     left = {"v100": [{"name": "v100-2gpu-1nic", "gpus": 2, "nics": 1}], "a100": []}
     name, gone = before["v100-1nic"], [before["a100-1nic"], before["a100-8gpu-1nic"]]

@@ -12,7 +12,7 @@ import struct
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 import pytest
 
@@ -168,50 +168,51 @@ def test_who_starts_after_it_finds_it_registered(machine: Machine) -> None:
     assert connection.devices() == ["uverbs0", "uverbs3", "rdma_cm"]
 
 
-def test_a_look_at_all_keeps_nobody_waiting(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    renew, looking, done = hardware.Watched.renew, threading.Event(), threading.Event()
+class SlowLooks(NamedTuple):
+    threads: List[threading.Thread]
+    begun: threading.Event
+    done: threading.Event
+
+
+@pytest.fixture(name="looks")
+def make_looks(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> SlowLooks:
+    """Looks at all of the node that last until the test ends them."""
+    renew, looks = hardware.Watched.renew, SlowLooks([], threading.Event(), threading.Event())
 
     def slow(watched: hardware.Watched) -> hardware.Hardware:
         if threading.current_thread() is not machine.thread:
-            looking.set()
-            assert done.wait(SECONDS)
+            looks.threads.append(threading.current_thread())
+            looks.begun.set()
+            assert looks.done.wait(SECONDS)
         return renew(watched)
 
     monkeypatch.setattr(hardware.Watched, "renew", slow)
     monkeypatch.setattr(daemon, "_RENEW", 0.0)
     machine.listen()
     machine.thread.start()
+    return looks
+
+
+def test_a_look_at_all_keeps_nobody_waiting(machine: Machine, looks: SlowLooks) -> None:
     connection = machine.accept().register()
-    assert looking.wait(SECONDS)
+    assert looks.begun.wait(SECONDS)
     assert connection.devices() == ["uverbs0", "uverbs3", "rdma_cm"]
-    done.set()
+    looks.done.set()
 
 
-def test_a_look_of_an_old_configuration_is_forgotten(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    renew, looking, done = hardware.Watched.renew, threading.Event(), threading.Event()
-    looks: List[threading.Thread] = []
-
-    def slow(watched: hardware.Watched) -> hardware.Hardware:
-        if threading.current_thread() is not machine.thread:
-            looks.append(threading.current_thread())
-            looking.set()
-            assert done.wait(SECONDS)
-        return renew(watched)
-
-    monkeypatch.setattr(hardware.Watched, "renew", slow)
-    monkeypatch.setattr(daemon, "_RENEW", 0.0)
-    machine.listen()
-    machine.thread.start()
+def test_a_look_of_an_old_configuration_is_forgotten(
+    machine: Machine, looks: SlowLooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connection = machine.accept().register()
-    assert looking.wait(SECONDS)
+    assert looks.begun.wait(SECONDS)
     monkeypatch.setattr(daemon, "_RENEW", 1000.0)
     machine.config["exclude"] = ["mlx5_0"]
     loaded = machine.said()["loaded"]
     machine.tell("reload")
     while machine.said()["loaded"] == loaded:
         connection.ask("CreateContainer", create({}, ""))
-    done.set()
-    looks[0].join(SECONDS)
+    looks.done.set()
+    looks.threads[0].join(SECONDS)
     # Its status is due now, so it is written before the second answer.
     for _answer in range(2):
         connection.ask("CreateContainer", create({}, ""))
