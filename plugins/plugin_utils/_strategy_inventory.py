@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeV
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
@@ -36,14 +36,14 @@ def _matters(name: str) -> bool:
     return name.startswith(_PREFIXES)
 
 
-def _host(name: str, variables: Mapping[str, Any], play: Mapping[str, Any]) -> ClaimHost:
+def _host(name: str, variables: Mapping[str, Any], play: Mapping[str, Any]) -> InventoryHost:
     own, broken = _inventory.of_host(variables, play, _matters)
     facts, malformed = _inventory.facts_of(variables)
     whole = facts is not None and {"hcas", "gpus"} <= set(facts.sent)
-    return ClaimHost(name, plan_variables.group_of(variables), own, facts if whole else None, broken, malformed)
+    return InventoryHost(name, plan_variables.group_of(variables), own, facts if whole else None, broken, malformed)
 
 
-def hosts(context: Mapping[str, Any], names: Sequence[str], hostvars: _inventory.Hostvars) -> List[ClaimHost]:
+def hosts(context: Mapping[str, Any], names: Sequence[str], hostvars: _inventory.Hostvars) -> List[InventoryHost]:
     """These hosts with their variables and facts. ``context`` is Jinja's."""
     play = _inventory.of_play(context, hostvars)
     return [_host(name, hostvars[name], play) for name in names]
@@ -83,8 +83,8 @@ def cluster(
 
 def planned(
     context: Mapping[str, Any],
-    found: Sequence[ClaimHost],
-    plan: Callable[[Sequence[ClaimHost], ClusterState, plan_variables.Options], Plan],
+    found: Sequence[InventoryHost],
+    plan: Callable[[Sequence[InventoryHost], ClusterState, plan_variables.Options], Plan],
     state: Optional[ClusterState] = None,
 ) -> Plan:
     """What ``plan`` makes of these hosts. ``context`` is Jinja's; without ``state`` nothing is known of the cluster.

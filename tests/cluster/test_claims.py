@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import dra_version
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
@@ -135,7 +135,7 @@ REAL = [
 def test_real_slices(fleet: Fleet, node: str, wanted: Dict[str, Any], align: str) -> None:
     """Slices as drivers published them in real clusters. With them, GPUs and NICs beside each other mean one root."""
     own = {**VERSIONS, "rdma_claims_templates": [template(**wanted)], "rdma_claims_namespaces": [fleet.namespace]}
-    found = claims_plan.plan([ClaimHost(node, "group", own)], SLICES)
+    found = claims_plan.plan([InventoryHost(node, "group", own)], SLICES)
     assert found.text.startswith(f"one (group), {align}: ")
     applied(fleet, found)
     devices = {one.name: one for one in model.devices(SLICES) if one.node == node}

@@ -14,8 +14,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import selectors as claims_selectors
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 
@@ -37,7 +37,7 @@ def plan(facts: dict[str, Any], *templates: dict[str, Any], **variables: Any) ->
     """The plan of hosts with these facts, all with the same templates."""
     own = {**VERSIONS, "rdma_claims_templates": list(templates), **variables}
     return claims_plan.plan(
-        [ClaimHost(name, "group", own, of_host and read.facts(of_host)) for name, of_host in facts.items()]
+        [InventoryHost(name, "group", own, of_host and read.facts(of_host)) for name, of_host in facts.items()]
     )
 
 
@@ -90,7 +90,9 @@ def published(facts: dict[str, Any]) -> list[SliceDevice]:
 
 
 def of_slices(node: str, *templates: dict[str, Any]) -> claims_plan.ClaimPlan:
-    return claims_plan.plan([ClaimHost(node, "group", {**VERSIONS, "rdma_claims_templates": list(templates)})], SLICES)
+    return claims_plan.plan(
+        [InventoryHost(node, "group", {**VERSIONS, "rdma_claims_templates": list(templates)})], SLICES
+    )
 
 
 CASES = [

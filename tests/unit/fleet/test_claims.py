@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel, hosts, objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
@@ -125,7 +125,7 @@ def test_what_the_driver_of_a_group_leaves_out_is_no_nic_of_its_claims(facts_of:
     plain = copy.deepcopy(facts)
     plain["excluded"] = [entry for entry in facts["excluded"] if places[entry["hca"]] not in managing]
     several = [
-        ClaimHost(name, group, VERSIONS, read.facts(own))
+        InventoryHost(name, group, VERSIONS, read.facts(own))
         for name, group, own in (("n1", "one", facts), ("n2", "one", plain), ("n3", "other", plain))
     ]
     members, problems = hosts.members(several, variables.options_of())
@@ -144,8 +144,8 @@ def test_nodes_that_differ_are_told_and_not_averaged(facts_of: Facts) -> None:
 
 
 def test_nodes_of_other_groups_that_fit_are_told(facts_of: Facts) -> None:
-    def host(name: str, group: str, *templates: dict[str, Any]) -> ClaimHost:
-        return ClaimHost(
+    def host(name: str, group: str, *templates: dict[str, Any]) -> InventoryHost:
+        return InventoryHost(
             name, group, {**VERSIONS, "rdma_claims_templates": list(templates)}, read.facts(facts_of(name))
         )
 
@@ -161,7 +161,7 @@ def test_nodes_of_other_groups_that_fit_are_told(facts_of: Facts) -> None:
 
 
 def test_nothing_is_asked_of_hosts_that_ask_for_nothing() -> None:
-    assert claims_plan.plan([ClaimHost("n1")]) == claims_plan.ClaimPlan()
+    assert claims_plan.plan([InventoryHost("n1")]) == claims_plan.ClaimPlan()
 
 
 def test_nodes_without_facts_are_named(facts_of: Facts) -> None:
@@ -242,7 +242,7 @@ def test_objects(facts_of: Facts) -> None:
 def test_alternatives_are_first_available_and_need_kubernetes_1_34(facts_of: Facts) -> None:
     pick = {"first_available": [{"min_memory": "80G"}, {"min_memory": "16G"}]}
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=2, nics=2, gpu=pick)]}
-    hosts = [ClaimHost("n1", "group", own, read.facts(facts_of("v100-01")))]
+    hosts = [InventoryHost("n1", "group", own, read.facts(facts_of("v100-01")))]
     (spec,) = right(claims_plan.plan(hosts, kubernetes=(1, 34)))
     assert [one["name"] for one in spec["requests"][0]["firstAvailable"]] == ["option-0", "option-1"]
     assert allocated(published(facts_of("v100-01")), spec) is not None
@@ -261,7 +261,7 @@ def test_in_exclusive_netns_mode_nics_may_be_away_unseen(facts_of: Facts) -> Non
     # What the cluster publishes is all there is.
     slices = resource_slices(published(exclusive))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=3)]}
-    assert claims_plan.plan([ClaimHost("n", "group", own, read.facts(exclusive))], slices).problems
+    assert claims_plan.plan([InventoryHost("n", "group", own, read.facts(exclusive))], slices).problems
 
 
 def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> None:
@@ -273,7 +273,7 @@ def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> N
     before = plan({"n1": facts_of("v100-01")}, template(nics=2))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=2)]}
     for slices in ([], resource_slices(published(facts))):
-        found = claims_plan.plan([ClaimHost("n1", "group", own, read.facts(facts))], slices)
+        found = claims_plan.plan([InventoryHost("n1", "group", own, read.facts(facts))], slices)
         assert right(found) == right(before)
         assert "Soft-RoCE" in found.warnings[0]
 

@@ -17,8 +17,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected as claims_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
     ROOT,
@@ -79,7 +79,7 @@ def gpu(facts: dict[str, Any], place: int, older: bool = False, **further: Any) 
 
 def planned(facts: dict[str, Any], published: list[dict[str, Any]], **wanted: Any) -> claims_plan.ClaimPlan:
     own = {**VERSIONS, **AMD, "rdma_claims_templates": [template(**wanted)]}
-    return claims_plan.plan([ClaimHost(NODE, "mi300x", own, read.facts(facts))], published)
+    return claims_plan.plan([InventoryHost(NODE, "mi300x", own, read.facts(facts))], published)
 
 
 def test_a_gpu_gets_the_nic_beside_it(facts_of: Facts) -> None:
@@ -127,7 +127,9 @@ def test_gpus_are_predicted_until_their_driver_publishes_some(facts_of: Facts, p
     facts = facts_of(NODE)
     real = [one for one in devices(facts) if one.is_rdma_nic]
     real += model.devices(slices(*(gpu(facts, place) for place in range(published)))) if published else []
-    members, problems = hosts.members([ClaimHost(NODE, "mi300x", VERSIONS, read.facts(facts))], variables.options_of())
+    members, problems = hosts.members(
+        [InventoryHost(NODE, "mi300x", VERSIONS, read.facts(facts))], variables.options_of()
+    )
     assert problems == []
     assert len(hosts.nodes(members, real)[NODE].gpus) == expected
 
@@ -166,13 +168,13 @@ def test_a_class_of_the_sites_own_is_that_of_its_gpus(facts_of: Facts) -> None:
 
 def test_a_cluster_without_amds_class(facts_of: Facts) -> None:
     own = {**VERSIONS, **AMD, "rdma_claims_templates": [template(gpus=1, nics=1)]}
-    hosts = [ClaimHost(NODE, "mi300x", own, read.facts(facts_of(NODE)))]
+    hosts = [InventoryHost(NODE, "mi300x", own, read.facts(facts_of(NODE)))]
     (problem,) = claims_plan.plan(hosts, device_classes=["gpu.nvidia.com"]).problems
     assert "which is not a DeviceClass of the cluster: AMD's DRA driver or GPU operator provides it" in problem
 
 
 def test_what_is_expected_of_the_node(facts_of: Facts) -> None:
     own = {**VERSIONS, **AMD, "rdma_claims_templates": [template(gpus=1, nics=1)]}
-    awaited = claims_expected.expected([ClaimHost(NODE, "mi300x", own, read.facts(facts_of(NODE)))])[NODE]
+    awaited = claims_expected.expected([InventoryHost(NODE, "mi300x", own, read.facts(facts_of(NODE)))])[NODE]
     assert awaited["drivers"] == ["dra.net", "gpu.amd.com"]
     assert sum(one["driver"] == "gpu.amd.com" for one in awaited["devices"]) == 8

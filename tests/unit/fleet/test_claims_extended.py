@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import requests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, published, template
@@ -25,7 +25,7 @@ def plan(
     facts: dict[str, Any], *resources: dict[str, Any], kubernetes: tuple[int, ...] | None = None, **variables: Any
 ) -> claims_plan.ClaimPlan:
     own = {**VERSIONS, "rdma_claims_extended_resources": list(resources), **variables}
-    hosts = [ClaimHost(name, name.partition("-")[0], own, read.facts(one)) for name, one in facts.items()]
+    hosts = [InventoryHost(name, name.partition("-")[0], own, read.facts(one)) for name, one in facts.items()]
     return claims_plan.plan(hosts, kubernetes=kubernetes)
 
 
@@ -97,10 +97,10 @@ def test_a_cluster_that_would_drop_the_field(
 def test_groups_share_a_class_only_if_they_mean_the_same(facts_of: Facts) -> None:
     facts = {name: read.facts(facts_of(name)) for name in ("v100-01", "lab-01")}
 
-    def hosts(namespace: str, **nic: Any) -> list[ClaimHost]:
+    def hosts(namespace: str, **nic: Any) -> list[InventoryHost]:
         layers = {"lab-01": nic}
         return [
-            ClaimHost(
+            InventoryHost(
                 name,
                 name.partition("-")[0],
                 {

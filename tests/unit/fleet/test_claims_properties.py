@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
@@ -80,7 +80,7 @@ def test_a_plan_is_refused_or_can_be_satisfied(
     published: dict[str, list[SliceDevice]], gpus: int, nics: int, align: str
 ) -> None:
     wanted = {"name": "one", "gpus": gpus, "nics": nics, "align": align}
-    hosts = [ClaimHost(name, "group", {**VARIABLES, "rdma_claims_templates": [wanted]}) for name in published]
+    hosts = [InventoryHost(name, "group", {**VARIABLES, "rdma_claims_templates": [wanted]}) for name in published]
     every = [one for devices in published.values() for one in devices]
     plan = claims_plan.plan(hosts, resource_slices(every))
     specs = [one["spec"]["spec"]["devices"] for one in plan.objects if one["kind"] == "ResourceClaimTemplate"]

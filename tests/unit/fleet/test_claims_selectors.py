@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
     CASES,
@@ -173,7 +173,7 @@ def test_a_nic_that_is_none_for_workloads_is_never_handed_out(facts_of: Facts) -
         name: next(hca["pci"]["address"] for hca in one["hcas"] if hca["name"] == name) for name in ("mlx5_0", "mlx5_1")
     }
     hosts = [
-        ClaimHost(
+        InventoryHost(
             name,
             "group",
             {"rdma_driver_exclude": [excluded[hca]], "rdma_claims_templates": [template(nics=1)]},

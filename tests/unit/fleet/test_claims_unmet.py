@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, published, template
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
@@ -26,12 +26,12 @@ def of_node(facts: dict[str, Any], node: str) -> list[SliceDevice]:
 def test_a_host_that_publishes_is_known_without_facts(facts_of: Facts) -> None:
     slices = resource_slices(of_node(facts_of("v100-01"), "n2"))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=1)]}
-    assert claims_plan.plan([ClaimHost("n2", "group", own)], slices).unknown == []
+    assert claims_plan.plan([InventoryHost("n2", "group", own)], slices).unknown == []
     # Without claims there is no object that a host could need.
-    assert claims_plan.plan([ClaimHost("n3", "group", VERSIONS)], slices).unknown == []
+    assert claims_plan.plan([InventoryHost("n3", "group", VERSIONS)], slices).unknown == []
 
 
-def groups(facts_of: Facts, **of_lab: Any) -> list[ClaimHost]:
+def groups(facts_of: Facts, **of_lab: Any) -> list[InventoryHost]:
     """Two groups with claims of their own."""
     wanted = {
         "v100-01": [template("v100", gpus=1, nics=1)],
@@ -39,7 +39,7 @@ def groups(facts_of: Facts, **of_lab: Any) -> list[ClaimHost]:
         "lab-01": [template("lab", nics=1, **of_lab)],
     }
     return [
-        ClaimHost(name, name[:3], {**VERSIONS, "rdma_claims_templates": templates}, read.facts(facts_of(name)))
+        InventoryHost(name, name[:3], {**VERSIONS, "rdma_claims_templates": templates}, read.facts(facts_of(name)))
         for name, templates in wanted.items()
     ]
 
@@ -87,5 +87,5 @@ def test_facts_that_may_hide_nics_prove_nothing(facts_of: Facts) -> None:
     exclusive = {**known, "system": {**known["system"], "netns_mode": "exclusive"}}
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=3)]}
     slices = resource_slices(of_node(exclusive, "n1"))
-    found = claims_plan.plan([ClaimHost("n1", "group", own, read.facts(exclusive))], slices, tolerant=True)
+    found = claims_plan.plan([InventoryHost("n1", "group", own, read.facts(exclusive))], slices, tolerant=True)
     assert (len(found.problems), found.unmet) == (1, {})

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
     VERSIONS,
     Facts,
@@ -49,7 +49,7 @@ def test_objects_are_those_of_existing_vfs(facts_of: Facts) -> None:
 def test_a_driver_that_does_not_publish_them_yet(facts_of: Facts) -> None:
     facts = facts_of("case-vf")
     own = {**VERSIONS, **VFS, "rdma_claims_templates": list(TEMPLATES)}
-    host = ClaimHost("n", "group", own, read.facts(facts))
+    host = InventoryHost("n", "group", own, read.facts(facts))
     expected = claims_plan.plan([host]).objects
     every = published(facts)
     without = [device for device in every if not device.attributes.get("dra.net/isSriovVf")]

@@ -10,9 +10,9 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -21,7 +21,7 @@ Hosts = List[Tuple[str, str, Dict[str, Any]]]
 
 
 def plan(hosts: Hosts, facts: Optional[Mapping[str, Facts]] = None) -> drivers_plan.DriverPlan:
-    every = [ClaimHost(name, group, variables, (facts or {}).get(name)) for name, group, variables in hosts]
+    every = [InventoryHost(name, group, variables, (facts or {}).get(name)) for name, group, variables in hosts]
     return drivers_plan.plan(every, _inventory.options({}))
 
 
@@ -268,7 +268,7 @@ def test_nodes_whose_runtime_has_no_nri_are_told(facts_of: Callable[..., Any]) -
 def test_a_variable_without_a_value_is_told_as_such() -> None:
     why = Problem("rdma_driver_kubelet_root", "cannot be worked out: 'site' is undefined")
     broken = [
-        ClaimHost(name, "v100", broken=[why, Problem("rdma_other", "is wrong")]) for name in ("v100-01", "v100-02")
+        InventoryHost(name, "v100", broken=[why, Problem("rdma_other", "is wrong")]) for name in ("v100-01", "v100-02")
     ]
     found = drivers_plan.plan(broken, _inventory.options({}))
     assert found.problems == [f"v100-[01-02]: {why.variable} {why.text}"]

@@ -11,9 +11,9 @@ from typing import Any, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive as drivers_archive
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import image_archive
 
@@ -23,7 +23,7 @@ NAME = "registry.k8s.io/networking/dranet:v1.4.0"
 def plan(*hosts: Dict[str, Any]) -> drivers_plan.DriverPlan:
     """The plan for hosts of one group with these variables, without their prefix."""
     every = [
-        ClaimHost(f"v100-0{number}", "v100", {f"rdma_driver_{name}": value for name, value in own.items()})
+        InventoryHost(f"v100-0{number}", "v100", {f"rdma_driver_{name}": value for name, value in own.items()})
         for number, own in enumerate(hosts, 1)
     ]
     return drivers_plan.plan(every, _inventory.options({}))
@@ -120,5 +120,5 @@ def test_one_gpu_driver_for_the_cluster() -> None:
     assert "rdma_driver_gpu_deploy is True on v100-[01,03]; False on v100-02: it must be the same on all hosts" in told
     assert "rdma_driver_gpu_root is '/' on v100-[01-02]; '/run/nvidia/driver' on v100-03" in told
     # Claims of two groups can be for different versions while one is being replaced.
-    two = [ClaimHost("v100-01", "v100", {"rdma_driver_gpu_version": "25.8.0"}), ClaimHost("h100-01", "h100")]
+    two = [InventoryHost("v100-01", "v100", {"rdma_driver_gpu_version": "25.8.0"}), InventoryHost("h100-01", "h100")]
     assert drivers_plan.plan(two, _inventory.options({})).problems == []

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, text_edit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
@@ -79,7 +79,7 @@ def test_the_rewrite() -> None:
 
 
 def _plan(to: str, moving: list[str], *nodes: NodeUse) -> str:
-    hosts = [ClaimHost(node.name, "v100", {"rdma_strategy": to}) for node in nodes]
+    hosts = [InventoryHost(node.name, "v100", {"rdma_strategy": to}) for node in nodes]
     found = moves.plan(hosts, {node.name: node for node in nodes}, moving, moves.MoveOptions())
     return moves.text(found)
 

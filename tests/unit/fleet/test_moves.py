@@ -16,7 +16,7 @@ from jinja2.nativetypes import NativeEnvironment
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import IN_POD, Excluded, Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import foreign, node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import Mark, NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
@@ -31,8 +31,8 @@ OLD = NodeUse("n1", {SHARED: "h100"}, resources={"rdma/hca": 63}, users=[POD])
 MARK = Mark("dra", False, {SHARED: "h100", GROUP: None}, {"rdma.io/hca": 100}, "shared")
 
 
-def host(name: str = "n1", strategy: str = "dra") -> ClaimHost:
-    return ClaimHost(name, "h100", {"rdma_strategy": strategy})
+def host(name: str = "n1", strategy: str = "dra") -> InventoryHost:
+    return InventoryHost(name, "h100", {"rdma_strategy": strategy})
 
 
 def test_the_state_of_a_node_is_what_the_cluster_shows() -> None:
@@ -233,7 +233,7 @@ def test_to_and_from_injection() -> None:
 
 def test_what_a_node_shows_with_injection(facts_of: Facts) -> None:
     facts = read.facts(facts_of("v100-01"))
-    hosts = [ClaimHost("n1", "v100", {"rdma_strategy": "inject"}, facts)]
+    hosts = [InventoryHost("n1", "v100", {"rdma_strategy": "inject"}, facts)]
     found = moves.objects(hosts, {"n1": OLD}, ["n1"], ClusterState(), variables.options_of())
     assert (found.problems, found.sets) == ([], [])
     assert found.labels == {"n1": {"zerocopy.rdma/inject": "v100"}}
@@ -246,7 +246,7 @@ def test_what_a_node_shows_with_injection(facts_of: Facts) -> None:
     assert [list(one.hosts) for one in only.asks["v100"]] == [["n1"]]
     # A program of the node does it, and no pod.
     assert found.shows == {"n1": {"pods": False, "drivers": [], "resources": {"rdma.io/hca": 100}}}
-    other = [ClaimHost("n1", "v100", {"rdma_strategy": "shared_device"}, facts)]
+    other = [InventoryHost("n1", "v100", {"rdma_strategy": "shared_device"}, facts)]
     found = moves.objects(other, {"n1": OLD}, ["n1"], ClusterState(), variables.options_of())
     assert (found.counters, found.shows["n1"]["pods"]) == ({"n1": {}}, True)
 
@@ -256,11 +256,11 @@ def test_nics_in_pods_tell_a_device_plugin_nothing(facts_of: Facts) -> None:
     facts = read.facts(facts_of("v100-01"))
     entry = facts.usable.pop()
     facts.excluded.append(Excluded(entry.hca, entry.port, [Reason(IN_POD, "")]))
-    hosts = [ClaimHost("n1", "v100", {"rdma_strategy": "shared_device"}, facts)]
+    hosts = [InventoryHost("n1", "v100", {"rdma_strategy": "shared_device"}, facts)]
     uses = {"n1": NodeUse("n1", {GROUP: "v100"})}
     assert moves.plannable(hosts, uses) == []
     assert moves.plannable(hosts, uses, ["n1"]) == hosts
-    dra = [ClaimHost("n1", "v100", {"rdma_strategy": "dra"}, facts)]
+    dra = [InventoryHost("n1", "v100", {"rdma_strategy": "dra"}, facts)]
     assert moves.plannable(dra, {"n1": NodeUse("n1", {SHARED: "v100"})}) == dra
 
 

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategi
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_roles import strategy_roles
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.none import NoStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
@@ -44,7 +44,7 @@ class Toy(NoStrategy):
     roles = (ROLE,)
     label = "zerocopy.rdma/toy"
 
-    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
+    def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         own = {host.name for host in self.own(hosts)}
         labels: dict[str, dict[str, str | None]] = {
             host.name: {self.label: "yes" if host.name in own else None} for host in hosts

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected as claims_expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare as slices_compare
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
@@ -34,7 +34,7 @@ RESTART = "if RDMA modules were loaded or the default route has moved since DRAN
 def expected(facts: dict[str, Any], **variables: Any) -> Expected:
     """What is expected of a node with these facts, after it was sent to the module."""
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1)], **variables}
-    one = claims_expected.expected([ClaimHost("n", "group", own, read.facts(facts))])["n"]
+    one = claims_expected.expected([InventoryHost("n", "group", own, read.facts(facts))])["n"]
     return slices_expected.read("n", json.loads(json.dumps(one)))
 
 

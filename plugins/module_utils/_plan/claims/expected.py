@@ -13,6 +13,7 @@ from typing import Any, Dict, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
@@ -36,7 +37,7 @@ def _of_member(member: claims_hosts.ClaimMember, facts: Facts, known: variables.
     return found
 
 
-def expected(hosts: Sequence[claims_hosts.ClaimHost]) -> Dict[str, Dict[str, Any]]:
+def expected(hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
     """By host what :func:`_slices_expected.read` takes.
 
     There is nothing for a host without facts or with wrong variables, nor for one without a driver.

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import ClaimIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
@@ -34,25 +35,10 @@ FLEET_WIDE = (
 
 
 @dataclass
-class ClaimHost:
-    """One inventory host with its variables, untyped, and its facts.
-
-    ``broken`` are problems found while the variables were read, ``malformed`` what is wrong with the facts it sent.
-    """
-
-    name: str
-    group: str = "ungrouped"
-    variables: Mapping[str, Any] = field(default_factory=dict)
-    facts: Optional[Facts] = None
-    broken: List[Problem] = field(default_factory=list)
-    malformed: str = ""
-
-
-@dataclass
 class ClaimMember:
     """A host whose variables are right."""
 
-    host: ClaimHost
+    host: InventoryHost
     values: Dict[str, Any]
     wanted: ClaimIntent
 
@@ -61,7 +47,7 @@ def _defaults(known: plan_variables.Options) -> Dict[str, Any]:
     return {name: known[name]["default"] for name in intent.VARIABLES if known.get(name, {}).get("default") is not None}
 
 
-def members(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Tuple[List[ClaimMember], Found]:
+def members(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Tuple[List[ClaimMember], Found]:
     """The hosts whose variables are right, and what is wrong with those of the others."""
     defaults = _defaults(known)
     intents: Dict[str, Tuple[Optional[ClaimIntent], List[Problem]]] = {}
@@ -89,7 +75,7 @@ def _of_vfs(wanted: ClaimIntent) -> bool:
     return any(pick.vf for template in wanted.templates for pick in template.nic)
 
 
-def _with_vfs(host: ClaimHost, values: Mapping[str, Any], wanted: ClaimIntent) -> ClaimHost:
+def _with_vfs(host: InventoryHost, values: Mapping[str, Any], wanted: ClaimIntent) -> InventoryHost:
     """The same, with the VFs that are still to be created where a template asks for VFs."""
     if host.facts is None or not _of_vfs(wanted):
         return host

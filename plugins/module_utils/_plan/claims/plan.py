@@ -29,11 +29,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects as claims_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import templates as claims_templates
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost, ClaimMember, Found
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimMember, Found
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, ClaimIntent, Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode, hcas_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
@@ -275,7 +276,7 @@ def _planned(
 
 
 def plan(
-    hosts: Sequence[ClaimHost],
+    hosts: Sequence[InventoryHost],
     slices: Iterable[Mapping[str, Any]] = (),
     kubernetes: Optional[Tuple[int, ...]] = None,
     device_classes: Optional[Collection[str]] = None,

@@ -14,9 +14,9 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.network_operator import PolicyFields
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
@@ -35,7 +35,7 @@ class PluginGroup:
     name: str
     label: str
     values: Mapping[str, Any]
-    hosts: List[ClaimHost] = field(default_factory=list)
+    hosts: List[InventoryHost] = field(default_factory=list)
 
     @property
     def silent(self) -> List[str]:
@@ -89,7 +89,7 @@ class PluginPlan:
 
 
 def _typed(
-    host: ClaimHost, wanted: Sequence[str], known: plan_variables.Options
+    host: InventoryHost, wanted: Sequence[str], known: plan_variables.Options
 ) -> Tuple[Dict[str, Any], List[Problem]]:
     given = {name: value for name, value in host.variables.items() if name in wanted}
     typed, problems = plan_variables.converted(given, known)
@@ -104,7 +104,7 @@ def _typed(
 
 
 def groups(
-    hosts: Sequence[ClaimHost],
+    hosts: Sequence[InventoryHost],
     prefix: Union[str, Tuple[str, ...]],
     known: plan_variables.Options,
     found: Found,

@@ -18,11 +18,11 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import (
     DevicePlugin,
     PluginConfiguration,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
@@ -41,7 +41,7 @@ _DIGITS = 10
 
 Configured = Tuple[PluginConfiguration, Collection[str]]
 # Says which devices of a node a configuration would hand out.
-Taken = Callable[[Any, ClaimHost], Sequence[str]]
+Taken = Callable[[Any, InventoryHost], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def cluster_policy(plugin: DevicePlugin, every: Sequence[PluginConfiguration]) -
 
 
 def clashes(
-    every: Sequence[Configured], hosts: Sequence[ClaimHost], taken: Taken, variable: str
+    every: Sequence[Configured], hosts: Sequence[InventoryHost], taken: Taken, variable: str
 ) -> Iterator[Tuple[str, Problem]]:
     """What is wrong with one NicClusterPolicy for these configurations, by host.
 

@@ -18,9 +18,9 @@ import re
 from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import OPERATED
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import image as values_image
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer
@@ -87,7 +87,7 @@ def has(labels: Optional[Mapping[str, str]], label: str) -> bool:
     return str((labels or {}).get(label) or "").endswith(ENDING)
 
 
-def typed(host: ClaimHost, known: plan_variables.Options) -> Dict[str, Any]:
+def typed(host: InventoryHost, known: plan_variables.Options) -> Dict[str, Any]:
     """The variables of a host in their types, defaults included; a wrong one has its default."""
     own = plan_variables.with_prefix(PREFIX, known)
     given = {name: value for name, value in host.variables.items() if name in own}
@@ -96,8 +96,8 @@ def typed(host: ClaimHost, known: plan_variables.Options) -> Dict[str, Any]:
 
 def against(
     label: str,
-    own: Sequence[ClaimHost],
-    fleet: Sequence[ClaimHost],
+    own: Sequence[InventoryHost],
+    fleet: Sequence[InventoryHost],
     labels: Mapping[str, Mapping[str, str]],
     policies: Sequence[Mapping[str, Any]],
     known: plan_variables.Options,

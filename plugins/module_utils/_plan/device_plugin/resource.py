@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
@@ -61,7 +61,7 @@ class ResourceVariables:
         return f"{self.prefix(values)}/{self.name(group, values)}"
 
     def of_hosts(
-        self, hosts: Sequence[ClaimHost], known: plan_variables.Options, others: Sequence[str] = ()
+        self, hosts: Sequence[InventoryHost], known: plan_variables.Options, others: Sequence[str] = ()
     ) -> List[Tuple[str, Dict[str, Any]]]:
         """The full name for each host with its values of the variables and of ``others``; wrong ones are left out.
 

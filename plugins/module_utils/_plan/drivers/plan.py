@@ -15,11 +15,11 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL, Driver
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, duration, names, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
@@ -93,7 +93,7 @@ class _DriverGroup:
     name: str
     label: str
     values: Values
-    hosts: List[ClaimHost] = field(default_factory=list)
+    hosts: List[InventoryHost] = field(default_factory=list)
 
 
 def keeps(exclude: Sequence[str]) -> str:
@@ -188,14 +188,14 @@ def _unknown_excludes(group: _DriverGroup) -> Found:
                 yield host.name, wrong(f"{EXCLUDE}[{position}]", text, right)
 
 
-def _without_nri(hosts: Iterable[ClaimHost]) -> Found:
+def _without_nri(hosts: Iterable[InventoryHost]) -> Found:
     for host in hosts:
         if host.facts is not None and host.facts.system.nri is False:
             what = "is off (nothing listens on /var/run/nri/nri.sock), but DRANET attaches NICs only through NRI"
             yield host.name, Problem("NRI", f"{what}: prepare the node first (role rdma_runtime)")
 
 
-def _join(groups: Dict[str, _DriverGroup], host: ClaimHost, values: Values) -> Iterator[Problem]:
+def _join(groups: Dict[str, _DriverGroup], host: InventoryHost, values: Values) -> Iterator[Problem]:
     """Add a host to its group, by the group's label, and tell what does not go with the others in it."""
     try:
         label = label_of_group(host.group)
@@ -213,7 +213,7 @@ def _join(groups: Dict[str, _DriverGroup], host: ClaimHost, values: Values) -> I
         yield wrong(name, values[name], right)
 
 
-def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> DriverPlan:
+def plan(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> DriverPlan:
     """The objects and labels for all hosts. A group's variables have to be the same on all its hosts.
 
     ``known`` are the specifications of the variables.

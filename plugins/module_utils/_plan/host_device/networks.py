@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.resource import ResourceVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.programs import PREFIX
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import strategy_of
@@ -71,7 +71,7 @@ def room(network: Network) -> int:
     return max(network.num_addresses - 2, 0)
 
 
-def resources(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+def resources(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
     """The full names that the groups of these hosts have by their variables; what is wrong is left out."""
     found: Dict[str, None] = {}
     others = (NETWORKS, addresses.RAILS, addresses.RAIL_SUBNETS, EXPECTED)

@@ -13,7 +13,6 @@ from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import KUBELET
@@ -32,6 +31,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.ni
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import HostDevices, PodNetwork
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.programs import PREFIX
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.result import HostDevicePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import limits as links_limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
@@ -229,9 +229,9 @@ def _two_providers(groups: Sequence[PluginGroup]) -> Iterator[Tuple[str, Problem
 
 
 def plan(
-    hosts: Sequence[ClaimHost],
+    hosts: Sequence[InventoryHost],
     known: plan_variables.Options,
-    fleet: Sequence[ClaimHost] = (),
+    fleet: Sequence[InventoryHost] = (),
     kinds: Optional[Collection[str]] = None,
 ) -> HostDevicePlan:
     """The NICs and VFs of hosts that all have this strategy; their ``found`` problems are by host.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Collection, List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.network_operator import (
@@ -21,13 +20,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import HostDevices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.result import HostDevicePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.sriov_operator import SRIOV_OPERATOR
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
 
 
 def handed_out(
     groups: Sequence[PluginGroup],
     result: HostDevicePlan,
-    fleet: Sequence[ClaimHost],
+    fleet: Sequence[InventoryHost],
     kinds: Optional[Collection[str]],
 ) -> List[Manifest]:
     """The objects of all groups; ``fleet`` are all hosts, ``kinds`` as in ClusterState."""
@@ -67,7 +67,7 @@ def _by_sriov_operator(group: PluginGroup, result: HostDevicePlan) -> List[Manif
 def _by_network_operator(
     groups: Sequence[PluginGroup],
     result: HostDevicePlan,
-    fleet: Sequence[ClaimHost],
+    fleet: Sequence[InventoryHost],
     kinds: Optional[Collection[str]],
 ) -> List[Manifest]:
     """The objects by which the Network Operator hands out NICs."""
@@ -80,7 +80,7 @@ def _by_network_operator(
         found = network_operator.node_policies(objects.PLUGIN, every)
     else:
 
-        def taken(own: HostDevices, host: ClaimHost) -> Sequence[str]:
+        def taken(own: HostDevices, host: InventoryHost) -> Sequence[str]:
             addresses = {address for several in own.pools.values() for address in several}
             placed = host.facts.placed if host.facts else ()
             return [hca.name for hca, pci in placed if pci.address in addresses]

@@ -17,11 +17,11 @@ import json
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, PciFunction
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks, objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import HostDevices, PodNetwork
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.programs import PREFIX, PROVIDER
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
@@ -88,13 +88,13 @@ def _object(namespace: str, kind: str, name: str, spec: Mapping[str, Any]) -> Ma
     return {"apiVersion": f"{_GROUP}/v1", "kind": kind, "metadata": meta, "spec": dict(spec)}
 
 
-def _functions(addresses: Collection[str], hosts: Sequence[ClaimHost]) -> Iterator[Tuple[Hca, PciFunction]]:
+def _functions(addresses: Collection[str], hosts: Sequence[InventoryHost]) -> Iterator[Tuple[Hca, PciFunction]]:
     placed = [one for host in hosts if host.facts is not None for one in host.facts.placed]
     return ((hca, pci) for hca, pci in placed if pci.address in addresses)
 
 
 def policies(
-    namespace: str, label: str, own: HostDevices, of_rail: Sequence[PodNetwork], hosts: Sequence[ClaimHost]
+    namespace: str, label: str, own: HostDevices, of_rail: Sequence[PodNetwork], hosts: Sequence[InventoryHost]
 ) -> List[Manifest]:
     """A SriovNetworkNodePolicy for each resource of a configuration and number of VFs; ``hosts`` are its nodes.
 
@@ -123,7 +123,7 @@ def policies(
     return found
 
 
-def _identity(addresses: Collection[str], hosts: Sequence[ClaimHost]) -> Dict[str, str]:
+def _identity(addresses: Collection[str], hosts: Sequence[InventoryHost]) -> Dict[str, str]:
     """Vendor and device of NICs as far as all have the same."""
     every = [pci for _hca, pci in _functions(addresses, hosts)]
     fields = {"vendor": {pci.vendor_id for pci in every}, "deviceID": {pci.device_id for pci in every}}
@@ -174,7 +174,7 @@ def _in_namespace(every: Sequence[Mapping[str, Any]], kind: str, namespace: str)
 
 def against(
     values: Mapping[str, Any],
-    hosts: Sequence[ClaimHost],
+    hosts: Sequence[InventoryHost],
     addresses: Mapping[str, Collection[str]],
     every: Sequence[Mapping[str, Any]],
     labels: Mapping[str, Mapping[str, str]],

@@ -16,10 +16,10 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import PASSING, VF
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.plan import EXCLUDE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import nics
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.nics import NodeNics
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
@@ -92,7 +92,7 @@ def none_of(values: Mapping[str, Any]) -> Optional[Problem]:
     return wrong(VFS, 0, f"but {STRATEGY} is {strategy_of(values)}: {right}")
 
 
-def usable(hosts: Sequence[ClaimHost], layer: str) -> List[int]:
+def usable(hosts: Sequence[InventoryHost], layer: str) -> List[int]:
     """How many VFs each usable NIC of this link layer has."""
     facts = [host.facts for host in hosts if host.facts is not None]
     return [

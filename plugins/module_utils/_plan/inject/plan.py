@@ -15,10 +15,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, integer, memlock, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
@@ -159,7 +159,7 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
     return nodes
 
 
-def plan(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> InjectPlan:
+def plan(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> InjectPlan:
     """What pods can have on hosts that all have this strategy; their ``found`` problems are by host."""
     result = InjectPlan()
     groups = plugin_groups.groups(hosts, PREFIX, known, result.found, apart=(*_OF_HOST, *FLEET_WIDE))

@@ -13,7 +13,6 @@ from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator, ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
@@ -21,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.resource import ResourceVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import SharedDevices
@@ -150,7 +150,9 @@ def _node_policies(result: SharedDevicePlan, parts: Sequence[Tuple[SharedDevices
     return found
 
 
-def _operated(result: SharedDevicePlan, hosts: Sequence[ClaimHost], kinds: Optional[Collection[str]]) -> List[Manifest]:
+def _operated(
+    result: SharedDevicePlan, hosts: Sequence[InventoryHost], kinds: Optional[Collection[str]]
+) -> List[Manifest]:
     """The objects of the groups whose plugin the Network Operator runs."""
     parts = [(own, part) for own, part in result.configurations if own.operated]
     every = [own for own, _part in parts]
@@ -165,7 +167,7 @@ def _operated(result: SharedDevicePlan, hosts: Sequence[ClaimHost], kinds: Optio
             right = "but the cluster has no NicNodePolicy (Network Operator 26.4 or newer), so no node could be first"
             result.found += [(host, wrong(ofed.DEPLOY, True, right)) for host in part]
 
-    def taken(own: SharedDevices, host: ClaimHost) -> Sequence[str]:
+    def taken(own: SharedDevices, host: InventoryHost) -> Sequence[str]:
         return selectors.selected(own.selectors, host.facts) if host.facts else ()
 
     result.found += network_operator.clashes(parts, hosts, taken, PROVIDER)
@@ -175,9 +177,9 @@ def _operated(result: SharedDevicePlan, hosts: Sequence[ClaimHost], kinds: Optio
 
 
 def plan(
-    hosts: Sequence[ClaimHost],
+    hosts: Sequence[InventoryHost],
     known: plan_variables.Options,
-    fleet: Sequence[ClaimHost] = (),
+    fleet: Sequence[InventoryHost] = (),
     kinds: Optional[Collection[str]] = None,
     labels: Optional[NodeLabels] = None,
 ) -> SharedDevicePlan:

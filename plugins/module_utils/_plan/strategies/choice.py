@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import ofed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_values import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.registry import of_host, words
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import Strategy
@@ -47,13 +47,13 @@ def problems(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:
             text = "; ".join(f"{name} on {fold(several)}" for name, several in names.items())
             for host in (host for several in names.values() for host in several):
                 yield host, Problem(STRATEGY, f"is {text}: it must be the same on all hosts of group {group}")
-    yield from _same_resources([ClaimHost(host, group, values) for host, group, values in hosts])
+    yield from _same_resources([InventoryHost(host, group, values) for host, group, values in hosts])
 
 
-def _same_resources(hosts: Sequence[ClaimHost]) -> Found:
+def _same_resources(hosts: Sequence[InventoryHost]) -> Found:
     """Resources that two groups would have: a pod that requests one could come to a node of either."""
     known = plan_variables.options_of()
-    groups: Dict[str, List[ClaimHost]] = {}
+    groups: Dict[str, List[InventoryHost]] = {}
     for host in hosts:
         groups.setdefault(host.group, []).append(host)
     owners: Dict[str, Tuple[str, Strategy]] = {}

@@ -13,10 +13,10 @@ from typing import Any, Generic, Iterator, Mapping, Optional, Sequence, Tuple, T
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator, ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import OPERATED
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
     ObjectSet,
@@ -44,15 +44,15 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
     @abstractmethod
     def planned(
         self,
-        own: Sequence[ClaimHost],
+        own: Sequence[InventoryHost],
         known: plan_variables.Options,
-        fleet: Sequence[ClaimHost],
+        fleet: Sequence[InventoryHost],
         cluster: ClusterState,
     ) -> Planned:
         """The objects and labels of the strategy's own hosts, of all of the fleet."""
 
     def lacking(
-        self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
     ) -> Iterator[Tuple[str, Problem]]:
         provider = self.prefix + "provider"
         for host in self.own(hosts):
@@ -71,7 +71,9 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
     def answer(self, found: Planned, result: StrategyPlan) -> None:
         """Add how the pods of a plan without problems ask, and what its nodes show."""
 
-    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+    def plan(
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+    ) -> StrategyPlan:
         """Hosts of other strategies lose the label."""
         own = self.own(hosts)
         found = self.planned(own, known, hosts, cluster)

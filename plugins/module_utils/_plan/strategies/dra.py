@@ -17,10 +17,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
@@ -39,7 +39,7 @@ _ENABLED = "rdma_driver_enabled"
 _TEMPLATES, _CLAIMS = "rdma_claims_templates", "rdma_claims_claims"
 
 
-def driver(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> drivers_plan.DriverPlan:
+def driver(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> drivers_plan.DriverPlan:
     """DRANET for the hosts of this strategy; the others lose its label."""
     own = {host.name for host in served(NAME, hosts)}
     every = [
@@ -49,14 +49,14 @@ def driver(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> drivers
 
 
 def claims(
-    hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options, tolerant: bool = False
+    hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options, tolerant: bool = False
 ) -> claims_plan.ClaimPlan:
     """What pods can claim on the hosts of this strategy, as :func:`claims_plan.plan` says. Raises the same."""
     own = served(NAME, hosts)
     return claims_plan.plan(own, cluster.slices, cluster.kubernetes, cluster.device_classes, known, tolerant)
 
 
-def _asks(hosts: Sequence[ClaimHost], plan: claims_plan.ClaimPlan) -> Dict[str, List[PodRequest]]:
+def _asks(hosts: Sequence[InventoryHost], plan: claims_plan.ClaimPlan) -> Dict[str, List[PodRequest]]:
     """What each group can claim: its templates, one alias after another, the single claims of its hosts, and what pods
     that are not changed can request.
     """
@@ -99,7 +99,9 @@ class Dra(Strategy):
     driver_pods = (drivers_plan.NAMESPACE, drivers_objects.SELECTOR)
     beside = MappingProxyType({drivers_plan.GPU_DEPLOY: model.GPU_DRIVER})
 
-    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+    def plan(
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+    ) -> StrategyPlan:
         of_driver, of_claims = driver(hosts, known), claims(hosts, cluster, known)
         found = StrategyPlan(
             wait=of_driver.wait,
@@ -125,10 +127,10 @@ class Dra(Strategy):
             return []
         return [StrategyImage(image_reference.tagged(drivers_plan.IMAGES, values), str(values[drivers_plan.ARCHIVE]))]
 
-    def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+    def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
         return []
 
-    def driven(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[str, str]:
+    def driven(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, str]:
         labels = {host: own.get(self.label) for host, own in driver(hosts, known).labels.items()}
         return {host: value for host, value in labels.items() if value}
 

@@ -18,7 +18,6 @@ from typing import Any, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import (
     attachments,
@@ -30,6 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import networks as pod_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.result import HostDevicePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
@@ -69,7 +69,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     kinds = (*network_operator.KINDS, *sriov_operator.KINDS)
     needed = (network_operator.POLICY, network_operator.NETWORK)
 
-    def looks(self, hosts: Sequence[ClaimHost]) -> Sequence[Tuple[str, str]]:
+    def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
         # Variables have any type.
         providers = {str(host.variables.get(programs.PROVIDER)) for host in self.own(hosts)}
         return (
@@ -78,7 +78,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         )
 
     def lacking(
-        self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
     ) -> Iterator[Tuple[str, Problem]]:
         yield from super().lacking(hosts, cluster, known)
         own = self.own(hosts)
@@ -97,9 +97,9 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
 
     def planned(
         self,
-        own: Sequence[ClaimHost],
+        own: Sequence[InventoryHost],
         known: plan_variables.Options,
-        fleet: Sequence[ClaimHost],
+        fleet: Sequence[InventoryHost],
         cluster: ClusterState,
     ) -> HostDevicePlan:
         return plan.plan(own, known, fleet, cluster.kinds)
@@ -124,7 +124,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
             for image in programs.images(values)
         ]
 
-    def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+    def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
         return pod_networks.resources(hosts, known)
 
     def networks(self, values: Mapping[str, Any]) -> List[Tuple[str, Network]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.registry import STRATEGIES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import Strategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
@@ -43,7 +43,7 @@ def _cause(strategy: Strategy, values: Mapping[str, Any], known: plan_variables.
     return strategy.switch if plan_variables.converted(own, known)[0].get(strategy.switch) is False else ""
 
 
-def leaving(hosts: Sequence[ClaimHost], labels: NodeLabels, known: plan_variables.Options) -> Dict[str, List[str]]:
+def leaving(hosts: Sequence[InventoryHost], labels: NodeLabels, known: plan_variables.Options) -> Dict[str, List[str]]:
     """By host the extended resources of a device plugin that serves it, but no longer shall. No pod may hold them."""
     found: Dict[str, List[str]] = {}
     for strategy in STRATEGIES.values():
@@ -56,13 +56,13 @@ def leaving(hosts: Sequence[ClaimHost], labels: NodeLabels, known: plan_variable
     return found
 
 
-def needed(hosts: Sequence[ClaimHost], cluster: ClusterUse, known: plan_variables.Options) -> List[str]:
+def needed(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_variables.Options) -> List[str]:
     """Nodes whose pods hold devices of a DRA driver that we run there: it has to be there when these pods end."""
     return messages([entry for strategy in STRATEGIES.values() for entry in _needed(strategy, hosts, cluster, known)])
 
 
 def _needed(
-    strategy: Strategy, hosts: Sequence[ClaimHost], cluster: ClusterUse, known: plan_variables.Options
+    strategy: Strategy, hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_variables.Options
 ) -> Found:
     there = _selected(strategy, cluster)
     for node, pods in cluster.held.get(strategy.driver, {}).items():
@@ -79,7 +79,7 @@ def _needed(
                     yield node, wrong(variable, True, f"and {_holding(driver, pods)}: delete these pods first")
 
 
-def losing(hosts: Sequence[ClaimHost], cluster: ClusterUse, known: plan_variables.Options) -> List[str]:
+def losing(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_variables.Options) -> List[str]:
     """Nodes that would lose a DRA driver while pods hold devices of it: it has to be there when these pods end."""
     found: List[Tuple[str, Problem]] = []
     for strategy in STRATEGIES.values():
@@ -92,7 +92,7 @@ def losing(hosts: Sequence[ClaimHost], cluster: ClusterUse, known: plan_variable
 
 def _losing(
     strategy: Strategy,
-    hosts: Sequence[ClaimHost],
+    hosts: Sequence[InventoryHost],
     labels: NodeLabels,
     held: Mapping[str, Sequence[str]],
     known: plan_variables.Options,
@@ -107,7 +107,7 @@ def _losing(
 
 def _left_behind(
     strategy: Strategy,
-    hosts: Sequence[ClaimHost],
+    hosts: Sequence[InventoryHost],
     cluster: ClusterUse,
     held: Mapping[str, Sequence[str]],
     known: plan_variables.Options,

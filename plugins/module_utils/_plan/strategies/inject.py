@@ -18,9 +18,9 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration, wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inject import plan as inject_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inject.plan import InjectPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
     NodeStatus,
@@ -66,7 +66,9 @@ class Inject(Strategy):
     counts_only = True
     pods = False
 
-    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+    def plan(
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+    ) -> StrategyPlan:
         own = self.own(hosts)
         found = inject_plan.plan(own, known)
         names = {host.name for host in own}
@@ -91,7 +93,7 @@ class Inject(Strategy):
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return []
 
-    def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+    def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
         # Not what others would have: many a site's own device plugin has this name.
         default = str(known[inject_plan.RESOURCE].get("default"))
         found = [str(host.variables.get(inject_plan.RESOURCE, default)) for host in self.own(hosts)]

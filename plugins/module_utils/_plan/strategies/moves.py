@@ -18,7 +18,7 @@ from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
@@ -122,7 +122,7 @@ def _was(node: NodeUse) -> str:
     return next((one.name for one in registry.STRATEGIES.values() if one.label and labels.get(one.label)), "")
 
 
-def _against(host: ClaimHost, node: NodeUse, options: MoveOptions) -> Iterator[str]:
+def _against(host: InventoryHost, node: NodeUse, options: MoveOptions) -> Iterator[str]:
     """What stops a move before it begins."""
     for user in node.users:
         if user.owner_kind in _STAYING:
@@ -139,7 +139,7 @@ def _against(host: ClaimHost, node: NodeUse, options: MoveOptions) -> Iterator[s
 
 
 def plan(
-    hosts: Sequence[ClaimHost], uses: Mapping[str, NodeUse], moving: Collection[str], options: MoveOptions
+    hosts: Sequence[InventoryHost], uses: Mapping[str, NodeUse], moving: Collection[str], options: MoveOptions
 ) -> MovePlan:
     """What is left to do on the hosts in ``moving``; ``uses`` are the nodes of the cluster."""
     found = MovePlan()
@@ -172,7 +172,9 @@ def plan(
     return found
 
 
-def plannable(hosts: Sequence[ClaimHost], uses: Mapping[str, NodeUse], now: Collection[str] = ()) -> List[ClaimHost]:
+def plannable(
+    hosts: Sequence[InventoryHost], uses: Mapping[str, NodeUse], now: Collection[str] = ()
+) -> List[InventoryHost]:
     """The hosts whose facts say what a plan needs; those ``now`` have left their old strategy.
 
     As long as pods have the NICs of a host, its facts cannot tell a device plugin about them.
@@ -213,7 +215,7 @@ class MoveObjects:
 
 
 def objects(
-    hosts: Sequence[ClaimHost],
+    hosts: Sequence[InventoryHost],
     uses: Mapping[str, NodeUse],
     now: Collection[str],
     cluster: ClusterState,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
     Strategy,
@@ -27,11 +27,13 @@ class NoStrategy(Strategy):
     netns_modes: Tuple[str, ...] = ()
     slices = False
 
-    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+    def plan(
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+    ) -> StrategyPlan:
         return StrategyPlan()
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return []
 
-    def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+    def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
         return []

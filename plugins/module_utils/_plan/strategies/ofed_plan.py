@@ -20,9 +20,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import OPERATED
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
@@ -117,7 +117,7 @@ def _of_node(probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[st
         yield f"module {_PEERMEM} is in use, so the driver does not start: end the programs that use it"
 
 
-def _obstacles(host: ClaimHost, use: NodeUse, probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
+def _obstacles(host: InventoryHost, use: NodeUse, probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
     value = str(use.labels.get(LABEL) or "")
     begun = ofed.TRIAL in use.labels
     if not value.endswith((ofed.ENDING, *filter(None, OPERATED.values()))):
@@ -138,14 +138,14 @@ def _busy(use: NodeUse) -> str:
     return joined([f"{user.namespace}/{user.name}" for user in use.users], 3)
 
 
-def _moves(host: ClaimHost, use: NodeUse, asked: bool) -> bool:
+def _moves(host: InventoryHost, use: NodeUse, asked: bool) -> bool:
     """Whether there is something to do on a node. A node on which a run was stopped still has the trial label."""
     return ofed.TRIAL in use.labels or ofed.has(use.labels, LABEL) != asked
 
 
 def _order(
-    hosts: Sequence[ClaimHost],
-    todo: Sequence[ClaimHost],
+    hosts: Sequence[InventoryHost],
+    todo: Sequence[InventoryHost],
     result: OfedPlan,
     ramp: Sequence[plan_waves.Size],
     limits: Mapping[str, int],
@@ -177,7 +177,7 @@ def _text(result: OfedPlan) -> str:
 
 
 def plan(
-    hosts: Sequence[ClaimHost],
+    hosts: Sequence[InventoryHost],
     uses: Mapping[str, NodeUse],
     probes: Mapping[str, Mapping[str, Any]],
     known: plan_variables.Options,
@@ -189,7 +189,7 @@ def plan(
     A node whose pods use RDMA is left for a later run. It is a problem if pods use the NICs of all nodes of a group.
     """
     result = OfedPlan()
-    todo: List[ClaimHost] = []
+    todo: List[InventoryHost] = []
     busy: Dict[str, List[str]] = {}
     found = []
     for host in hosts:

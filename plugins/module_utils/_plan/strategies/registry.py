@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_values import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import Dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.host_device import HostDevice
@@ -39,13 +39,13 @@ def kinds() -> List[str]:
     return list(dict.fromkeys(kind for strategy in STRATEGIES.values() for kind in strategy.kinds))
 
 
-def looks(hosts: Sequence[ClaimHost]) -> List[Dict[str, str]]:
+def looks(hosts: Sequence[InventoryHost]) -> List[Dict[str, str]]:
     """Kind and name of the operators' objects that any strategy of these hosts looks at."""
     every = [entry for strategy in STRATEGIES.values() for entry in strategy.looks(hosts)]
     return [{"kind": kind, "name": name} for kind, name in every]
 
 
-def lacking(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> List[str]:
+def lacking(hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options) -> List[str]:
     """What hosts need of operators that the cluster lacks, and what is in the way there."""
     every = STRATEGIES.values()
     return messages([entry for strategy in every for entry in strategy.lacking(hosts, cluster, known)])
@@ -87,7 +87,7 @@ def of_host(values: Mapping[str, Any]) -> Optional[Strategy]:
     return next((strategy for strategy in STRATEGIES.values() if word in strategy.names), None)
 
 
-def used(hosts: Sequence[ClaimHost]) -> List[Strategy]:
+def used(hosts: Sequence[InventoryHost]) -> List[Strategy]:
     """The strategies of these hosts."""
     return [strategy for strategy in STRATEGIES.values() if strategy.own(hosts)]
 
@@ -106,7 +106,7 @@ def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
 
 
 def plan_of(
-    name: str, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
+    name: str, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
 ) -> StrategyPlan:
     """The answers of one strategy, by its first name, for a fleet, with what nodes must not have of its resources."""
     strategy = STRATEGIES[name]
@@ -128,27 +128,27 @@ def plan_of(
     return found
 
 
-def driver_sets(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[Dict[str, str]]:
+def driver_sets(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[Dict[str, str]]:
     """Name and namespace of each set of objects that has a DRA driver."""
     values = of_fleet(hosts, known)
     sets = [strategy.driver_set for strategy in STRATEGIES.values() if strategy.driver]
     return [{"name": str(values[name]), "namespace": str(values[namespace])} for name, namespace in sets]
 
 
-def driver_pods(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[Dict[str, str]]:
+def driver_pods(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[Dict[str, str]]:
     """Namespace of the pods of each DRA driver, and a selector of their labels."""
     values = of_fleet(hosts, known)
     pods = [strategy.driver_pods for strategy in STRATEGIES.values() if strategy.driver]
     return [{"namespace": str(values[namespace]), "selector": selector} for namespace, selector in pods]
 
 
-def driven(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[str, str]:
+def driven(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, str]:
     """The DRA driver of each host that shall have one."""
     drivers = [strategy for strategy in STRATEGIES.values() if strategy.driver]
     return {host: strategy.driver for strategy in drivers for host in strategy.driven(hosts, known)}
 
 
-def plan(hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+def plan(hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
     """The answers of all strategies for a fleet in one."""
     whole = StrategyPlan()
     for name in STRATEGIES:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.registry import STRATEGIES, of_host
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages, wrong
@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 _PROVISION = "zerocopy.rdma.provision"
 
 
-def still_served(hosts: Sequence[ClaimHost], labels: Mapping[str, Mapping[str, str]]) -> List[str]:
+def still_served(hosts: Sequence[InventoryHost], labels: Mapping[str, Mapping[str, str]]) -> List[str]:
     """Hosts that another strategy still serves. ``labels`` are those of the cluster's nodes."""
     found: List[Tuple[str, Problem]] = []
     for host in hosts:

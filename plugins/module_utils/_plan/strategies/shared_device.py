@@ -15,8 +15,8 @@ from typing import Any, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator, ofed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.plan import SharedDevicePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
@@ -41,9 +41,9 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
 
     def planned(
         self,
-        own: Sequence[ClaimHost],
+        own: Sequence[InventoryHost],
         known: plan_variables.Options,
-        fleet: Sequence[ClaimHost],
+        fleet: Sequence[InventoryHost],
         cluster: ClusterState,
     ) -> SharedDevicePlan:
         return plan.plan(own, known, fleet, cluster.kinds, cluster.labels)
@@ -51,12 +51,12 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     def with_ofed(self, values: Mapping[str, Any]) -> bool:
         return bool(values.get(plan.PROVIDER) == network_operator.NETWORK_OPERATOR)
 
-    def looks(self, hosts: Sequence[ClaimHost]) -> Sequence[Tuple[str, str]]:
+    def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
         asked = any(host.variables.get(ofed.DEPLOY) for host in self.own(hosts))
         return [(network_operator.NODE_POLICY, "")] if asked else []
 
     def lacking(
-        self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
     ) -> Iterator[Tuple[str, Problem]]:
         yield from super().lacking(hosts, cluster, known)
         yield from ofed.against(self.label, self.own(hosts), hosts, cluster.labels, cluster.objects or (), known)
@@ -78,7 +78,7 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return [StrategyImage(image_reference.tagged(plan.IMAGE, values), str(values[plan.IMAGE.archive]))]
 
-    def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+    def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
         return list(dict.fromkeys(name for name, _values in plan.RESOURCE.of_hosts(hosts, known)))
 
     def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:

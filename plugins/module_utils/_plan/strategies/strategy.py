@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.hosts import ClaimHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.network_operator import PolicyFields
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
@@ -145,12 +145,12 @@ class StrategyPlan:
     problems: List[str] = field(default_factory=list)
 
 
-def served(name: str, hosts: Sequence[ClaimHost]) -> List[ClaimHost]:
+def served(name: str, hosts: Sequence[InventoryHost]) -> List[InventoryHost]:
     """The hosts of one strategy."""
     return [host for host in hosts if plan_variables.strategy_of(host.variables) == name]
 
 
-def of_fleet(hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[str, Any]:
+def of_fleet(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, Any]:
     """Variables that have one value for all hosts, which preflight has looked at, with defaults for the others."""
     return {**plan_variables.defaults(known), **(hosts[0].variables if hosts else {})}
 
@@ -198,19 +198,21 @@ class Strategy(ABC):
         """All values of ``rdma_strategy`` that it serves."""
         return (self.name, *self.also)
 
-    def own(self, hosts: Sequence[ClaimHost]) -> List[ClaimHost]:
+    def own(self, hosts: Sequence[InventoryHost]) -> List[InventoryHost]:
         """Those of the hosts that have it."""
         return [host for host in hosts if plan_variables.strategy_of(host.variables) in self.names]
 
     def labels(
-        self, hosts: Sequence[ClaimHost], own: Mapping[str, Dict[str, Optional[str]]]
+        self, hosts: Sequence[InventoryHost], own: Mapping[str, Dict[str, Optional[str]]]
     ) -> Dict[str, Dict[str, Optional[str]]]:
         """The labels of its ``own`` hosts, and of all others that they lose its label."""
         names = {host.name for host in self.own(hosts)}
         return {**{host.name: {self.label: None} for host in hosts if host.name not in names}, **own}
 
     @abstractmethod
-    def plan(self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+    def plan(
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+    ) -> StrategyPlan:
         """The answers for all hosts, those of other strategies included, which only lose its labels."""
 
     @abstractmethod
@@ -218,13 +220,13 @@ class Strategy(ABC):
         """What a node with these variables needs, each in its type, defaults included."""
 
     @abstractmethod
-    def resources(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> List[str]:
+    def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
         """Extended resources that groups of these hosts have with it, or would have by their variables.
 
         A device plugin that goes leaves its resources in the status of nodes; by these names they are found again.
         """
 
-    def driven(self, hosts: Sequence[ClaimHost], known: plan_variables.Options) -> Dict[str, str]:
+    def driven(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, str]:
         """Value of ``label`` by host, of those that have ``driver`` when all hosts have what they shall have."""
         return {}
 
@@ -232,12 +234,12 @@ class Strategy(ABC):
         """Variables with one value for the whole fleet, where hosts have these (:mod:`fleet_wide`)."""
         return ()
 
-    def looks(self, hosts: Sequence[ClaimHost]) -> Sequence[Tuple[str, str]]:
+    def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
         """Kind and name (empty for all) of objects that are to be known of the cluster; variables have any type."""
         return ()
 
     def lacking(
-        self, hosts: Sequence[ClaimHost], cluster: ClusterState, known: plan_variables.Options
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
     ) -> Iterator[Tuple[str, Problem]]:
         """What the cluster lacks, or has in the way, of what hosts need of operators; variables have any type."""
         yield from ()
