@@ -197,6 +197,8 @@ def _prepare() -> None:
     sys.path.insert(0, str(COPY.parents[2]))
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    # For the playbooks that tests run: the copy has no link to itself in its build directory.
+    os.environ["ANSIBLE_COLLECTIONS_PATH"] = str(COPY.parents[2])
     # Imported once, before the processes that run tests are forked.
     import ansible.template  # noqa: F401
     import hypothesis  # noqa: F401
