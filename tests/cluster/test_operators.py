@@ -3,7 +3,8 @@
 
 """Operators by helm, from local archives: once, not again, not over somebody else's, and away again.
 
-The charts are stand-ins of this test, which only say which values they got and have the operator's Deployment.
+The SR-IOV operator's chart is its own (v1.6.0). The other is a stand-in, which only says which values it got and has
+the operator's Deployment.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
 
 import pytest
+import yaml
 from vmlab import tools
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import CHECKOUT
 from ansible_collections.zerocopy.rdma.tests.cluster.test_driver_gpu import HELM, VALUES
+from ansible_collections.zerocopy.rdma.tests.cluster.test_sriov_operator import source
 
+RELEASES = ("network-operator", "sriov-network-operator")
 Play = Callable[..., "subprocess.CompletedProcess[str]"]
 _DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -84,7 +88,8 @@ def make_play(
         )
 
     yield run
-    command = [str(helm), "uninstall", "network-operator", "-n", namespace, "--ignore-not-found"]
+    # Hooks are pods, which nothing runs here.
+    command = [str(helm), "uninstall", *RELEASES, "-n", namespace, "--ignore-not-found", "--no-hooks"]
     subprocess.run([*command, f"--kubeconfig={control_plane.kubeconfig}"], capture_output=True, check=True)
 
 
@@ -136,6 +141,27 @@ def test_a_release_of_somebody_else_is_left_alone(cluster_set: ClusterSet, play:
     assert "which this collection did not install" in " ".join(said.stdout.split())
     assert changed(play("absent")) == 0
     assert values(cluster_set) == {}
+
+
+def test_the_chart_of_the_sriov_operator(cluster_set: ClusterSet, play: Play, tmp_path: Path) -> None:
+    chart = source(tmp_path) / "deployment" / "sriov-network-operator-chart"
+    own = {"network": False, "sriov": True, "sriov_chart": str(chart)}
+    definitions = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (chart / "crds").glob("*.yaml")]
+    try:
+        assert changed(play("main", **own)) == 1
+        found = cluster_set.kubectl("get", "sriovoperatorconfigs", "-n", cluster_set.namespace, "-o", "name")
+        assert found.split() == ["sriovoperatorconfig.sriovnetwork.openshift.io/default"]
+        assert changed(play("main", **own)) == 0
+        said = play("main", **own, sriov_namespace="elsewhere")
+        assert said.returncode != 0
+        already = (
+            f"already has this operator, which this collection did not install (Deployment {cluster_set.namespace}/"
+        )
+        assert f"{already}sriov-network-operator)" in " ".join(said.stdout.split())
+    finally:
+        # Helm leaves definitions where they are.
+        names = [definition["metadata"]["name"] for definition in definitions]
+        cluster_set.kubectl("delete", "customresourcedefinitions", "--ignore-not-found", *names)
 
 
 def test_helm_is_needed_only_if_an_operator_is_asked_for(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,12 +49,16 @@ def daemon_set(namespace: str) -> Object:
     }
 
 
+def source(directory: Path) -> Path:
+    """The directory of the operator's module, with its chart and definitions."""
+    # The checksum database says that the module is the one that everybody has.
+    return Path(json.loads(go(directory, "mod", "download", "-json", _MODULE))["Dir"])
+
+
 @pytest.fixture(name="operator")
 def make_operator(cluster_set: ClusterSet, tmp_path: Path) -> Iterator[str]:
     """Namespace of an operator, whose kinds the API server knows until the end of the test."""
-    # The checksum database says that the module is the one that everybody has.
-    answer = json.loads(go(tmp_path, "mod", "download", "-json", _MODULE))
-    directory = Path(answer["Dir"]) / "config" / "crd" / "bases"
+    directory = source(tmp_path) / "config" / "crd" / "bases"
     objects = [yaml.safe_load((directory / f"{_GROUP}_{name}.yaml").read_text(encoding="utf-8")) for name in KINDS]
     assert set(actions(cluster_set(name="operator", objects=objects)).values()) == {"created"}
     namespace = f"{cluster_set.namespace}-sriov"
