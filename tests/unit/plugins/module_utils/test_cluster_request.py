@@ -146,7 +146,7 @@ def test_a_watch_gives_events_until_it_ends(server: Server, client: Client, monk
 
 
 def test_several_at_a_time_in_the_order_of_the_items(server: Server, client: Client) -> None:
-    together = threading.Barrier(THREADS, timeout=10)
+    together = threading.Barrier(THREADS, timeout=60)
 
     def call(number: int) -> int:
         together.wait()

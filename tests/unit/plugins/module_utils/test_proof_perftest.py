@@ -36,7 +36,7 @@ if os.path.exists(here + "/broken"):
 port = int(sys.argv[sys.argv.index("-p") + 1])
 if sys.argv[-1].count(".") == 3:
     try:
-        socket.create_connection((sys.argv[-1], port), timeout=10).close()
+        socket.create_connection((sys.argv[-1], port), timeout=60).close()
     except OSError:
         sys.exit(" Couldn't connect to %s:%d" % (sys.argv[-1], port))
     for argument in sys.argv:
