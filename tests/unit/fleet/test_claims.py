@@ -168,7 +168,7 @@ def test_nodes_without_facts_are_named(facts_of: Facts) -> None:
     found = plan({"n1": facts_of("v100-01"), "n2": None}, template(nics=1))
     assert found.warnings == [
         "one: not checked on hosts without facts: n2",
-        "n2: nothing is known of these hosts, so objects that have left the set are kept",
+        "n2: these hosts have neither facts nor published devices, so objects that have left the set are kept",
     ]
     assert found.unknown == ["n2"]
     assert plan({"n2": None}, template(nics=1)).problems == [
