@@ -17,7 +17,7 @@ positional: hostvars
 options:
   rings:
     description:
-      - Results of the host, cluster and pod checks, each with C(checks) and C(bandwidth), either of which may be missing.
+      - Results of the host, cluster and pod checks. Each has C(checks) and C(bandwidth); one of them may be missing.
     type: list
     elements: dict
     default: []

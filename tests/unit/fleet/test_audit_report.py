@@ -170,7 +170,7 @@ def test_a_page_without_findings() -> None:
         (lambda found: found.pop("cluster"), "cluster is missing, or of another type than workload_audit returns"),
         (lambda found: found["workloads"][0].update(owners="helm"), "owners is missing, or of another type"),
         (lambda found: found["workloads"][0].update(findings=[]), "a workload has no findings"),
-        (lambda found: found["workloads"][0]["findings"][0].update(code="no"), "'no' is no code of a finding"),
+        (lambda found: found["workloads"][0]["findings"][0].update(code="no"), "'no' is not the code of a finding"),
         (lambda found: found["workloads"][0]["findings"][0].update(fields={}), "fields of host_network are empty"),
     ],
 )

@@ -254,7 +254,7 @@ def test_in_exclusive_netns_mode_nics_may_be_away_unseen(facts_of: Facts) -> Non
     """There a pod takes the RDMA device along, and a second run must not refuse what it applied in the first."""
     shared = copy.deepcopy(facts_of("v100-01"))
     exclusive = {**shared, "system": {**shared["system"], "netns_mode": "exclusive"}}
-    assert "can be satisfied on no node" in plan({"n1": shared}, template(nics=3)).problems[0]
+    assert "cannot be satisfied on any node" in plan({"n1": shared}, template(nics=3)).problems[0]
     found = plan({"n1": exclusive}, template(nics=3))
     assert right(found)
     assert "NICs in pods are not visible" in found.warnings[0]
