@@ -107,7 +107,7 @@ def test_vfs_by_the_operator(
         info = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig), objects=looks, kinds=kinds)
         state = {"nodes": info["nodes"], "kinds": info["kinds"], "objects": info["objects"]}
         said.append(strategies({}, list(found), found, **state)["problems"])
-    assert "SriovNetworkNodePolicy theirs, which is somebody else's, has mlx5_0" in said[0][0]
+    assert "somebody else's SriovNetworkNodePolicy theirs selects mlx5_0" in said[0][0]
     assert said[1] == []
 
     # No network goes while a pod has it, whatever the namespace of the object that makes it.
