@@ -45,7 +45,7 @@ options:
     description:
       - The required C(fraction) of what ports can carry, and the C(parameters) to be shown. Optionally, the C(models)
         of the KV table, and lines that say what was C(skipped). If the parameters include C(operations) and
-        C(block_sizes), a result that is missing is an error.
+        C(block_sizes), each missing result is an error.
     type: dict
     required: true
   created:

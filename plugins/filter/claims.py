@@ -76,11 +76,11 @@ _value:
       elements: str
     unmet:
       description:
-        - For each host whose facts allow its claims while O(slices) do not, one line for each reason. The claims of
-          these hosts are planned from the facts.
+        - For each host whose claims can be satisfied according to its facts but not according to O(slices), one line
+          for each reason. The claims of these hosts are planned from the facts.
       type: dict
       sample:
-        lab-01: ["lab-01: rdma_claims_templates[0] (nic) can be satisfied on no node. lab-01: 0 NICs of this kind"]
+        lab-01: ["lab-01: rdma_claims_templates[0] (nic) cannot be satisfied on any node. lab-01: 0 NICs of this kind"]
     unknown:
       description:
         - Hosts with claims that have neither facts nor published devices. Objects that only they need may be missing

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: verify_document
-short_description: Combine the results of verify's rings into one document
+short_description: Combine the results of verify's host, cluster and pod checks into one document
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
-  - Combines the checks and measurements of the rings with the facts of the hosts.
+  - Combines checks and measurements with the facts of the hosts.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
 positional: hostvars
 options:
   rings:
-    description: Results of each ring, with C(checks) and C(bandwidth), either of which may be missing.
+    description:
+      - Results of the host, cluster and pod checks. Each has C(checks) and C(bandwidth); one of them may be missing.
     type: list
     elements: dict
     default: []

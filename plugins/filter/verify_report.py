@@ -20,7 +20,7 @@ options:
     description:
       - V(html) is a single, self-contained HTML file with the findings and their remedies, the bandwidth of all pairs,
         the fleet, and the PCIe topology of its nodes.
-      - V(junit) is JUnit XML for CI systems. Each check is a test case. A check that was not possible is skipped, and a
+      - V(junit) is JUnit XML for CI systems. Each check is a test case. A check that was not judged is skipped, and a
         warning passes with its text in C(system-out).
       - V(summary) is a page of about 40 lines at most for a terminal. The worst findings come first, and each finding
         is shown once for all of its hosts.

@@ -76,7 +76,7 @@ options:
     description:
       - File for metrics, in the directory of node_exporter's textfile collector, which reads only files whose names end
         with C(.prom). If empty, no metrics are written.
-      - A file with anything else than these metrics is never replaced; the module fails instead.
+      - The module fails if this file already exists and contains anything other than these metrics.
     type: str
     default: ''
   log_level:

@@ -157,7 +157,7 @@ options:
             C(/etc/zerocopy-rdma/ib-vfs.sh), which the systemd unit C(zerocopy-rdma-ib-vfs@.service) runs when the IPoIB
             netdev of the port appears, thus also at boot. The script creates the VFs without their driver, sets the
             GUIDs with C(ip link), and binds the driver. If the port has VFs already, the script changes nothing, and
-            fails if their number is another one.
+            fails if there are more or fewer of them.
           - The module fails if the firmware allows fewer VFs. It also fails if the number would change while a VF is in
             a pod or otherwise in use, because the kernel removes all VFs of a port when their number changes.
         type: int
@@ -175,8 +175,8 @@ options:
     description:
       - Ports that NetworkManager must not manage, such as VFs for pods. A udev rule is written for them. With a PCI
         address, it also applies to a VF that is created later or again with another MAC address.
-      - The module fails if NetworkManager has configured an address on such a port, or on a VLAN on it, because the
-        address would be lost. Bring that connection down first.
+      - The module fails if NetworkManager has configured an address on such a port, or on a VLAN of the port, because
+        the address would be lost. Bring that connection down first.
     type: list
     elements: dict
     default: []

@@ -18,8 +18,8 @@ description:
     never changes other resources of the node.
   - Fails before any change if a device plugin still offers devices, because the kubelet would add the resources again,
     or if a pod that has not ended still holds one.
-  - In check mode, the module fails because of pods only. A device plugin may be about to be removed, so a playbook can
-    ask in check mode whether pods would be in the way, before it removes the plugin.
+  - In check mode, the module fails only if pods hold a resource, not if a device plugin still offers devices. Before a
+    playbook removes a plugin, it can thus find out whether pods still need the plugin.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -48,10 +48,10 @@ options:
     default: false
   label:
     description:
-      - With O(nodes), the label of the nodes on which the device plugin runs. Other nodes may have resources of the
-        same names from other device plugins, so resources that are advertised there are left alone, and resources that
-        pods hold there as with O(keep_used=true).
-      - By default the device plugin may be on all nodes.
+      - With O(nodes), the label of the nodes on which the device plugin runs. On nodes without this label, other device
+        plugins may provide resources of the same names. There, resources that are advertised are left unchanged, and
+        resources that pods hold are treated as with O(keep_used=true).
+      - By default, the device plugin is assumed to run on any of the nodes.
     type: str
     default: ""
   wait_timeout:

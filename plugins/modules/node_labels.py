@@ -21,7 +21,7 @@ options:
   nodes:
     description:
       - Labels of each node, by node name. V(null) removes the label. Labels that are not listed are not changed.
-      - Nodes that are not in the cluster are left out. RV(missing) names those that should have got a label.
+      - Nodes that are not in the cluster are left out. RV(missing) lists those that should have been given a label.
     type: dict
     required: true
 """

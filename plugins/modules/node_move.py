@@ -13,7 +13,7 @@ description:
     V(off), V(on) and V(done) on each node, or V(back) if the move fails.
   - From the moment that the node is cordoned until the move ends, the annotation C(zerocopy.rdma/move) of the node
     stores its former labels, its former RDMA netns mode, and whether it was cordoned before. An interrupted step can be
-      repeated.
+    repeated.
   - M(kubernetes.core.k8s_drain) does not fit this purpose, because it selects pods by labels only, stops at the first
     PodDisruptionBudget that does not allow an eviction, and does not know who cordoned a node.
 author:

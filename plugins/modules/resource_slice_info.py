@@ -41,7 +41,8 @@ options:
     description:
       - Whether to wait until DRANET has published an RDMA NIC for each node in O(expected) that should have NICs, is in
         the cluster and has C(rdma_driver_wait) set to V(true). A pod of DRANET is ready some time before it publishes.
-      - If the wait is in vain for a node, the module does not fail. RV(nodes) gives the reason (C(silent)).
+      - If a node still publishes no NIC when the wait ends, the module does not fail. RV(nodes) gives the reason
+        (C(silent)).
       - Check mode does not wait.
     type: bool
     default: false

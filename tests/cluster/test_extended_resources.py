@@ -139,7 +139,7 @@ def test_what_a_pod_holds_stays(nodes: Nodes, namespace: str) -> None:
     elsewhere = nodes.remove(HOSTDEV, label="example.org/plugin")
     nodes.kubectl("delete", "pod", "-n", namespace, "holder", "--force", "--grace-period=0")
 
-    assert said == [f"pods that hold {HOSTDEV} on left-1 have to end first: {namespace}/holder"] * 2
+    assert said == [f"pods hold {HOSTDEV} on left-1 ({namespace}/holder): delete these pods first"] * 2
     assert not elsewhere["changed"]
     assert said[0] in str(elsewhere["warnings"])
     assert before == nodes.status()

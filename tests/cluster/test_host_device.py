@@ -17,7 +17,7 @@ __all__ = ["make_set_of_inventory"]
 
 # The group that the tests are about, and a node of another one.
 FLEET = ("v100-01", "v100-02", "h100-01")
-APPLIED, RESOURCE = "Apply the objects of NICs", "rdma/hostdev_v100"
+APPLIED, RESOURCE = "Apply the SR-IOV device plugin's objects", "rdma/hostdev_v100"
 PROGRAMS = {f"daemonset.apps/{name}" for name in ("rdma-nics-v100", "rdma-multus", "rdma-whereabouts")}
 DEFINITIONS = {
     f"customresourcedefinition.apiextensions.k8s.io/{name}"
@@ -73,7 +73,7 @@ def test_a_group_gets_nics_and_leaves(cluster_set: ClusterSet, playbook: Playboo
     assert {name for name, value in labels(cluster_set).items() if value == "v100"} == {"v100-01", "v100-02"}
     again = playbook(groups=wanted, **own)
     assert not again[APPLIED]["changed"]
-    assert not again["Label the nodes with their plugin of NICs"]["changed"]
+    assert not again["Label the nodes that run the SR-IOV device plugin"]["changed"]
 
     cluster_set.kubectl("create", "-f", "-", stdin=pod(namespace, "rdma-v100"))
     before = there(cluster_set)
@@ -112,7 +112,7 @@ def test_teardown_removes_nothing_as_long_as_pods_have_nics(cluster_set: Cluster
     bare["spec"]["containers"][0]["resources"] = {"limits": {RESOURCE: "1"}}
     cluster_set.kubectl("create", "-f", "-", stdin=bare)
     said = playbook.refused("--tags=driver", **teardown)
-    assert said == f"pods that hold {RESOURCE} on v100-01 have to end first: {namespace}/training"
+    assert said == f"pods hold {RESOURCE} on v100-01 ({namespace}/training): delete these pods first"
     assert playbook.refused(groups=group("none", namespace), **own) == said
     assert (there(cluster_set), labels(cluster_set)) == (before, labelled)
 

@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
 
-SHARED, NICS = "Apply the plugin's objects", "Apply the objects of NICs"
+SHARED, NICS = "Apply the plugin's objects", "Apply the SR-IOV device plugin's objects"
 LOOKED = "Look at the policy of the Network Operator for shared devices"
 FOR_NICS = "Look at the policy of the Network Operator for NICs"
 POLICY = "nic-cluster-policy"

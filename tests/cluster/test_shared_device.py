@@ -169,7 +169,7 @@ def test_a_plugin_does_not_go_as_long_as_pods_have_its_devices(cluster_set: Clus
         playbook.refused(groups=group("none"), **own),
         playbook.refused("--check", groups=group("none"), **own),
     ]
-    assert set(said) == {f"pods that hold {RESOURCE} on v100-01 have to end first: {namespace}/ours"}
+    assert set(said) == {f"pods hold {RESOURCE} on v100-01 ({namespace}/ours): delete these pods first"}
     assert (there(cluster_set), labels(cluster_set)) == (before, labelled)
 
     cluster_set.kubectl("delete", "pod", "ours", "-n", namespace, "--force")

@@ -17,7 +17,7 @@ __all__ = ["make_set_of_inventory"]
 
 # The group that the test is about, and a node of another one.
 FLEET = ("lab-01", "lab-02", "h100-01")
-APPLIED, RESOURCE = "Apply the objects of NICs", "rdma/sriov_lab"
+APPLIED, RESOURCE = "Apply the SR-IOV device plugin's objects", "rdma/sriov_lab"
 
 
 def group(strategy: str, namespace: str, **more: Any) -> Dict[str, Any]:

@@ -32,7 +32,7 @@ _GROUP = "sriovnetwork.openshift.io"
 _OF_NODES = ("sriovnetworknodepolicies", "sriovnetworknodestates", "sriovnetworkpoolconfigs")
 KINDS = (*_OF_NODES, "sriovnetworks", "sriovibnetworks")
 SET: Dict[str, str] = {"name": "zerocopy-rdma-host-device", "namespace": "kube-system"}
-APPLIED, RESOURCE = "Apply the objects of NICs", "openshift.io/sriov_lab"
+APPLIED, RESOURCE = "Apply the SR-IOV device plugin's objects", "openshift.io/sriov_lab"
 
 
 def daemon_set(namespace: str) -> Object:
@@ -111,7 +111,7 @@ def test_vfs_by_the_operator(
         info = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig), objects=looks, kinds=kinds)
         state = {"nodes": info["nodes"], "kinds": info["kinds"], "objects": info["objects"]}
         said.append(strategies({}, list(found), found, **state)["problems"])
-    assert "SriovNetworkNodePolicy theirs, which is somebody else's, has mlx5_0" in said[0][0]
+    assert "somebody else's SriovNetworkNodePolicy theirs selects mlx5_0" in said[0][0]
     assert said[1] == []
 
     # No network goes while a pod has it, whatever the namespace of the object that makes it.

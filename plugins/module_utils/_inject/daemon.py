@@ -226,7 +226,7 @@ class Daemon:
             self._log(became.level, became.message, **became.fields)
 
     def _failed(self, error: Exception) -> None:
-        self._log("error", "a container is created without a look at it", error=repr(error))
+        self._log("error", "a container is created without being examined", error=repr(error))
 
     def _adjust(self, pod: Pod, container: Container) -> Adjustment:
         wish = adjust.asked(pod, container, self._config)

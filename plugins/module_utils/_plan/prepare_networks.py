@@ -94,7 +94,7 @@ def duplicates(every: Sequence[CheckedHost]) -> Found:
         if explicit:
             problem = Problem(variable, f"is '{address}', but {fold(names)} would all have it: addresses must differ")
         else:
-            text = f"is not unique, {fold(names)} would all get {address} from {variable}: set free numbers"
+            text = f"is not unique, {fold(names)} would all get {address} from {variable}: each needs its own number"
             problem = told.setdefault(network, Problem(addresses.HOST_NUMBER, text))
         for name in names:
             yield name, problem

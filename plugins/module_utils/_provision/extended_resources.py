@@ -91,7 +91,7 @@ def in_the_way(pods: Mapping[str, Sequence[Leftover]]) -> str:
     """What is wrong where pods hold what is to go."""
     held = [entry for entries in pods.values() for entry in entries]
     resources, nodes = dict.fromkeys(entry.resource for entry in held), fold(entry.node for entry in held)
-    return f"pods that hold {', '.join(resources)} on {nodes} have to end first: {joined(sorted(pods), 10)}"
+    return f"pods hold {', '.join(resources)} on {nodes} ({joined(sorted(pods), 10)}): delete these pods first"
 
 
 def unfinished(client: Client) -> List[Object]:

@@ -450,7 +450,7 @@ prepare() {
             refuse "$NO_ACCESS" "the pod may not open${closed}: /dev/infiniband came by a host path instead of a" \
                 "claim or a limit"
         elif ! [ -d "$root/sys/class/infiniband_verbs" ]; then
-            refuse "$NO_ACCESS" "the pod has no /sys, without which nothing is known of${nodes}"
+            refuse "$NO_ACCESS" "the pod has no /sys/class/infiniband_verbs, so nothing can be found out about${nodes}"
         else
             refuse "$NO_ACCESS" "the RDMA devices of${nodes} are not in the pod's network namespace (RDMA netns mode" \
                 "exclusive), or have names that lists of devices cannot have"

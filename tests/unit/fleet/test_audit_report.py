@@ -90,7 +90,7 @@ def test_many_different_workloads_are_counted() -> None:
 def test_nothing_to_change() -> None:
     assert audited([named("web"), node("n1")])["text"] == (
         "Kubernetes v1.36.3, DRA resource.k8s.io/v1, DRAExtendedResource on, DRAConsumableCapacity on\n"
-        "No workload has anything that a migration to DRA would have to change."
+        "A migration to DRA would have to change no workload."
     )
 
 
@@ -98,7 +98,7 @@ def test_nothing_is_promised_of_what_was_not_looked_at() -> None:
     server = Server([named("decode")])
     server.refused["/apis/apps/v1/deployments"] = ApiError(403, {"message": "deployments is forbidden"})
     result = audited([], server)
-    said = "No workload that was looked at has anything that a migration to DRA would have to change"
+    said = "A migration to DRA would have to change no workload that could be examined"
     assert said in result["text"]
     assert said in audit_report(result)
 
@@ -160,7 +160,7 @@ def test_texts_of_others_are_no_markup() -> None:
 
 def test_a_page_without_findings() -> None:
     page = audit_report(audited([named("web"), node("n1")]))
-    assert "No workload has anything that a migration to DRA would have to change" in page
+    assert "A migration to DRA would have to change no workload" in page
     assert 'href="#findings"' not in page
 
 
@@ -170,7 +170,7 @@ def test_a_page_without_findings() -> None:
         (lambda found: found.pop("cluster"), "cluster is missing, or of another type than workload_audit returns"),
         (lambda found: found["workloads"][0].update(owners="helm"), "owners is missing, or of another type"),
         (lambda found: found["workloads"][0].update(findings=[]), "a workload has no findings"),
-        (lambda found: found["workloads"][0]["findings"][0].update(code="no"), "'no' is no code of a finding"),
+        (lambda found: found["workloads"][0]["findings"][0].update(code="no"), "'no' is not the code of a finding"),
         (lambda found: found["workloads"][0]["findings"][0].update(fields={}), "fields of host_network are empty"),
     ],
 )

@@ -199,7 +199,7 @@ def test_a_result_that_is_missing_is_an_error(bench: Bench) -> None:
     bench.asked = {"operations": ["WRITE", "READ"], "block_sizes": [str(GIB)]}
     found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.025)}, repetitions=1)
     assert len(found["runs"]) == 1
-    assert [error["text"] for error in found["errors"]] == [f"its log has no result of READ of {GIB} bytes"]
+    assert [error["text"] for error in found["errors"]] == [f"its log has no result for READ of {GIB} bytes"]
     # It is the consequence of another one.
     found = bench.judged({"h100-1gpu-1nic": 'ERROR {"reason": "a"}'}, repetitions=1)
     assert [error["text"] for error in found["errors"]] == ["on n2: a"]

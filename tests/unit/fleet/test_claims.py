@@ -168,7 +168,7 @@ def test_nodes_without_facts_are_named(facts_of: Facts) -> None:
     found = plan({"n1": facts_of("v100-01"), "n2": None}, template(nics=1))
     assert found.warnings == [
         "one: not checked on hosts without facts: n2",
-        "n2: nothing is known of these hosts, so objects that have left the set are kept",
+        "n2: these hosts have neither facts nor published devices, so objects that have left the set are kept",
     ]
     assert found.unknown == ["n2"]
     assert plan({"n2": None}, template(nics=1)).problems == [
@@ -254,7 +254,7 @@ def test_in_exclusive_netns_mode_nics_may_be_away_unseen(facts_of: Facts) -> Non
     """There a pod takes the RDMA device along, and a second run must not refuse what it applied in the first."""
     shared = copy.deepcopy(facts_of("v100-01"))
     exclusive = {**shared, "system": {**shared["system"], "netns_mode": "exclusive"}}
-    assert "can be satisfied on no node" in plan({"n1": shared}, template(nics=3)).problems[0]
+    assert "cannot be satisfied on any node" in plan({"n1": shared}, template(nics=3)).problems[0]
     found = plan({"n1": exclusive}, template(nics=3))
     assert right(found)
     assert "NICs in pods are not visible" in found.warnings[0]

@@ -50,10 +50,10 @@ def test_a_cable_that_is_out_stops_no_run(facts_of: Facts) -> None:
     assert selectors(spec["requests"][0]["exactly"]) == [STATE]
     (warning,) = found.warnings
     why = "n1: 1 NIC of this kind, 2 requested"
-    assert warning == f"one can be satisfied on no node while NICs have no link. {why}"
+    assert warning == f"one cannot be satisfied on any node while NICs have no link. {why}"
     # More than there are stays a mistake.
     (problem,) = plan({"n1": facts}, template(nics=3)).problems
-    assert "can be satisfied on no node" in problem
+    assert "cannot be satisfied on any node" in problem
 
 
 def with_link_down(facts: dict[str, Any], *hcas: str) -> dict[str, Any]:

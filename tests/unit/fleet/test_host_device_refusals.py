@@ -155,8 +155,8 @@ def test_groups_with_one_name(facts_of: Facts) -> None:
     }
     (line,) = plan(hosts)["problems"]
     assert line == (
-        "v100-02: rdma_group is 'v100-rail0', but its network rdma-v100-rail0 is also one of group v100: rename one of"
-        " them"
+        "v100-02: rdma_group is 'v100-rail0', but group v100 has a network of the same name, rdma-v100-rail0: rename"
+        " one of the groups"
     )
     hosts = {**recorded(facts_of, "v100-01", group="i_b"), **recorded(facts_of, "v100-02", group="I_B")}
     (line,) = plan(hosts)["problems"]

@@ -92,17 +92,17 @@ def test_a_node_without_gpus_is_left_out_and_a_group_of_them_refused(facts_of: F
     assert "v100-02" not in ask_of(found)["hosts"]
     assert "v100-02: no GPU, and NICs are injected beside one, so containers get no NIC there" in found["warnings"]
     (said,) = INJECT.plan(INJECT.hosts_of({"v100-02": bare}))["problems"]
-    assert said.startswith("v100-02: rdma_strategy is inject, but no node of the group has a GPU")
+    assert said.startswith("v100-02: rdma_strategy is inject, but no node of the group has an NVIDIA GPU")
 
 
 def test_gpus_that_the_plugin_does_not_recognise_in_containers_are_none(facts_of: Facts) -> None:
     hosts = {"v100-01": facts_of("v100-01"), "case-mi300x": facts_of("case-mi300x")}
     found = right(INJECT.hosts_of(hosts))
     assert found["labels"]["case-mi300x"] == {INJECT.label: None}
-    text = "case-mi300x: only GPUs of AMD, which the plugin does not recognise in containers"
+    text = "case-mi300x: only AMD GPUs, which the plugin does not recognise in containers"
     assert f"{text}, so containers get no NIC there" in found["warnings"]
     (said,) = INJECT.plan(INJECT.hosts_of({"case-mi300x": hosts["case-mi300x"]}))["problems"]
-    assert "no node of the group has a GPU of NVIDIA" in said
+    assert "no node of the group has an NVIDIA GPU" in said
 
 
 def test_a_node_without_facts_keeps_what_it_has(facts_of: Facts) -> None:
@@ -164,7 +164,7 @@ def same_resources(hosts: Hosts) -> list[str]:
         ({"rdma_inject_gpu_resource": "gpu"}, "rdma_inject_gpu_resource is 'gpu', it must be the GPUs' extended"),
         ({"rdma_inject_umad": "maybe"}, "rdma_inject_umad is 'maybe', it must be true or false"),
         ({"rdma_claims_templates": [{"name": "one", "nics": 1}]}, "but rdma_strategy is inject, whose pods do not use"),
-        ({"rdma_driver_exclude": ["0000:3f:00.0", "0000:8a:00.0"]}, "no node of the group has a GPU of NVIDIA and an"),
+        ({"rdma_driver_exclude": ["0000:3f:00.0", "0000:8a:00.0"]}, "no node of the group has an NVIDIA GPU with an"),
     ],
 )
 def test_what_is_refused(facts_of: Facts, own: dict[str, Any], said: str) -> None:

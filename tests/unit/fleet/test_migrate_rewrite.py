@@ -284,7 +284,7 @@ def test_a_port_that_is_elsewhere_in_the_pod_stays() -> None:
     own = {"env": [{"name": "SERVER_PORT", "value": "8300"}]}
     _there, notes = moved(_deployment("a", 8000), _deployment("b", 8300, **own))
     assert notes == [
-        ("b", "left", "port 8300 stays, although 8000 is the common port: 8300 is also elsewhere in the pod")
+        ("b", "left", "port 8300 stays, although 8000 is the common port: 8300 also appears elsewhere in the pod")
     ]
 
 
@@ -293,7 +293,7 @@ def test_a_port_that_an_annotation_names_stays() -> None:
     other["spec"]["template"]["metadata"]["annotations"] = {"prometheus.io/port": "8300"}
     _there, notes = moved(_deployment("a", 8000), other)
     assert notes == [
-        ("b", "left", "port 8300 stays, although 8000 is the common port: 8300 is also elsewhere in the pod")
+        ("b", "left", "port 8300 stays, although 8000 is the common port: 8300 also appears elsewhere in the pod")
     ]
 
 

@@ -149,5 +149,5 @@ def test_without_a_cluster_the_playbook_says_what_is_needed(tmp_path: Path) -> N
     assert (
         "rdma_operator_sriov: release sriov-network-operator in namespace sriov-network-operator, chart oci://" in said
     )
-    assert "chart network-operator of https://helm.ngc.nvidia.com/nvidia, version 25.10.0, values {" in said
+    assert "chart network-operator from https://helm.ngc.nvidia.com/nvidia, version 25.10.0, values {" in said
     assert '"operator": {"repository": "mirror.example.org/nvidia"}' in said

@@ -182,7 +182,7 @@ def test_variables_of_the_play_count_for_the_hosts_of_the_run() -> None:
     found = prepare_problems(context, ["a-1", "b-1"], hostvars, everyone=list(hostvars))
     assert found == [
         "a-1,b-1: rdma_links_host_number is not unique, a-1,b-1 would all get 10.0.0.1/24 from rdma_links_subnet: "
-        "set free numbers"
+        "each needs its own number"
     ]
     context = {"inventory_hostname": "a-1", "rdma_discover_detail": "fulll"}
     assert len(prepare_problems(context, ["a-1", "b-1"], hostvars)) == 1

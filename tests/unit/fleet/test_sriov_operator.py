@@ -241,8 +241,8 @@ def expression(operator: str, *values: str, key: str = "role") -> dict[str, Any]
     return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
 
 
-HAS = "but SriovNetworkNodePolicy theirs, which is somebody else's, has mlx5_0 of this node"
-TWO = "but SriovNetworkPoolConfig theirs, which is somebody else's, has this node"
+HAS = "but somebody else's SriovNetworkNodePolicy theirs selects mlx5_0 of this node"
+TWO = "but somebody else's SriovNetworkPoolConfig theirs contains this node"
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_a_network_of_somebody_else_is_not_replaced_by_the_operator(
     hosts = lab(facts_of)
     first = strategies({}, list(hosts), hosts, kinds=KINDS, objects=[PLUGIN, *there])
     for lines in (first["problems"], plan(hosts, PLUGIN, *there)["problems"]):
-        text = "provider is 'sriov_operator', but NetworkAttachmentDefinition default/sriov-lab is there already"
+        text = "provider is 'sriov_operator', but NetworkAttachmentDefinition default/sriov-lab exists already"
         assert [text in line for line in lines] == [True] * refused
     # A conflict with one of our own is for the API server to tell.
     assert SRIOV.plan(SRIOV.recorded(facts_of, "lab-01", **EIGHT))["problems"] == []
@@ -348,7 +348,7 @@ def test_a_network_of_somebody_else_is_not_replaced_by_the_network_operator(fact
     hosts = HOST_DEVICE.recorded(facts_of, "v100-01", group="v100", **own)
     kinds = [f"{kind}.mellanox.com" for kind in ("NicClusterPolicy", "NicNodePolicy", "HostDeviceNetwork")]
     (line,) = plan(hosts, attachment("rdma-v100"), kinds=kinds)["problems"]
-    assert "but NetworkAttachmentDefinition default/rdma-v100 is there already" in line
+    assert "but NetworkAttachmentDefinition default/rdma-v100 exists already" in line
     made = {"kind": "HostDeviceNetwork", "metadata": {"name": "rdma-v100"}, "spec": {"networkNamespace": "default"}}
     assert plan(hosts, attachment("rdma-v100"), made, kinds=kinds)["problems"] == []
 

@@ -213,7 +213,10 @@ def test_volcano_schedules_what_it_can(made: Callable[..., dict[str, Any]]) -> N
     ("names", "said"),
     [
         (["h100", "h200"], []),
-        (["h100_a", "h100-a"], ["h100-a: rdma_group is 'h100-a', whose files would be those of h100_a: rename one of"]),
+        (
+            ["h100_a", "h100-a"],
+            ["h100-a: rdma_group is 'h100-a', whose files would be named like those of h100_a: rename one of them"],
+        ),
         (["../../etc"], ["../../etc: rdma_group is '../../etc', which cannot be part of a DaemonSet's name"]),
         (["H100 SXM"], ["H100 SXM: rdma_group is 'H100 SXM', which cannot be part of a DaemonSet's name"]),
         (["a" * 42], []),

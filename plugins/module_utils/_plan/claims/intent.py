@@ -134,7 +134,7 @@ def _of_resource_name(at: str, name: str, nic_class: str, seen: Dict[str, str]) 
         return
     made = class_of(nic_class, name)
     if not rules.is_subdomain(made):
-        yield wrong(f"{at}.name", name, f"of which {made} cannot be the name of a DeviceClass: it is too long")
+        yield wrong(f"{at}.name", name, f"whose DeviceClass would have the name {made}, which is too long")
     elif made in seen:
         yield wrong(f"{at}.name", name, f"whose DeviceClass {made} is also that of {seen[made]}: names must differ")
     seen.setdefault(made, at)

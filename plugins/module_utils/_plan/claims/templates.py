@@ -172,13 +172,13 @@ class _TemplatePlanner:
         if len(misfits) < len(self.nodes):
             self.result.warnings.append(f"{self.template.name} does not fit everywhere. {text}")
         elif self._fits_somewhere(linked, choice):
-            why = f"can be satisfied on no node while NICs have no link. {text}"
+            why = f"cannot be satisfied on any node while NICs have no link. {text}"
             self.result.warnings.append(f"{self.template.name} {why}")
         elif any(node.may_hide_nics for node, _why in misfits) and self.template.nics != 0:
             why = "In RDMA netns mode exclusive, and with Soft-RoCE, NICs in pods are not visible, so this may be wrong"
-            self.result.warnings.append(f"{self.template.name} can be satisfied on no node. {text}. {why}")
+            self.result.warnings.append(f"{self.template.name} cannot be satisfied on any node. {text}. {why}")
         else:
-            self._problem(Problem(self.template.at, f"({self.template.name}) can be satisfied on no node. {text}"))
+            self._problem(Problem(self.template.at, f"({self.template.name}) cannot be satisfied on any node. {text}"))
 
     def _of_resource(self, fit: Fit, linked: Fit) -> None:
         name = intent.class_of(self.wanted.nic_class, self.template.resource)

@@ -48,7 +48,7 @@ def taken(
     for network in found.networks.get(group.name, ()):
         for namespace in found.namespaces.get(group.name, ()):
             if (namespace, network.name) in theirs:
-                right = f"but NetworkAttachmentDefinition {namespace}/{network.name} is there already, and the"
-                right += " operator would replace and later delete it: delete it, or rename it or the group"
+                right = f"but NetworkAttachmentDefinition {namespace}/{network.name} exists already, and the"
+                right += " operator would replace it and later delete it: delete or rename it, or rename the group"
                 for host in group.hosts:
                     yield host.name, wrong(PROVIDER, group.values[PROVIDER], right)

@@ -213,7 +213,7 @@ def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
                 right = f"which group {other} also has: names must differ"
                 problem = wrong(networks.RESOURCE.name_variable, network.resource, right)
             elif of_name != group.name:
-                right = f"but its network {network.name} is also one of group {of_name}: rename one of them"
+                right = f"but group {of_name} has a network of the same name, {network.name}: rename one of the groups"
                 problem = wrong("rdma_group", group.name, right)
             if problem:
                 result.found += group.all(problem)

@@ -194,13 +194,13 @@ def against(
             selected = name != _IGNORED and _matches({"matchLabels": spec.get("nodeSelector")}, of_node)
             for hca, pci in _functions(addresses.get(host.name, ()), [host]) if selected else ():
                 if _selects(spec.get("nicSelector") or {}, hca, pci):
-                    right = f"but SriovNetworkNodePolicy {name}, which is somebody else's, has {hca.name} of this node"
+                    right = f"but somebody else's SriovNetworkNodePolicy {name} selects {hca.name} of this node"
                     yield host.name, wrong(PROVIDER, SRIOV_OPERATOR, f"{right}: delete it or change its selectors")
         for name, spec in _in_namespace(every, POOL, namespace):
             hardware = (spec.get("ovsHardwareOffloadConfig") or {}).get("name")
             if not hardware and _matches(spec.get("nodeSelector") or {}, of_node):
-                right = f"but SriovNetworkPoolConfig {name}, which is somebody else's, has this node, and the operator"
-                right += " takes no node that is in two pools: delete it or change its selector"
+                right = f"but somebody else's SriovNetworkPoolConfig {name} contains this node, and the operator"
+                right += " ignores nodes that are in two pools: delete it or change its selector"
                 yield host.name, wrong(PROVIDER, SRIOV_OPERATOR, right)
 
 

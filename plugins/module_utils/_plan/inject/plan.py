@@ -128,7 +128,7 @@ def _node(facts: Facts, exclude: Sequence[str]) -> _NodeHcas:
     if not facts.gpus:
         return _NodeHcas(why="no GPU, and NICs are injected beside one")
     if all(gpu.pci.vendor_id == _AMD for gpu in facts.gpus):
-        return _NodeHcas(why="only GPUs of AMD, which the plugin does not recognise in containers")
+        return _NodeHcas(why="only AMD GPUs, which the plugin does not recognise in containers")
     active = {entry.hca for entry in facts.usable}
     near = {name for entry in facts.affinity for name in entry.nearest}
     found = [hca for hca in _for_containers(facts, exclude) if hca.name in active & near]
@@ -155,7 +155,7 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
             result.warnings.append(f"{host.name}: {own.why}, so containers get no NIC there")
     result.warnings += group.left_alone()
     if not nodes and not result.found:
-        result.found += group.all(group.without("has a GPU of NVIDIA and an HCA with an ACTIVE port beside it"))
+        result.found += group.all(group.without("has an NVIDIA GPU with an HCA next to it that has an ACTIVE port"))
     return nodes
 
 

@@ -144,7 +144,7 @@ def rail_networks(wanted: AddressIntent) -> List[Optional[Network]]:
 def rail_of(variable: str, key: Any, rails: int) -> int:
     """The rail that a key of a map means. Raises PlanError."""
     if not re.fullmatch("[0-9]{1,4}", str(key)) or int(key) >= rails:
-        right = f"it must be a rail, 0 to {rails - 1}" if rails > 1 else f"it must be rail 0, or {RAILS} more than 1"
+        right = f"it must be a rail, 0 to {rails - 1}" if rails > 1 else f"it must be 0 unless {RAILS} is more than 1"
         raise PlanError(Problem(variable, f"has the key {key!r}, {right}"))
     return int(key)
 

@@ -111,7 +111,7 @@ def _restored(item: Any) -> Any:
     try:
         ops = json.loads(text(annotations[BEFORE]))
     except RecursionError as error:
-        raise ValueError(f"annotation {BEFORE} is none that a rewrite writes") from error
+        raise ValueError(f"annotation {BEFORE} was not written by a rewrite") from error
     bare = copy.deepcopy(item)
     forget(bare)
     found = patch.applied(bare, ops)

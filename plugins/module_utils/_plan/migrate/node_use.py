@@ -60,13 +60,13 @@ def mark(annotations: Mapping[str, Any]) -> Optional[Mark]:
     try:
         found = json.loads(written)
     except (TypeError, ValueError, RecursionError) as error:
-        raise MarkError(f"annotation {ANNOTATION} is {written!r}, which is no JSON: {_REMOVE}") from error
+        raise MarkError(f"annotation {ANNOTATION} is {written!r}, which is not JSON: {_REMOVE}") from error
     labels, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
     right = isinstance(labels, dict) and all(value is None or isinstance(value, str) for value in labels.values())
     right = right and isinstance(counted, dict) and all(is_integer(number) for number in counted.values())
     right = right and found.get("netns_mode") in ("", *NETNS_MODES)
     if not right or not isinstance(found.get("to"), str) or not isinstance(found.get("unschedulable"), bool):
-        raise MarkError(f"annotation {ANNOTATION} is {written!r}, which no move has written: {_REMOVE}")
+        raise MarkError(f"annotation {ANNOTATION} is {written!r}, which was not written by a move: {_REMOVE}")
     return Mark(found["to"], found["unschedulable"], found["labels"], found["counters"], found["netns_mode"])
 
 

@@ -142,7 +142,7 @@ def _remap(one: Server, target: int, others: Sequence[Other], staying: Templates
     if taken:
         yield one, f"{what}: container {taken[0]} has {target}"
     elif re.search(rf"(?<![0-9.]){one.port}(?![0-9.])", json.dumps([spec, one.pod.annotations])):
-        yield one, f"{what}: {one.port} is also elsewhere in the pod"
+        yield one, f"{what}: {one.port} also appears elsewhere in the pod"
     elif headless:
         yield one, f"{what}: clients of the headless Service {headless[0].ref.name} use it directly"
     elif stuck:

@@ -104,8 +104,8 @@ def cluster_line(audit: Audit) -> str:
 def headline(audit: Audit) -> str:
     """What the audit comes to."""
     if not audit.workloads:
-        seen = " that was looked at" if audit.unseen else ""
-        return f"No workload{seen} has anything that a migration to DRA would have to change"
+        seen = " that could be examined" if audit.unseen else ""
+        return f"A migration to DRA would have to change no workload{seen}"
     return f"For a migration to DRA, {counted(len(audit.workloads), 'workload')} would have to change"
 
 

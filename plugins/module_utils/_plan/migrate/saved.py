@@ -47,7 +47,7 @@ def _ref(values: Any) -> ObjectRef:
 def _finding(values: Any) -> Finding:
     code = str(_typed(values, "code", str))
     if code not in texts.SAID:
-        raise SavedError(f"{code!r} is no code of a finding")
+        raise SavedError(f"{code!r} is not the code of a finding")
     fields: Dict[str, FieldValue] = {
         str(name): tuple(value) if isinstance(value, list) else value
         for name, value in _typed(values, "fields", dict).items()

@@ -70,18 +70,18 @@ def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], as
     if namespace and namespace != wanted:
         raise MergeError(f"{where} is in namespace {namespace}, but claims and script are in {wanted}")
     if ask.claim and spec.get("hostNetwork") is True:
-        raise MergeError(f"{where} has hostNetwork, with which a pod gets no NIC by a claim: remove it")
+        raise MergeError(f"{where} has hostNetwork, so its pods would get no NIC by a claim: remove hostNetwork")
     others = [name for name in _limits(container) if is_rdma(name)]
     if ask.claim and others:
         raise MergeError(f"{where} has a limit of {others[0]}, and the claim has NICs as well: remove the limit")
     if ask.gpus and has_gpus:
-        raise MergeError(f"{where} has limits of GPUs, and the claim has {ask.gpus} as well: remove the limits")
+        raise MergeError(f"{where} has GPU limits, and the claim has {ask.gpus} GPUs as well: remove the limits")
     if not container.get("command"):
         raise MergeError(
-            f"{where} has no command, so the script cannot be put before it: write the one that the image starts"
+            f"{where} has no command that the script could be put before: add the one that the image starts"
         )
     if not isinstance(container["command"], list):
-        raise MergeError(f"{where} has a command that is no list")
+        raise MergeError(f"{where} has a command that is not a list")
     parts = copy.deepcopy(pod.adds(ask, settings))
     added = parts["container"]
     if has_gpus:
@@ -102,7 +102,7 @@ def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], as
     _entries(where, spec, "resourceClaims", claims, "name")
     wrong = [one["name"] for one in claims if one not in spec["resourceClaims"]]
     if wrong:
-        raise MergeError(f"{where} has another claim that is called {wrong[0]}: give it another name, or remove it")
+        raise MergeError(f"{where} has a different claim with the name {wrong[0]}: rename or remove it")
     _keys(where, spec, {name: own[name] for name in ("hostNetwork", "dnsPolicy") if name in own})
 
 
@@ -137,7 +137,7 @@ def _below(where: str, value: Manifest, key: str) -> Manifest:
         value[key] = {}
     found: Dict[str, Any] = value[key]
     if not isinstance(found, dict):
-        raise MergeError(f"{where} has {key} that is no map")
+        raise MergeError(f"{where}: {key} is not a map")
     return found
 
 
@@ -145,7 +145,7 @@ def _listed(where: str, value: Manifest, key: str) -> List[Any]:
     """The list below a key, which may be missing."""
     found = value.get(key)
     if not isinstance(found, (list, type(None))):
-        raise MergeError(f"{where} has {key} that is no list")
+        raise MergeError(f"{where}: {key} is not a list")
     return found or []
 
 

@@ -178,7 +178,9 @@ def workloads(
             continue
         other = labels.setdefault(label, group)
         if other != group:
-            problem = wrong("rdma_group", group, f"whose files would be those of {other}: rename one of them")
+            problem = wrong(
+                "rdma_group", group, f"whose files would be named like those of {other}: rename one of them"
+            )
             found.problems.append(f"{group}: {PlanError(problem)}")
             continue
         found.adds[group] = {ask.request.name: pod.adds(ask, settings) for ask in known}

@@ -71,7 +71,8 @@ class _InjectRun:
         """:raises HostError: the metrics would replace a file of somebody else."""
         path = str(self.wanted.config["metrics"]) if self.wanted else ""
         if path and not output.is_ours(self.files.text(path) or ""):
-            raise HostError(f"metrics is {path!r}, but this file has something else: remove it, or name another one")
+            right = "but this file has something other than the plugin's metrics: remove it, or set another path"
+            raise HostError(f"metrics is {path!r}, {right}")
 
     def outcome(self, check: bool) -> Dict[str, Any]:
         action = self._action()

@@ -36,7 +36,7 @@ device={sysfs}/bus/pci/devices/$pf
 # They may be in pods.
 there=$(cat "$device/sriov_numvfs")
 if [ "$there" != 0 ] && [ "$there" != $# ]; then
-  echo "$pf has $there VFs already, not $#, so something else has made them" >&2
+  echo "$pf has $there VFs already, not $#, so something else has created them" >&2
   exit 1
 fi
 [ "$there" = 0 ] || exit 0

@@ -121,7 +121,7 @@ class BenchmarkJudge:
         """What is not in a log that has no other trouble, such as one that was cut off where it became too long."""
         there = {(case.operation, case.bytes) for case in cases}
         return [
-            f"its log has no result of {name} of {size} bytes"
+            f"its log has no result for {name} of {size} bytes"
             for name, size in self.wanted
             if (name, size) not in there
         ]

@@ -95,8 +95,8 @@ def _unmeasured(node: HostEvidence, run: Map, peer: str, result: Map, at: str) -
         where = "" if alone else f" on {at}"
         verdict, remedy = "impossible", f"Install perftest{where} (rdma_kernel_packages)."
         mend = "kernel" if at == node.host else ""
-    with_ = "itself gave no value" if alone else f"{peer} gave no value; error on {at}"
-    text = f"{test} with {with_}: {result['error']}"
+    peers = "to itself gave no value" if alone else f"with {peer} gave no value; error on {at}"
+    text = f"{test} {peers}: {result['error']}"
     return node.check("bandwidth", verdict, port, text, remedy, mend, test=test, peer=peer)
 
 

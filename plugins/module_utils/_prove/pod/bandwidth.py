@@ -95,4 +95,4 @@ class PodMeter:
         return Measurement(self.pod.group, test, source, target, value, "Gb/s", expected, threshold, verdict, text)
 
 
-_REMEDY = "Check whether the host ring can measure between the two ports, and check their GIDs and MTU."
+_REMEDY = "Check whether verify's host checks can measure between the two ports, and check their GIDs and MTU."

@@ -40,7 +40,7 @@ def _aligned(rows: Sequence[Sequence[str]], left: int) -> List[str]:
 
 
 def _counts(shown: Picture) -> List[str]:
-    rows = [["ring", *(WORDS[verdict] for verdict in _COLUMNS)]]
+    rows = [["checks", *(WORDS[verdict] for verdict in _COLUMNS)]]
     for ring, counts in shown.counts.items():
         if any(counts.values()):
             rows.append([ring, *(str(counts[verdict] or "-") for verdict in _COLUMNS)])

@@ -254,7 +254,7 @@ def test_the_script_leaves_vfs_that_are_there_alone(shell: Shell) -> None:
     # A udev rule of the admin was first: these have no GUIDs.
     shell.tree.write(f"sys/bus/pci/devices/{PF}/sriov_numvfs", "1\n")
     done = shell.run()
-    assert (done.rc, done.reason) == (1, f"{PF} has 1 VFs already, not 2, so something else has made them")
+    assert (done.rc, done.reason) == (1, f"{PF} has 1 VFs already, not 2, so something else has created them")
     assert shell.numbers == ["1", "1"]
 
 
