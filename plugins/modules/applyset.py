@@ -35,8 +35,9 @@ description:
     RV(names) returns the real names.
   - An object that has left the set is kept as long as it is needed, and pruned by a later call. A ResourceClaim is
     needed while it is reserved. A ResourceClaim or template is needed while a pod, a workload or a custom resource in
-    its namespace refers to it, or may refer to it because its kind cannot be listed. A DeviceClass is needed while a
-    claim or template requests it, a Namespace while it has pods, a CustomResourceDefinition while it has objects.
+    its namespace refers to it, or may refer to it because its kind cannot be listed. The revision history of a
+    Deployment, StatefulSet or DaemonSet does not count. A DeviceClass is needed while a claim or template requests it,
+    a Namespace while it has pods, a CustomResourceDefinition while it has objects.
   - Objects of C(resource.k8s.io/v1) are converted to v1beta2 or v1beta1 if the API server serves only these. If it
     serves none of them, the error message says what to enable.
 author:

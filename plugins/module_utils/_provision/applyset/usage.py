@@ -9,6 +9,7 @@
 A ResourceClaim or template is needed by whatever names it: pods, and everything that makes pods. What that is besides
 Kubernetes' own workloads nobody knows (LeaderWorkerSet, JobSet, RayCluster ...), so all custom resources of the
 namespace are searched for the name. It costs a list of each kind, and only when a claim or template has left the set.
+What workloads keep of their earlier versions needs nothing: no pod is made of it unless somebody rolls back.
 A NetworkAttachmentDefinition is needed by the pods that name it, in whatever namespace: CNI reads it when they end.
 """
 
@@ -36,6 +37,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import DEFINITION
 
 _POD = GroupKind("", "Pod")
+_REPLICA_SET, _REVISION = GroupKind("apps", "ReplicaSet"), GroupKind("apps", "ControllerRevision")
+_STATEFUL_SET = GroupKind("apps", "StatefulSet")
 _DEVICE_CLASS = GroupKind("resource.k8s.io", "DeviceClass")
 _NETWORK = GroupKind("k8s.cni.cncf.io", "NetworkAttachmentDefinition")
 # Operators make one of these, of the same name, of any of them.
@@ -76,6 +79,23 @@ def networks_of(pod: Object) -> Iterator[Tuple[str, str]]:
         elif entry:
             namespace, _slash, name = str(entry).partition("@")[0].rpartition("/")
             yield namespace or own, name
+
+
+def _revisions(stateful_set: Object) -> Iterator[str]:
+    """The versions of which it makes pods: two of them as long as an update is not complete."""
+    status = stateful_set.get("status") or {}
+    yield from (str(status.get(name)) for name in ("currentRevision", "updateRevision"))
+
+
+def _earlier(kind: GroupKind, item: Object, revisions: Collection[str]) -> bool:
+    """Whether an object only keeps an earlier version of a workload. ``revisions`` are those of StatefulSets in use."""
+    meta = metadata(item)
+    owner = next((one.get("kind") for one in meta.get("ownerReferences") or [] if one.get("controller")), None)
+    if kind == _REPLICA_SET:
+        return owner == "Deployment" and (item.get("spec") or {}).get("replicas") == 0
+    if kind == _REVISION:
+        return owner == "DaemonSet" or (owner == "StatefulSet" and meta["name"] not in revisions)
+    return False
 
 
 class Usage:
@@ -137,25 +157,25 @@ class Usage:
         named = self._named[namespace] = {}
         unseen: List[str] = []
 
-        def search(resource: Resource) -> List[Tuple[Tuple[str, str], str]]:
+        def search(resource: Resource) -> List[Object]:
             query = _UNFINISHED if resource.group_kind == _POD else {}
             try:
-                items = self._list(resource, namespace, query)
+                return self._list(resource, namespace, query)
             except ApiError as error:
                 if error.status != 403:
                     raise
                 unseen.append(resource.plural)
                 return []
-            return [
-                (reference, f"named by {resource.kind} {item['metadata']['name']}")
-                for item in items
-                if key_of(item, resource.group_kind) not in self._going
-                for reference in values_of(item, tuple(REFERENCES.values()))
-            ]
 
-        for found in self._client.all(search, list(self._holders())):
-            for reference, user in found:
-                named.setdefault(reference, user)
+        holders = list(self._holders())
+        found = {resource.group_kind: items for resource, items in zip(holders, self._client.all(search, holders))}
+        revisions = {name for item in found.get(_STATEFUL_SET, ()) for name in _revisions(item)}
+        for kind, items in found.items():
+            for item in items:
+                if key_of(item, kind) in self._going or _earlier(kind, item, revisions):
+                    continue
+                for reference in values_of(item, tuple(REFERENCES.values())):
+                    named.setdefault(reference, f"named by {kind.kind} {item['metadata']['name']}")
         self._unseen[namespace] = (
             f"may be in use: {', '.join(sorted(unseen))} of namespace {namespace} cannot be listed" if unseen else ""
         )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import pytest
 
@@ -20,6 +20,9 @@ KINDS = [
     ("", "v1", "Pod", "pods"),
     ("", "v1", "Namespace", "namespaces"),
     ("apps", "v1", "Deployment", "deployments"),
+    ("apps", "v1", "ReplicaSet", "replicasets"),
+    ("apps", "v1", "StatefulSet", "statefulsets"),
+    ("apps", "v1", "ControllerRevision", "controllerrevisions"),
     ("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets"),
     ("train.example.com", "v1", "TrainJob", "trainjobs"),
     ("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"),
@@ -84,7 +87,9 @@ def member(kind: str, name: str, **live: Any) -> SetMember:
 TEMPLATE = member("ResourceClaimTemplate", "pair-0123456789")
 USER = {"spec": {"resourceClaims": [{"name": "nic", "resourceClaimTemplateName": "pair-0123456789"}]}}
 PODS = "/api/v1/namespaces/train/pods"
-DEPLOYMENTS = "/apis/apps/v1/namespaces/train/deployments"
+APPS = "/apis/apps/v1/namespaces/train/"
+DEPLOYMENTS = APPS + "deployments"
+HISTORY = ("replicasets", "statefulsets", "controllerrevisions")
 SETS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/train/leaderworkersets"
 JOBS = "/apis/train.example.com/v1/namespaces/train/trainjobs"
 
@@ -100,7 +105,7 @@ def test_what_nobody_names_may_go(server: Server, client: Client) -> None:
     claim = {"spec": {"resourceClaims": [{"name": "nic", "resourceClaimName": "pair-0123456789"}]}}
     assert reason(server, client, TEMPLATE, {PODS: items(named("a", **other), named("b", **claim))}) == ""
     asked = sorted(path.partition("?")[0] for _method, path, *_rest in server.seen)
-    assert asked == sorted([PODS, DEPLOYMENTS, SETS, JOBS])
+    assert asked == sorted([PODS, DEPLOYMENTS, SETS, JOBS, *(APPS + plural for plural in HISTORY)])
 
 
 @pytest.mark.parametrize(
@@ -109,6 +114,39 @@ def test_what_nobody_names_may_go(server: Server, client: Client) -> None:
 )
 def test_what_a_workload_of_any_kind_names_stays(server: Server, client: Client, path: str, expected: str) -> None:
     assert reason(server, client, TEMPLATE, {path: items(named("user", **USER))}) == expected
+
+
+@pytest.mark.parametrize(
+    ("plural", "owner", "fields", "expected"),
+    [
+        ("replicasets", "Deployment", {"spec": {**USER["spec"], "replicas": 0}}, ""),
+        ("replicasets", "Deployment", {"spec": {**USER["spec"], "replicas": 1}}, "named by ReplicaSet user"),
+        # Its own, and not a version of something else.
+        ("replicasets", None, {"spec": {**USER["spec"], "replicas": 0}}, "named by ReplicaSet user"),
+        ("replicasets", "Rollout", {"spec": {**USER["spec"], "replicas": 0}}, "named by ReplicaSet user"),
+        ("controllerrevisions", "DaemonSet", {"data": USER}, ""),
+        ("controllerrevisions", "StatefulSet", {"data": USER}, ""),
+        # Of an operator, whose rules nobody knows.
+        ("controllerrevisions", "LeaderWorkerSet", {"data": USER}, "named by ControllerRevision user"),
+    ],
+)
+def test_earlier_versions_need_nothing(
+    server: Server, client: Client, plural: str, owner: Optional[str], fields: Dict[str, Any], expected: str
+) -> None:
+    version = named("user", **fields)
+    version["metadata"]["ownerReferences"] = [{"kind": owner, "name": "trainer", "controller": True}] if owner else []
+    assert reason(server, client, TEMPLATE, {APPS + plural: items(version)}) == expected
+
+
+@pytest.mark.parametrize("state", ["currentRevision", "updateRevision"])
+def test_a_stateful_set_makes_pods_of_two_versions(server: Server, client: Client, state: str) -> None:
+    version = named("trainer-1", data=USER)
+    version["metadata"]["ownerReferences"] = [{"kind": "StatefulSet", "name": "trainer", "controller": True}]
+    updated = named(
+        "trainer", status={"currentRevision": "trainer-0", "updateRevision": "trainer-2", state: "trainer-1"}
+    )
+    paths = {APPS + "statefulsets": items(updated), APPS + "controllerrevisions": items(version)}
+    assert reason(server, client, TEMPLATE, paths) == "named by ControllerRevision trainer-1"
 
 
 def test_the_first_of_several_users_is_named(server: Server, client: Client) -> None:
