@@ -12,11 +12,25 @@ author:
 description:
   - Turns the variables C(rdma_driver_*) of all hosts into the objects that run DRANET on them, one DaemonSet per group,
     and into the labels that select the nodes of each DaemonSet.
-  - Hosts whose C(rdma_strategy) is not V(dra) get neither.
+  - Hosts whose C(rdma_strategy) is not V(dra) get neither. The labels of hosts without facts are left as they are.
+  - The nodes of a group share one filter of devices. As long as nothing is known of a node that has the driver, it goes
+    on leaving out what it leaves out according to O(daemon_sets).
   - Compute it once for all hosts (C(run_once)), not per host.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
 positional: hostvars
+options:
+  daemon_sets:
+    description:
+      - The DaemonSets of the driver that are there already, as M(zerocopy.rdma.cluster_info) returns them, or the
+        objects of manifests. Without this option, nothing is known of them.
+    type: list
+    elements: dict
+  nodes:
+    description:
+      - Labels of each node of the cluster, as M(zerocopy.rdma.cluster_info) returns them. Without this option, every
+        host of a group may have the driver already.
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -46,9 +60,21 @@ _value:
       type: list
       elements: dict
     labels:
-      description: Labels of each node. V(null) removes the label.
+      description: Labels of each node. V(null) removes the label. Without the hosts in RV(_value.unknown).
       type: dict
       sample: {h100-01: {zerocopy.rdma/group: h100}}
+    groups:
+      description: For each host that should have the driver, its group as the value of the label.
+      type: dict
+      sample: {h100-01: h100}
+    unknown:
+      description: Those of them that have no facts. Their nodes may need other objects, so nothing should be pruned.
+      type: list
+      elements: str
+    warnings:
+      description: Problems that do not prevent applying the objects.
+      type: list
+      elements: str
     problems:
       description: One line for each problem, with the hosts, the variable, its value and what would be correct.
       type: list
@@ -60,7 +86,7 @@ _value:
 """
 
 from dataclasses import asdict
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Union
 
 from jinja2 import pass_context
 
@@ -69,8 +95,15 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _
 
 
 @pass_context
-def driver(context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
-    return asdict(dra.driver(_strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)))
+def driver(
+    context: Mapping[str, Any],
+    hosts: List[str],
+    hostvars: Mapping[str, Mapping[str, Any]],
+    daemon_sets: Union[List[Dict[str, Any]], str, None] = None,
+    nodes: Union[Dict[str, Dict[str, str]], str, None] = None,
+) -> Dict[str, Any]:
+    found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
+    return asdict(dra.driver(found, known, _strategy_inventory.drivers(daemon_sets, nodes)))
 
 
 class FilterModule:

@@ -49,6 +49,10 @@ options:
     description: Sizes of the waves, as for the filter P(zerocopy.rdma.waves#filter).
     type: raw
     default: [1, "10%", "25%"]
+  daemon_sets:
+    description: The DaemonSets of the driver that are there already, as for the filter P(zerocopy.rdma.driver#filter).
+    type: list
+    elements: dict
   plugins:
     description: Device plugins of others, as M(zerocopy.rdma.node_move_info) returns them. The text lists them.
     type: list
@@ -100,7 +104,7 @@ _value:
       type: dict
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from jinja2 import pass_context
@@ -128,13 +132,15 @@ def move_plan(
     device_classes: Union[List[str], str, None] = None,
     kinds: Union[List[str], str, None] = None,
     plugins: Sequence[Mapping[str, Any]] = (),
+    daemon_sets: Optional[List[Dict[str, Any]]] = None,
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     uses = {name: node_use.read(node) for name, node in nodes.items()}
     limits = _waves.limits({host.name: host.group for host in found}, hostvars)
     options = moves.MoveOptions(evict, dict(old_labels or {}), _waves.sizes(ramp), limits)
     plan = moves.plan(found, uses, moving, options)
-    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes, kinds)
+    drivers = _strategy_inventory.drivers(daemon_sets, {name: use.labels for name, use in uses.items()})
+    cluster = replace(_strategy_inventory.cluster(slices, kubernetes, device_classes, kinds), drivers=drivers)
     every = moves.plannable(found, uses, now)
     whole = _strategy_inventory.planned(context, every, registry.plan, cluster)
     known = _inventory.options(context)

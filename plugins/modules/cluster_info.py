@@ -49,7 +49,7 @@ options:
         type: str
         default: ""
   sets:
-    description: Sets of objects (M(zerocopy.rdma.applyset)) for whose DaemonSets RV(selectors) is returned.
+    description: Sets of objects (M(zerocopy.rdma.applyset)) whose DaemonSets RV(daemon_sets) has.
     type: list
     elements: dict
     default: []
@@ -123,12 +123,15 @@ objects:
     - kind: SriovNetworkNodePolicy
       metadata: {name: h100-rail0, namespace: sriov-network-operator, set: ""}
       spec: {numVfs: 8}
-selectors:
-  description: Node selector of each DaemonSet of O(sets).
+daemon_sets:
+  description: The DaemonSets of O(sets), in the form of RV(objects).
   returned: success
   type: list
   elements: dict
-  sample: [{zerocopy.rdma/group: h100}]
+  sample:
+    - kind: DaemonSet
+      metadata: {name: dranet-h100, namespace: kube-system, set: applyset-0a1b2c-v1}
+      spec: {template: {spec: {nodeSelector: {zerocopy.rdma/group: h100}}}}
 nodes:
   description: Labels of each node, by the node's name.
   returned: success

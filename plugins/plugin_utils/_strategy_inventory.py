@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeV
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
@@ -55,6 +56,16 @@ def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str
     known = _inventory.options(context)
     own, _broken = _inventory.of_host(variables, _inventory.of_play(context, {host: variables}), _matters)
     return {**plan_variables.defaults(known), **_inventory.typed(host, own, known)}
+
+
+def drivers(
+    daemon_sets: Union[Sequence[Mapping[str, Any]], str, None], nodes: Union[Mapping[str, Mapping[str, str]], str, None]
+) -> Optional[live.LiveDrivers]:
+    """The drivers that there are by these objects, and by the labels of nodes where there is a cluster."""
+    # Before ansible-core 2.19 a template without a value is empty text.
+    if daemon_sets is None or isinstance(daemon_sets, str):
+        return None
+    return live.read(plain(daemon_sets), None if isinstance(nodes, str) else nodes)
 
 
 def cluster(

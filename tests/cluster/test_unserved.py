@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, Iterator, Set
+from typing import Any, Callable, Dict, Iterator, Set, Tuple
 
 import pytest
 
@@ -154,3 +154,38 @@ def test_nothing_is_pruned_while_a_host_is_unknown(cluster_set: ClusterSet, play
     # By now it is there again.
     playbook(groups=left, **own)
     assert before - there(cluster_set) == {"v100-2gpu-1nic"}
+
+
+def test_a_host_that_is_unknown_keeps_its_protection(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    # The first has a bond, at an address where the other one has no NIC, and both share a filter.
+    playbook = playbook.of("a100-01", "v100-01")
+    own: Dict[str, Any] = {
+        "rdma_claims_namespaces": [cluster_set.namespace],
+        "rdma_group": "gpu",
+        "groups": {"a100": {"rdma_claims_templates": []}},
+    }
+    alone, apply = playbook.without("a100-01"), "Apply the driver's objects"
+
+    def seen() -> Tuple[str, str]:
+        """The label of the host, and the spec of the driver."""
+        label = ("get", "node", "a100-01", r"--output=jsonpath={.metadata.labels.zerocopy\.rdma/group}")
+        spec = ("get", "daemonset", "dranet-gpu", "-n", "kube-system", "--output=jsonpath={.spec.template.spec}")
+        return cluster_set.kubectl(*label), cluster_set.kubectl(*spec)
+
+    # A node of which nothing is known gets no driver.
+    alone.partly(**own)
+    first = seen()
+    assert first[0] == ""
+    playbook(**own)
+    whole = seen()
+    assert whole[0] == "gpu"
+    assert whole[1] != first[1]
+    for options in (("--check",), ()):
+        said, results = alone.partly(*options, **own)
+        assert said == {"a100-01": ""}
+        assert results[apply]["changed"] is False
+        assert "a100-01: nothing is known of its NICs" in str(results["Show the driver's warnings"]["msg"])
+    assert seen() == whole
+    # Nor does a driver come back to a node that only has the label.
+    cluster_set(name="zerocopy-rdma-driver", namespace="kube-system", state="absent")
+    assert "zerocopy.rdma/group is 'gpu', but it has no driver yet" in alone.refused(**own)

@@ -94,29 +94,31 @@ def held(client: Client, api: Api) -> Dict[str, Dict[str, List[str]]]:
     return {driver: {node: sorted(pods) for node, pods in nodes.items() if pods} for driver, nodes in found.items()}
 
 
-def _selectors(client: Client, sets: Iterable[Parent]) -> List[Dict[str, str]]:
-    """By which labels the DaemonSets of these sets of objects find their nodes."""
-    found: List[Dict[str, str]] = []
+def _told(kind: str, item: Object) -> Object:
+    """What is told of an object; ``set`` in its metadata is the set of objects that it is in, empty for none."""
+    meta = {field: metadata(item).get(field) for field in ("namespace", "name")}
+    meta["set"] = (metadata(item).get("labels") or {}).get(PART_OF, "")
+    return {"kind": kind, "metadata": meta, "spec": item.get("spec") or {}}
+
+
+def _daemon_sets(client: Client, sets: Iterable[Parent]) -> List[Object]:
+    """The DaemonSets of these sets of objects."""
+    found: List[Object] = []
     for parent in sets:
         items = _needed(client, "/apis/apps/v1/daemonsets", {"labelSelector": f"{PART_OF}={parent.id}"})
-        found += [item["spec"]["template"]["spec"].get("nodeSelector") or {} for item in items]
+        found += [_told("DaemonSet", item) for item in items]
     return found
 
 
 def _objects(client: Client, api: Api, wanted: Iterable[Mapping[str, str]]) -> List[Object]:
-    """Objects of these kinds (``DaemonSet.apps``) and names (empty for all), as far as the cluster serves them.
-
-    ``set`` in their metadata is the set of objects that they are in, empty for none.
-    """
+    """Objects of these kinds (``DaemonSet.apps``) and names (empty for all), as far as the cluster serves them."""
     every = {str(resource.group_kind): resource for resource in api.all()}
     found: List[Object] = []
     for one in wanted:
         kind, name = every.get(one["kind"]), one["name"]
         query = {"fieldSelector": f"metadata.name={name}"} if name else None
-        for item in (client.get(kind.path(), query).get("items") or []) if kind else ():
-            meta = {field: metadata(item).get(field) for field in ("namespace", "name")}
-            meta["set"] = (metadata(item).get("labels") or {}).get(PART_OF, "")
-            found.append({"kind": one["kind"].partition(".")[0], "metadata": meta, "spec": item.get("spec") or {}})
+        items = client.get(kind.path(), query).get("items") or [] if kind else []
+        found += [_told(one["kind"].partition(".")[0], item) for item in items]
     return found
 
 
@@ -127,7 +129,7 @@ def info(
     kinds: Sequence[str] = (),
     objects: Sequence[Mapping[str, str]] = (),
 ) -> Dict[str, Any]:
-    """The result of the module ``cluster_info``; ``sets`` are those whose DaemonSets are of interest, ``kinds``
+    """The result of the module ``cluster_info``; ``sets`` are those whose DaemonSets are told, ``kinds``
     (``NicClusterPolicy.mellanox.com``) those that may be served, ``objects`` what is
     listed of others (:func:`_objects`).
 
@@ -143,7 +145,7 @@ def info(
         "kubernetes": str(release["gitVersion"]),
         "networks": _networks_of(client, api, nodes),
         "held": held(client, api),
-        "selectors": _selectors(client, sets),
+        "daemon_sets": _daemon_sets(client, sets),
         "kinds": [kind for kind in kinds if kind in {str(resource.group_kind) for resource in api.all()}],
         "objects": _objects(client, api, objects),
         "nodes": {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes},

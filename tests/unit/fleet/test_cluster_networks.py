@@ -213,11 +213,15 @@ def test_an_api_server_that_fails_is_not_one_that_refuses(path: str) -> None:
         cluster.info(client, False, [Parent("zerocopy-rdma-driver", "kube-system")])
 
 
-def test_nodes_of_the_daemon_sets_of_a_set() -> None:
+def test_the_daemon_sets_of_a_set() -> None:
     client: Any = Answers([node("n1")])
     driver = Parent("zerocopy-rdma-driver", "kube-system")
-    sets = [{"spec": {"template": {"spec": spec}}} for spec in ({"nodeSelector": {"example.org/group": "h100"}}, {})]
+    meta = {"name": "dranet-h100", "namespace": "rdma", "labels": {"applyset.kubernetes.io/part-of": driver.id}}
+    spec = {"template": {"spec": {"nodeSelector": {"example.org/group": "h100"}}}}
+    sets = [{"metadata": {**meta, "uid": "1"}, "spec": spec, "status": {}}]
     query = urlencode({"labelSelector": f"applyset.kubernetes.io/part-of={driver.id}"})
     client._answers[f"/apis/apps/v1/daemonsets?{query}"] = {"items": sets}
-    assert cluster.info(client, False, [driver])["selectors"] == [{"example.org/group": "h100"}, {}]
-    assert cluster.info(client, False)["selectors"] == []
+    told = {"name": "dranet-h100", "namespace": "rdma", "set": driver.id}
+    expected = [{"kind": "DaemonSet", "metadata": told, "spec": spec}]
+    assert cluster.info(client, False, [driver])["daemon_sets"] == expected
+    assert cluster.info(client, False)["daemon_sets"] == []

@@ -36,7 +36,7 @@ def test_a_daemon_set_for_each_group() -> None:
         ("v100-02", "v100", {"rdma_driver_kubelet_root": "/data/kubelet/"}),
         ("login", "login", {"rdma_driver_enabled": False}),
     ]
-    found = plan(hosts)
+    found = plan(hosts, {name: Facts() for name, _group, _variables in hosts})
     assert found.problems == []
     assert found.labels == {
         "h100-01": {"zerocopy.rdma/group": "h100-new"},

@@ -23,6 +23,8 @@ GROUP_LABEL = "zerocopy.rdma/group"
 
 _NAME = "dranet"
 _NAME_LABEL = "app.kubernetes.io/name"
+# The argument with which devices it publishes.
+FILTER = "--filter="
 # Of the labels of its pods.
 SELECTOR = f"{_NAME_LABEL}={_NAME}"
 _PORT = 9177
@@ -95,7 +97,7 @@ def _arguments(driver: Driver) -> List[str]:
         "--hostname-override=$(NODE_NAME)",
         # Unset, it asks for the metadata of clouds, which costs 20 s without one.
         "--cloud-provider-hint=NONE",
-        f"--filter={driver.filter}",
+        f"{FILTER}{driver.filter}",
         f"--move-ib-interfaces={str(driver.move_ib_interfaces).lower()}",
         f"--kubelet-root-dir={driver.kubelet_root}",
         f"--inventory-min-poll-interval={driver.poll_min_interval}",

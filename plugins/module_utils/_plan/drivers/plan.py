@@ -17,11 +17,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_w
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.live import LiveDrivers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL, Driver
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, duration, names, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
@@ -73,6 +75,9 @@ def one_value(hosts: Iterable[Values]) -> Tuple[str, ...]:
 class DriverPlan:
     """``labels`` are those of each node, ``None`` to be removed; ``nodes`` are the same as objects, for manifests.
 
+    A host without facts is in ``unknown``, and its labels stay as they are. ``groups`` is by host the group, as a DNS
+    label, whose driver it shall have.
+
     ``unprepared`` is why the driver would not work on nodes as they are now, which the room prepare can change.
     There are no objects where there are problems.
     """
@@ -82,6 +87,9 @@ class DriverPlan:
     objects: List[Dict[str, Any]] = field(default_factory=list)
     nodes: List[Dict[str, Any]] = field(default_factory=list)
     labels: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
+    groups: Dict[str, str] = field(default_factory=dict)
+    unknown: List[str] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
     unprepared: List[str] = field(default_factory=list)
 
@@ -117,12 +125,19 @@ def check_share(variable: str, value: str) -> None:
         raise PlanError(wrong(variable, value, "it must be a number of nodes or a percentage, at least 1"))
 
 
-def _driver(group: _DriverGroup, known: plan_variables.Options) -> Driver:
-    """The driver of a group. Raises PlanError."""
-    values, nodes = group.values, [host.facts for host in group.hosts if host.facts is not None]
+def _left_out(group: _DriverGroup, kept: Sequence[str] = ()) -> List[str]:
+    """PCI addresses that the driver of a group does not publish, ``kept`` among them. Raises PlanError."""
+    named = excluded(group.values)
+    by_facts = exclusions.of_group(host.facts for host in group.hosts if host.facts is not None)
+    return [*named, *sorted({*by_facts, *kept}.difference(named), key=natural_key)]
+
+
+def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Options) -> Driver:
+    """The driver of a group, which leaves out what is ``kept`` in any case. Raises PlanError."""
+    values = group.values
     version = values[versions.DRANET_VERSION]
     known_gates = versions.feature_gates(versions.dranet(version))
-    exclude = excluded(values)
+    left_out = _left_out(group, kept)
     check_share("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"])
     for gate, on in values[GATES].items():
         if not isinstance(on, bool):
@@ -136,7 +151,7 @@ def _driver(group: _DriverGroup, known: plan_variables.Options) -> Driver:
         group=group.label,
         image=image_reference.reference(IMAGES, values, known),
         imported=bool(values[ARCHIVE]),
-        filter=keeps([*exclude, *(address for address in exclusions.of_group(nodes) if address not in exclude)]),
+        filter=keeps(left_out),
         move_ib_interfaces=values["rdma_driver_move_ib_interfaces"],
         kubelet_root=checked(KUBELET_ROOT, values[KUBELET_ROOT], directory.below_root),
         poll_min_interval=values["rdma_driver_poll_min_interval"],
@@ -213,11 +228,33 @@ def _join(groups: Dict[str, _DriverGroup], host: InventoryHost, values: Values) 
         yield wrong(name, values[name], right)
 
 
-def plan(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> DriverPlan:
+def _without_facts(group: _DriverGroup, unseen: Sequence[str], kept: Sequence[str]) -> Iterator[str]:
+    """Warnings of hosts without facts, and of what is ``kept`` from pods because of ``unseen`` nodes."""
+    silent = [host.name for host in group.hosts if host.facts is None]
+    if silent:
+        yield f"{fold(silent)}: no facts, so the driver is neither brought there nor removed"
+    only = [address for address in kept if address not in _left_out(group)]
+    if only:
+        why = "nothing is known of its NICs, so on all nodes"
+        yield f"{fold(unseen)}: {why} the driver of group {group.name} goes on leaving out {', '.join(only)}"
+
+
+def _unprotected(group: _DriverGroup, unseen: Sequence[str], live: LiveDrivers) -> Found:
+    """Nodes that have the label of a group without a driver, and would get it with whatever they have."""
+    for node in unseen if live.groups is not None and group.label not in live.left_out else ():
+        right = "but it has no driver yet, and nothing is known of the NICs that pods may not have there"
+        yield node, wrong(GROUP_LABEL, group.label, f"{right}: gather its facts, or remove this label from the node")
+
+
+def plan(
+    hosts: Sequence[InventoryHost], known: plan_variables.Options, live: Optional[LiveDrivers] = None
+) -> DriverPlan:
     """The objects and labels for all hosts. A group's variables have to be the same on all its hosts.
 
-    ``known`` are the specifications of the variables.
+    ``known`` are the specifications of the variables, ``live`` the drivers that are there, ``None`` if nobody knows.
+    Nodes share the filter of their group, so it goes on leaving out what it does as long as one of them is not known.
     """
+    live = live or LiveDrivers({}, {})
     known = plan_variables.with_prefix(PREFIX, known)
     defaults = plan_variables.defaults(known)
     result = DriverPlan(namespace=defaults[NAMESPACE])
@@ -238,13 +275,20 @@ def plan(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Drive
         first_host, first_values = every[0]
         result.namespace = first_values[NAMESPACE]
         found += [(first_host, problem) for problem in manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, first_values)]
-    label_of = {host.name: group.label for group in groups.values() for host in group.hosts}
-    result.labels = {host.name: {GROUP_LABEL: label_of.get(host.name)} for host in hosts}
+    result.groups = {host.name: group.label for group in groups.values() for host in group.hosts}
+    result.unknown = [host.name for host in hosts if host.facts is None and host.name in result.groups]
+    result.labels = {
+        host.name: {GROUP_LABEL: result.groups.get(host.name)} for host in hosts if host.name not in result.unknown
+    }
     drivers = []
     for group in sorted(groups.values(), key=lambda group: group.label):
+        unseen = live.unseen(group.label, group.hosts, result.labels)
+        kept = live.left_out.get(group.label, ()) if unseen else ()
         try:
-            drivers.append(_driver(group, known))
+            drivers.append(_driver(group, kept, known))
+            result.warnings += _without_facts(group, unseen, kept)
             found += _unknown_excludes(group)
+            found += _unprotected(group, unseen, live)
         except PlanError as error:
             found.append((group.hosts[0].name, error.problem))
     result.problems = messages(found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.live import LiveDrivers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
@@ -39,13 +40,15 @@ _ENABLED = "rdma_driver_enabled"
 _TEMPLATES, _CLAIMS = "rdma_claims_templates", "rdma_claims_claims"
 
 
-def driver(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> drivers_plan.DriverPlan:
-    """DRANET for the hosts of this strategy; the others lose its label."""
+def driver(
+    hosts: Sequence[InventoryHost], known: plan_variables.Options, live: Optional[LiveDrivers] = None
+) -> drivers_plan.DriverPlan:
+    """DRANET for the hosts of this strategy; the others lose its label. ``live`` as for :func:`drivers_plan.plan`."""
     own = {host.name for host in served(NAME, hosts)}
     every = [
         host if host.name in own else replace(host, variables={**host.variables, _ENABLED: False}) for host in hosts
     ]
-    return drivers_plan.plan(every, known)
+    return drivers_plan.plan(every, known, live)
 
 
 def claims(
@@ -102,13 +105,13 @@ class Dra(Strategy):
     def plan(
         self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
     ) -> StrategyPlan:
-        of_driver, of_claims = driver(hosts, known), claims(hosts, cluster, known)
+        of_driver, of_claims = driver(hosts, known, cluster.drivers), claims(hosts, cluster, known)
         found = StrategyPlan(
             wait=of_driver.wait,
             nodes=of_driver.nodes,
             labels=of_driver.labels,
-            unknown=of_claims.unknown,
-            warnings=of_claims.warnings,
+            unknown=list(dict.fromkeys(of_driver.unknown + of_claims.unknown)),
+            warnings=of_driver.warnings + of_claims.warnings,
             problems=of_driver.problems + of_claims.problems,
         )
         if found.problems:
@@ -131,8 +134,7 @@ class Dra(Strategy):
         return []
 
     def driven(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, str]:
-        labels = {host: own.get(self.label) for host, own in driver(hosts, known).labels.items()}
-        return {host: value for host, value in labels.items() if value}
+        return driver(hosts, known).groups
 
     def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
         return (*drivers_plan.one_value(hosts), *claims_hosts.FLEET_WIDE)
