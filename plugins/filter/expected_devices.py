@@ -53,8 +53,11 @@ _value:
         - Whether the facts lack NICs that are in pods, as in RDMA netns mode V(exclusive) and with Soft-RoCE.
       type: bool
     wait:
-      description: Whether to wait for NICs, that is, whether NICs are expected and C(rdma_driver_wait) is V(true).
-      type: bool
+      description:
+        - Drivers to wait for, out of those whose devices are expected. DRANET if C(rdma_driver_wait) is V(true), and
+          NVIDIA's DRA driver if C(rdma_driver_gpu_deploy) is V(true) as well.
+      type: list
+      elements: str
   sample:
     lab-01:
       devices:
@@ -64,7 +67,7 @@ _value:
       drivers: [dra.net]
       left_out: {"0000:1a:00.0": it carries the default route}
       may_hide_nics: false
-      wait: true
+      wait: [dra.net]
 """
 
 from typing import Any, Callable, Dict, List, Mapping

@@ -25,6 +25,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.provision import CHECKOUT
 from ansible_collections.zerocopy.rdma.tests.cluster.test_driver_gpu import HELM, VALUES
 
 Play = Callable[..., "subprocess.CompletedProcess[str]"]
+# Beside the operator what its chart runs on nodes, where no kubelet of this cluster starts it.
 _DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -37,6 +38,15 @@ spec:
   template:
     metadata: {labels: {app: operator}}
     spec: {containers: [{name: manager, image: example.org/operator:v1}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: "{{ .Release.Name }}-worker"}
+spec:
+  selector: {matchLabels: {app: worker}}
+  template:
+    metadata: {labels: {app: worker}}
+    spec: {containers: [{name: worker, image: example.org/worker:v1}]}
 """
 
 
@@ -68,7 +78,7 @@ def make_play(
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
 
     def run(tasks: str, *options: str, **own: Any) -> subprocess.CompletedProcess[str]:
-        asked = {"network": True, "network_chart": str(archive), "network_version": "25.10.0", "wait": False}
+        asked = {"network": True, "network_chart": str(archive), "network_version": "25.10.0"}
         variables = {**asked, "network_namespace": namespace, "sriov_namespace": namespace, **own}
         hosts = {"gpu-1": {f"rdma_operator_{name}": value for name, value in variables.items()}}
         role = {"ansible.builtin.import_role": {"name": "zerocopy.rdma.rdma_operator", "tasks_from": tasks}}

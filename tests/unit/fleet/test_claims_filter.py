@@ -82,13 +82,28 @@ def test_what_is_expected_of_the_drivers(facts_of: Facts) -> None:
     hostvars["login"] = VERSIONS
     found = expected_devices({}, list(hostvars), hostvars)
     assert {name: (one["drivers"], one["wait"], len(one["devices"])) for name, one in found.items()} == {
-        "v100-01": (["dra.net", "gpu.nvidia.com"], False, 2 + 4),
+        "v100-01": (["dra.net", "gpu.nvidia.com"], [], 2 + 4),
         # Its GPUs are asked for by nobody.
-        "a100-01": (["dra.net"], True, 1),
-        "lab-01": (["dra.net"], True, 1),
+        "a100-01": (["dra.net"], ["dra.net"], 1),
+        "lab-01": (["dra.net"], ["dra.net"], 1),
     }
     assert found["lab-01"]["left_out"] == {}
     assert found["a100-01"]["left_out"] == {
         "0000:62:00.0": "it carries the default route",
         "0000:85:00.0": "it is in rdma_driver_exclude",
     }
+
+
+@pytest.mark.parametrize(
+    ("own", "wait"),
+    [
+        ({"rdma_claims_templates": GPUS}, ["dra.net"]),
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, ["dra.net", "gpu.nvidia.com"]),
+        ({"rdma_claims_templates": NICS, "rdma_driver_gpu_deploy": True}, ["dra.net"]),
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True, "rdma_driver_wait": False}, []),
+    ],
+)
+def test_which_drivers_are_waited_for(facts_of: Facts, own: dict[str, Any], wait: list[str]) -> None:
+    hostvars = {"v100-01": {**VERSIONS, "ansible_facts": {"rdma": facts_of("v100-01")}, **own}}
+    (found,) = expected_devices({}, list(hostvars), hostvars).values()
+    assert found["wait"] == wait
