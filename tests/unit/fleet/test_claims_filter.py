@@ -95,15 +95,21 @@ def test_what_is_expected_of_the_drivers(facts_of: Facts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "wait"),
+    ("own", "unready", "wait"),
     [
-        ({"rdma_claims_templates": GPUS}, ["dra.net"]),
-        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, ["dra.net", "gpu.nvidia.com"]),
-        ({"rdma_claims_templates": NICS, "rdma_driver_gpu_deploy": True}, ["dra.net"]),
-        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True, "rdma_driver_wait": False}, []),
+        ({"rdma_claims_templates": GPUS}, {}, ["dra.net"]),
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, {}, ["dra.net", "gpu.nvidia.com"]),
+        ({"rdma_claims_templates": NICS, "rdma_driver_gpu_deploy": True}, {}, ["dra.net"]),
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True, "rdma_driver_wait": False}, {}, []),
+        # It has been waited for once.
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, {"v100-01": ["its pod is Pending"]}, []),
+        ({"rdma_claims_templates": NICS}, {"v100-02": ["its pod is Pending"]}, ["dra.net"]),
     ],
 )
-def test_which_drivers_are_waited_for(facts_of: Facts, own: dict[str, Any], wait: list[str]) -> None:
-    hostvars = {"v100-01": {**VERSIONS, "ansible_facts": {"rdma": facts_of("v100-01")}, **own}}
+def test_which_drivers_are_waited_for(
+    facts_of: Facts, own: dict[str, Any], unready: dict[str, list[str]], wait: list[str]
+) -> None:
+    left = {"rdma_driver_result": {"changed": False, "unready": unready}}
+    hostvars = {"v100-01": {**VERSIONS, "ansible_facts": {"rdma": facts_of("v100-01")}, **own, **left}}
     (found,) = expected_devices({}, list(hostvars), hostvars).values()
     assert found["wait"] == wait
