@@ -43,8 +43,9 @@ class Place:
         self._running: List[Any] = []
 
     def runtime(self) -> NriRuntime:
-        self._running.append(NriRuntime(self._program, self.socket))
-        return self._running[-1]
+        runtime = NriRuntime(self._program, self.socket)
+        self._running.append(runtime)
+        return runtime
 
     def daemon(self) -> subprocess.Popen[str]:
         argv = [sys.executable, "-I", str(self._file), "--config", str(self.config), "--status", str(self.status)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 from urllib.parse import parse_qs, urlsplit
 
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, status
@@ -77,7 +77,8 @@ class Store:
                 return self.fail[parts.path]
             if not dry:
                 self.seen.append(f"{method} {parts.path.rpartition('/')[2]}")
-            return getattr(self, f"_{method.lower()}")(parts.path, data, query, dry)
+            answer: Callable[..., Reply] = getattr(self, f"_{method.lower()}")
+            return answer(parts.path, data, query, dry)
 
     def _read(self, path: str, query: Dict[str, str]) -> Reply:
         if path.rpartition("/")[2] not in _KINDS:

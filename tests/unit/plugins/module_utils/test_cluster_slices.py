@@ -246,12 +246,11 @@ class Publishing(Clock):
     [(["a", "b", "c"], set()), (["a", "c"], {"b"}), ([], {"a", "b", "c"}), (["x"], {"a", "b", "c"})],
 )
 def test_waiting_goes_on_while_nodes_publish(
-    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, published: List[str], late: set
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, published: List[str], late: Set[str]
 ) -> None:
     clock = Publishing(server, published)
     play(monkeypatch, clock)
-    late = nics(*late)
-    assert wait.until_published(client, PATH, nics("a", "b", "c"), 30) == late
+    assert wait.until_published(client, PATH, nics("a", "b", "c"), 30) == nics(*late)
     assert clock.now == 20 * len(published) if not late else clock.now < 20 * len(published) + 50
 
 
