@@ -34,7 +34,8 @@ trap 'exit 130' INT TERM
 collection=build/collections/ansible_collections/zerocopy/rdma
 gate 'format' ruff format --check .
 gate 'lint' ruff check .
-gate 'shellcheck' shellcheck .ci/run tests/*.sh
+mapfile -t scripts < <(git ls-files -- '*.sh')
+gate 'shellcheck' shellcheck .ci/run "${scripts[@]}"
 gate 'yamllint' yamllint --strict .
 gate 'ansible-lint' ansible-lint --offline
 gate 'types' mypy $collection/plugins $collection/tests

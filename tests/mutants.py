@@ -40,12 +40,8 @@ DATA = CHECKOUT / "build/mutants/coverage"
 # Wall time for each second of CPU time that a mutant may use, on a machine that has much else to do.
 IDLE = 40
 
-COMPARED: dict[type, type] = {
-    ast.Eq: ast.NotEq, ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.In: ast.NotIn, ast.Is: ast.IsNot
-}  # fmt: skip
-OPERATED: dict[type, type] = {
-    ast.Add: ast.Sub, ast.Mult: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.LShift: ast.RShift
-}  # fmt: skip
+COMPARED: dict[type, type] = {ast.Eq: ast.NotEq, ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.In: ast.NotIn, ast.Is: ast.IsNot}
+OPERATED: dict[type, type] = {ast.Add: ast.Sub, ast.Mult: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.LShift: ast.RShift}
 NAMED = {"all": "any", "min": "max"}
 COMPARED.update({new: old for old, new in COMPARED.items()})
 OPERATED.update({new: old for old, new in OPERATED.items()})

@@ -53,8 +53,12 @@ _value:
         - Whether the facts lack NICs that are in pods, as in RDMA netns mode V(exclusive) and with Soft-RoCE.
       type: bool
     wait:
-      description: Whether to wait for NICs, that is, whether NICs are expected and C(rdma_driver_wait) is V(true).
-      type: bool
+      description:
+        - Drivers to wait for, out of those whose devices are expected. DRANET if C(rdma_driver_wait) is V(true), and
+          NVIDIA's DRA driver if C(rdma_driver_gpu_deploy) is V(true) as well.
+        - Empty for a node on which DRANET was found not to be ready earlier in the run (C(rdma_driver_result)).
+      type: list
+      elements: str
   sample:
     lab-01:
       devices:
@@ -64,7 +68,7 @@ _value:
       drivers: [dra.net]
       left_out: {"0000:1a:00.0": it carries the default route}
       may_hide_nics: false
-      wait: true
+      wait: [dra.net]
 """
 
 from typing import Any, Callable, Dict, List, Mapping
@@ -74,14 +78,20 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import NAME
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import served
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 
 @pass_context
 def expected_devices(
     context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]
 ) -> Dict[str, Dict[str, Any]]:
-    return expected.expected(served(NAME, _strategy_inventory.hosts(context, hosts, hostvars)))
+    found = expected.expected(served(NAME, _strategy_inventory.hosts(context, hosts, hostvars)))
+    for name, one in found.items():
+        # A node for which one wait was in vain is not waited for again.
+        result = _inventory.raw(hostvars[name], "rdma_driver_result") or {}
+        if name in (result.get("unready") or {}):
+            one["wait"] = []
+    return found
 
 
 class FilterModule:

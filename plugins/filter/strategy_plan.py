@@ -107,7 +107,8 @@ _value:
       type: bool
     unknown:
       description:
-        - Hosts without facts. Objects that only they need may be missing from C(sets), so nothing should be pruned.
+        - Hosts without facts, and hosts that are no nodes of the cluster yet, for which the SR-IOV operator takes no
+          policy. Objects that only they need may be missing from C(sets), so nothing should be pruned.
       type: list
       elements: str
     policy:

@@ -11,7 +11,7 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Returns why the pods of a host do not get RDMA, from what the roles of all strategies have registered in this run. A
-    node that is not in the cluster, or that does not publish its NICs, does not keep provision from serving the others.
+    node that is not in the cluster, or does not publish its devices, does not keep provision from serving the others.
 options:
   _input:
     description: The host's entry in the magic variable C(hostvars).
@@ -48,10 +48,15 @@ def _left(variables: Mapping[str, Any], role: str) -> Provisioned:
         _inventory.raw(variables, f"{role}_{name}") or {} for name in ("labelled", "result", "published", "planned")
     )
     (plan,) = planned.get("results") or [{}]
+    host, nodes = variables["inventory_hostname"], published.get("nodes") or {}
+    unready = list((result.get("unready") or {}).get(host, ()))
+    without_gpus = nodes.get(host, {}).get("without_gpus")
+    if without_gpus:
+        unready.append(f"no pod can claim its GPUs: {without_gpus}")
     return Provisioned(
         missing=labelled.get("missing") or (),
-        nodes=published.get("nodes") or {},
-        unready=result.get("unready") or {},
+        nodes=nodes,
+        unready={host: unready},
         unmet=plan.get("item", {}).get("unmet") or {},
     )
 

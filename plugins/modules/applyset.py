@@ -92,6 +92,8 @@ options:
       - What to do if the wait ends while pods of a DaemonSet are not ready on some of its nodes, although each node has
         a pod with its current configuration. With V(report), the module does not fail, and RV(unready) names these
         nodes.
+      - The same holds for a NicNodePolicy of NVIDIA's Network Operator, by the DaemonSets that the operator creates for
+        it. With V(report), the module does not wait for a policy that selects no node of the cluster.
     type: str
     choices: [fail, report]
     default: fail
@@ -197,8 +199,8 @@ names:
   sample: {ResourceClaimTemplate: {training: {h100-1nic: h100-1nic-0a1b2c3d4e}}}
 unready:
   description:
-    - Nodes on which pods of DaemonSets were not ready when the wait ended, each with the reasons. Empty unless
-      O(unready_nodes=report).
+    - Nodes on which pods of DaemonSets were not ready when the wait ended, or that had no pod of a NicNodePolicy, each
+      with the reasons. Empty unless O(unready_nodes=report).
   returned: success
   type: dict
   sample:

@@ -39,15 +39,16 @@ options:
     default: [slices, devices]
   wait:
     description:
-      - Whether to wait until DRANET has published an RDMA NIC for each node in O(expected) that should have NICs, is in
-        the cluster and has C(rdma_driver_wait) set to V(true). A pod of DRANET is ready some time before it publishes.
-      - If a node still publishes no NIC when the wait ends, the module does not fail. RV(nodes) gives the reason
-        (C(silent)).
+      - Whether to wait until each node in O(expected) that is in the cluster publishes what C(wait) names there, that
+        is, an RDMA NIC (DRANET) or a device of NVIDIA's DRA driver. A pod of a driver is ready some time before it
+        publishes.
+      - If a node still publishes none when the wait ends, the module does not fail. RV(nodes) gives the reasons
+        (C(silent), C(without_gpus)).
       - Check mode does not wait.
     type: bool
     default: false
   wait_timeout:
-    description: Seconds without progress after which the wait ends. Each further node with NICs counts as progress.
+    description: Seconds without progress after which the wait ends. Each further node that publishes is progress.
     type: int
     default: 120
 seealso:
@@ -151,9 +152,12 @@ nodes:
       elements: str
     silent:
       description:
-        - Why DRANET publishes no RDMA NIC for a node that should have NICs, is in the cluster and has
-          C(rdma_driver_wait) set to V(true). Empty for all other nodes.
+        - Why DRANET publishes no RDMA NIC for a node that is in the cluster and for which O(expected) says to wait for
+          NICs. Empty for all other nodes.
         - Also empty if the module did not wait and the driver does not run on the node yet.
+      type: str
+    without_gpus:
+      description: The same for the devices of NVIDIA's DRA driver.
       type: str
     missing:
       description:
@@ -187,6 +191,7 @@ nodes:
           pci: "0000:1a:00.0"
           reason: it carries the default route
       silent: ""
+      without_gpus: ""
 differences:
   description:
     - RV(nodes) as text, one line for each difference with its nodes. Intended differences are left out. After 30 lines,

@@ -12,7 +12,6 @@ a disk: on hardware, the state of a port is asked of the NIC's firmware.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -25,7 +24,8 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT / place) for place in ("tests/lab", "tests/fleet", "build/collections")]
 
 import expand
-from vmlab import tools
+from vmlab import nri
+from vmlab.nri import NriRuntime
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import zipapp
 
@@ -42,33 +42,13 @@ CONTAINER = {
 ASKING = {**POD, "annotations": {"rdma.zerocopy.io/nics": "nearest"}}
 
 
-class Runtime:
-    """A runtime's side of NRI at a socket."""
-
-    def __init__(self, program: Path, socket: Path) -> None:
-        self.process = subprocess.Popen(
-            [str(program), str(socket)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.await_event("listening")
-
-    def await_event(self, event: str) -> Dict[str, Any]:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            found: Dict[str, Any] = json.loads(line)
-            if found["event"] == event:
-                return found
-        sys.exit(f"nri-runtime ended without: {event}")
-
-    def milliseconds(self, pod: Dict[str, Any], devices: int) -> float:
-        """Have a container created that has to get so many devices."""
-        assert self.process.stdin
-        self.process.stdin.write(json.dumps({"pod": pod, "container": CONTAINER}) + "\n")
-        self.process.stdin.flush()
-        found = self.await_event("created")
-        given = len((found.get("adjust") or {}).get("linux", {}).get("devices", []))
-        if found.get("error") or given != devices:
-            sys.exit(f"{given} devices instead of {devices}: {found}")
-        return float(found["microseconds"]) / 1000
+def milliseconds(runtime: NriRuntime, pod: Dict[str, Any], devices: int) -> float:
+    """Have a container created that has to get so many devices."""
+    found = runtime.create(pod, CONTAINER)
+    given = len((found.get("adjust") or {}).get("linux", {}).get("devices", []))
+    if found.get("error") or given != devices:
+        sys.exit(f"{given} devices instead of {devices}: {found}")
+    return float(found["microseconds"]) / 1000
 
 
 def percentile(values: List[float], share: float) -> float:
@@ -88,11 +68,11 @@ def cpu_seconds(pid: int) -> float:
 
 
 def measure(scratch: Path, rounds: int) -> int:
-    program = tools.build(tools.Tool("nri-runtime", "nri_runtime", "."))
+    program = nri.program()
     expand.write(expand.load(CHECKOUT / f"tests/fleet/nodes/{NODE}.yml"), scratch / "node")
     plugin = scratch / "inject.pyz"
     plugin.write_bytes(zipapp.build())
-    without, with_it = (Runtime(program, scratch / f"{name}.sock") for name in ("without", "with"))
+    without, with_it = (NriRuntime(program, scratch / f"{name}.sock") for name in ("without", "with"))
     argv = [sys.executable, "-I", str(plugin), "--config", str(scratch / "none"), "--root", str(scratch / "node")]
     argv += ["--socket", str(scratch / "with.sock"), "--status", str(scratch / "status.json"), "--log-level", "warning"]
     daemon = subprocess.Popen([*argv, "--metrics", str(scratch / "inject.prom")])
@@ -106,7 +86,7 @@ def measure(scratch: Path, rounds: int) -> int:
         spent: Dict[str, List[float]] = {kind: [] for kind in kinds}
         for _round in range(rounds):
             for kind, (runtime, pod, devices) in kinds.items():
-                spent[kind].append(runtime.milliseconds(pod, devices))
+                spent[kind].append(milliseconds(runtime, pod, devices))
         print(f"{'CreateContainer, ms':22} {'p50':>8} {'p99':>8} {'largest':>8}")
         for kind, values in spent.items():
             print(f"{kind:22} {percentile(values, 0.5):8.3f} {percentile(values, 0.99):8.3f} {max(values):8.3f}")
@@ -120,8 +100,8 @@ def measure(scratch: Path, rounds: int) -> int:
         daemon.terminate()
         daemon.wait()
         for runtime in (without, with_it):
-            runtime.process.kill()
-            runtime.process.wait()
+            runtime.kill()
+            runtime.stop(10)
 
 
 def main() -> int:

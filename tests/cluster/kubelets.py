@@ -5,45 +5,30 @@
 
 from __future__ import annotations
 
-import threading
-from abc import ABC, abstractmethod
-from types import TracebackType
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Type
+import contextlib
+from abc import abstractmethod
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from kubernetes import dynamic
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import Object
+from ansible_collections.zerocopy.rdma.tests.cluster.played import Played
 
 PLUGIN, HOST_DEVICE, DRIVER = "zerocopy.rdma/shared-device", "zerocopy.rdma/host-device", "zerocopy.rdma/group"
 PATCH = "application/merge-patch+json"
-_PAUSE = 0.2
 
 
-class PlayedKubelets(ABC):
-    """At work as long as its ``with`` block, on all pods that ``selection`` finds.
+class PlayedKubelets(Played):
+    """At work on all pods that ``selection`` finds.
 
     Pods that are deleted end at once; the others, once they have a node, get the status that :meth:`status` says.
     """
 
     def __init__(self, cluster: dynamic.DynamicClient, **selection: Any) -> None:
+        super().__init__()
         self._of_pods = cluster.resources.get(api_version="v1", kind="Pod")
         self._selection = selection
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._failure: Optional[BaseException] = None
-
-    def __enter__(self) -> Any:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
-        if self._failure is not None and error is None:
-            raise self._failure
 
     @abstractmethod
     def status(self, pod: Object) -> Optional[Object]:
@@ -53,16 +38,10 @@ class PlayedKubelets(ABC):
         """What a round begins with; the pods that it is about."""
         return pods
 
-    def _work(self) -> None:
-        try:
-            while not self._stop.wait(_PAUSE):
-                for pod in self.look(self._of_pods.get(**self._selection).to_dict()["items"]):
-                    try:
-                        self._serve(pod)
-                    except (NotFoundError, ConflictError):
-                        continue
-        except Exception as error:
-            self._failure = error
+    def round(self) -> None:
+        for pod in self.look(self._of_pods.get(**self._selection).to_dict()["items"]):
+            with contextlib.suppress(NotFoundError, ConflictError):
+                self._serve(pod)
 
     def _serve(self, pod: Object) -> None:
         meta = pod["metadata"]

@@ -55,7 +55,8 @@ def _stand_in(policy: Object) -> Object:
     own["nodeSelector"] = {"type": "object", "additionalProperties": {"type": "string"}}
     tolerated = {"type": "object", "properties": {name: {"type": "string"} for name in ("key", "operator", "effect")}}
     own["tolerations"] = {"type": "array", "items": tolerated}
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": own}}}
+    status = {"type": "object", "properties": {"state": {"type": "string"}}}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": own}, "status": status}}
     names = {"kind": "NicNodePolicy", "listKind": "NicNodePolicyList", "plural": "nicnodepolicies"}
     return {
         "apiVersion": policy["apiVersion"],
@@ -66,7 +67,13 @@ def _stand_in(policy: Object) -> Object:
             "scope": "Cluster",
             "names": {**names, "singular": "nicnodepolicy"},
             "versions": [
-                {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}},
+                {
+                    "name": "v1alpha1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": schema},
+                    "subresources": {"status": {}},
+                },
             ],
         },
     }

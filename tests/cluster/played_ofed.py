@@ -9,62 +9,54 @@ whether it is ready. The container writes into the node's file system, here the 
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Dict, List, Optional, Type
+from typing import Any, Dict, List
 
 from kubernetes import dynamic
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import Object
+from ansible_collections.zerocopy.rdma.tests.cluster.played import Played
 
 LABEL = "zerocopy.rdma/shared-device"
 WAITS = "network.nvidia.com/operator.mofed.wait"
 _VERSION, _READY, _LOG = "sys/module/mlx5_core/version", "run/mellanox/drivers/.driver-ready", "dev/kmsg"
 
 
-class PlayedOperator:
-    """Until the end of the ``with`` block; a driver in ``flooding`` never gets ready and repeats an error."""
+class PlayedOperator(Played):
+    """At work on these nodes, whose files are as before at the end.
+
+    While it is ``flooding``, a driver never gets ready and repeats an error.
+    """
 
     def __init__(self, cluster: dynamic.DynamicClient, namespace: str, nodes: Path, names: List[str]) -> None:
+        super().__init__()
         self._cluster, self._namespace, self._nodes, self._names = cluster, namespace, nodes, names
         self.flooding = False
         self.loaded: List[str] = []
         self.history: List[str] = []
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._failed: List[BaseException] = []
 
     def __enter__(self) -> PlayedOperator:
         for name in self._names:
             self._write(name, _LOG, "6,100,1,-;mlx5_core 0000:19:00.0: firmware version: 20.39\n")
-        self._thread.start()
+        super().__enter__()
         return self
 
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], _error: Optional[BaseException], _trace: Optional[TracebackType]
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
-        for name in self._names:
-            for path in (_LOG, _VERSION, _READY):
-                (self._nodes / name / path).unlink(missing_ok=True)
-        assert kind or not self._failed, self._failed
+    def __exit__(self, *raised: Any) -> None:
+        try:
+            super().__exit__(*raised)
+        finally:
+            for name in self._names:
+                for path in (_LOG, _VERSION, _READY):
+                    (self._nodes / name / path).unlink(missing_ok=True)
 
     def _write(self, name: str, path: str, text: str) -> None:
         full = self._nodes / name / path
         full.parent.mkdir(parents=True, exist_ok=True)
         full.write_text(text, encoding="utf-8")
 
-    def _run(self) -> None:
-        try:
-            kind = self._cluster.resources.get(api_version="v1", kind="Node")
-            while not self._stop.is_set():
-                for node in kind.get().to_dict()["items"]:
-                    self._see(node["metadata"])
-                self._stop.wait(0.3)
-        except BaseException as error:
-            self._failed.append(error)
+    def round(self) -> None:
+        for node in self._cluster.resources.get(api_version="v1", kind="Node").get().to_dict()["items"]:
+            self._see(node["metadata"])
 
     def _see(self, meta: Dict[str, Any]) -> None:
         name, value = meta["name"], meta.get("labels", {}).get(LABEL, "")

@@ -17,49 +17,17 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
-from vmlab import tools
+from vmlab import nri
+from vmlab.nri import NriRuntime
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import zipapp
 
-RUNTIME = tools.Tool("nri-runtime", "nri_runtime", ".")
 POD = {"name": "p", "namespace": "llm", "linux": {"namespaces": [{"type": "pid"}]}}
 EVERYONE = {**POD, "annotations": {"rdma.zerocopy.io/nics": "nearest"}}
 ASKING = {**POD, "annotations": {f"rdma.zerocopy.io/nics.{name}": "nearest" for name in ("main", "no-gpu")}}
 GPU = {"name": "main", "env": ["NVIDIA_VISIBLE_DEVICES=0", "UCX_NET_DEVICES=mlx5_9:1"]}
 # Far above what a slow machine needs: until then a test waits for what does not come.
 SECONDS = 600
-
-
-class Runtime:
-    """The runtime's side; one at a time on its socket."""
-
-    def __init__(self, program: Path, socket: Path) -> None:
-        self._process = subprocess.Popen(
-            [str(program), str(socket)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.await_event("listening")
-
-    def await_event(self, event: str) -> Dict[str, Any]:
-        assert self._process.stdout
-        for line in self._process.stdout:
-            found: Dict[str, Any] = json.loads(line)
-            if found["event"] == event:
-                return found
-        raise AssertionError(f"ended without: {event}")
-
-    def create(self, pod: Any, container: Any) -> Dict[str, Any]:
-        assert self._process.stdin
-        self._process.stdin.write(json.dumps({"pod": pod, "container": container}) + "\n")
-        self._process.stdin.flush()
-        return self.await_event("created")
-
-    def stop(self) -> None:
-        if self._process.stdin and not self._process.stdin.closed:
-            self._process.stdin.close()
-        self._process.wait(SECONDS)
-
-    def kill(self) -> None:
-        self._process.kill()
 
 
 class Place:
@@ -74,9 +42,10 @@ class Place:
         self.metrics = directory / "inject.prom"
         self._running: List[Any] = []
 
-    def runtime(self) -> Runtime:
-        self._running.append(Runtime(self._program, self.socket))
-        return self._running[-1]
+    def runtime(self) -> NriRuntime:
+        runtime = NriRuntime(self._program, self.socket)
+        self._running.append(runtime)
+        return runtime
 
     def daemon(self) -> subprocess.Popen[str]:
         argv = [sys.executable, "-I", str(self._file), "--config", str(self.config), "--status", str(self.status)]
@@ -93,8 +62,8 @@ class Place:
 
     def stop(self) -> None:
         for one in reversed(self._running):
-            if isinstance(one, Runtime):
-                one.stop()
+            if isinstance(one, NriRuntime):
+                one.stop(SECONDS)
             else:
                 one.kill()
                 one.wait(SECONDS)
@@ -117,7 +86,7 @@ def devices(answer: Dict[str, Any]) -> List[str]:
 
 @pytest.fixture
 def place(tmp_path: Path, root_of: Callable[[str], Path]) -> Iterator[Place]:
-    made = Place(tmp_path, root_of("h100-01"), tools.build(RUNTIME))
+    made = Place(tmp_path, root_of("h100-01"), nri.program())
     watchdog = threading.Timer(SECONDS, made.kill)
     watchdog.start()
     yield made
@@ -171,7 +140,7 @@ def test_it_follows_the_runtime_and_comes_back_after_a_kill(place: Place) -> Non
     first.await_event("synchronized")
     log(daemon, "registered")
     assert devices(first.create(ASKING, GPU))
-    first.stop()
+    first.stop(SECONDS)
     log(daemon, "disconnected")
     second = place.runtime()
     second.await_event("synchronized")

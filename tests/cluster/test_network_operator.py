@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.modules import object_fields
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, pod_spec, workload
 from ansible_collections.zerocopy.rdma.tests.cluster.network_operator import definitions
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
 
@@ -203,3 +203,36 @@ def test_a_policy_of_somebody_else_is_not_taken_over(
     playbook(groups=wanted, **own)
     (entry,) = json.loads(policy(cluster_set)["rdmaSharedDevicePlugin"]["config"])["configList"]
     assert entry["resourceName"] == "rdma_v100"
+
+
+def test_nodes_that_keep_a_policy_from_being_ready(cluster_set: ClusterSet, install: Install) -> None:
+    """The operator itself does not run here: the test says what it would say, and makes what it would make."""
+    install(True)
+    place, label = cluster_set.namespace, "test.zerocopy.rdma/policy"
+    plugin = {**MULTUS, "config": "{}"}
+    wanted = [
+        {
+            "apiVersion": "mellanox.com/v1alpha1",
+            "kind": "NicNodePolicy",
+            "metadata": {"name": name},
+            "spec": {"nodeSelector": {label: name}, "rdmaSharedDevicePlugin": plugin},
+        }
+        for name in ("here", "nowhere")
+    ]
+    waiting: Dict[str, Any] = {"objects": wanted, "wait": True, "wait_timeout": 5, "unready_nodes": "report"}
+    cluster_set.kubectl("label", "node", "v100-01", f"{label}=here")
+    lines = cluster_set(**waiting)["msg"].splitlines()
+    assert lines[1:] == ["NicNodePolicy here: not seen by the Network Operator yet"]
+
+    cluster_set.patch("nicnodepolicies", "here", {"status": {"state": "notReady"}}, "operator", "status")
+    owner = {"apiVersion": "mellanox.com/v1alpha1", "kind": "NicNodePolicy", "name": "here"}
+    owner["uid"] = cluster_set.get("nicnodepolicies", "here")["metadata"]["uid"]
+    made = workload("DaemonSet", "plugin", place, {**pod_spec(), "nodeSelector": {label: "here", "nic": "true"}})
+    made["metadata"]["ownerReferences"] = [owner]
+    cluster_set.kubectl("create", "-f", "-", stdin=made)
+    lacking = f"DaemonSet {place}/plugin has no pod there, for which the node lacks the label nic=true"
+    for trouble in (lacking, "its pod is Pending, and not ready"):
+        found = cluster_set(**waiting)
+        assert found["unready"] == {"v100-01": [f"NicNodePolicy here: {trouble}"]}
+        cluster_set.kubectl("label", "node", "v100-01", "nic=true", "--overwrite")
+    assert set(actions(cluster_set(state="absent")).values()) == {"pruned"}

@@ -11,24 +11,22 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
 
 import pytest
 import yaml
-from vmlab import tools
+from kubernetes import dynamic
 
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
-from ansible_collections.zerocopy.rdma.tests.cluster.provision import CHECKOUT
-from ansible_collections.zerocopy.rdma.tests.cluster.test_driver_gpu import HELM, VALUES
+from ansible_collections.zerocopy.rdma.tests.cluster.helm import VALUES, HelmRole, changed, said
 from ansible_collections.zerocopy.rdma.tests.cluster.test_sriov_operator import source
 
 RELEASES = ("network-operator", "sriov-network-operator")
-Play = Callable[..., "subprocess.CompletedProcess[str]"]
+
+# Beside the operator what its chart runs on nodes, where no kubelet starts it: Helm itself would wait for it.
 _DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -41,6 +39,16 @@ spec:
   template:
     metadata: {labels: {app: operator}}
     spec: {containers: [{name: manager, image: example.org/operator:v1}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: "{{ .Release.Name }}-worker"}
+spec:
+  selector: {matchLabels: {app: worker}}
+  updateStrategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}
+  template:
+    metadata: {labels: {app: worker}}
+    spec: {containers: [{name: worker, image: example.org/worker:v1}]}
 """
 
 
@@ -59,43 +67,14 @@ def make_archive(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(name="play")
-def make_play(
-    control_plane: Any, archive: Path, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Play]:
-    """Plays tasks of the role for a host."""
-    helm = tools.build(HELM)
-    for name in ("CACHE", "CONFIG", "DATA"):
-        monkeypatch.setenv(f"HELM_{name}_HOME", str(tmp_path / name))
-    monkeypatch.setenv("PATH", f"{helm.parent}:{Path(sys.executable).parent}:/usr/bin:/bin")
-    monkeypatch.setenv("ANSIBLE_CONFIG", str(CHECKOUT / "ansible.cfg"))
-    monkeypatch.setenv("K8S_AUTH_KUBECONFIG", str(control_plane.kubeconfig))
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-
-    def run(tasks: str, *options: str, **own: Any) -> subprocess.CompletedProcess[str]:
-        asked = {"network": True, "network_chart": str(archive), "network_version": "25.10.0", "wait": False}
-        variables = {**asked, "network_namespace": namespace, "sriov_namespace": namespace, **own}
-        hosts = {"gpu-1": {f"rdma_operator_{name}": value for name, value in variables.items()}}
-        role = {"ansible.builtin.import_role": {"name": "zerocopy.rdma.rdma_operator", "tasks_from": tasks}}
-        inventory, playbook = tmp_path / "hosts.yml", tmp_path / "play.yml"
-        inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
-        playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [role]}]))
-        return subprocess.run(
-            [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory), *options, str(playbook)],
-            cwd=CHECKOUT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    yield run
+def make_play(control_plane: Any, archive: Path, namespace: str, tmp_path: Path) -> Iterator[HelmRole]:
+    """The releases are gone at the end."""
+    own: Dict[str, Any] = {"network": True, "network_chart": str(archive), "network_version": "25.10.0"}
+    places = {"network_namespace": namespace, "sriov_namespace": namespace}
+    play = HelmRole("rdma_operator", control_plane.kubeconfig, tmp_path, **own, **places)
+    yield play
     # Hooks are pods, which nothing runs here.
-    command = [str(helm), "uninstall", *RELEASES, "-n", namespace, "--ignore-not-found", "--no-hooks"]
-    subprocess.run([*command, f"--kubeconfig={control_plane.kubeconfig}"], capture_output=True, check=True)
-
-
-def changed(done: subprocess.CompletedProcess[str]) -> int:
-    assert done.returncode == 0, done.stdout + done.stderr
-    return int(done.stdout.rpartition("changed=")[2].split()[0])
+    play.helm("uninstall", *RELEASES, "-n", namespace, "--ignore-not-found", "--no-hooks")
 
 
 def values(cluster_set: ClusterSet) -> Dict[str, Any]:
@@ -104,10 +83,13 @@ def values(cluster_set: ClusterSet) -> Dict[str, Any]:
     return found
 
 
-def test_an_operator_comes_and_goes(cluster_set: ClusterSet, play: Play) -> None:
+def test_an_operator_comes_and_goes(
+    cluster_set: ClusterSet, cluster: dynamic.DynamicClient, create: Callable[..., Any], play: HelmRole
+) -> None:
+    create(cluster, "Node", node("gpu-1"))
     assert changed(play("main", "--check")) == 1
     assert cluster_set.absent("configmap", "values")
-    own = {"network_values": {"operator": {"repository": "mirror.example.org"}}}
+    own: Dict[str, Any] = {"network_values": {"operator": {"repository": "mirror.example.org"}}}
     assert changed(play("main", **own)) == 1
     assert values(cluster_set) == {
         # The cluster has no Node Feature Discovery.
@@ -118,54 +100,40 @@ def test_an_operator_comes_and_goes(cluster_set: ClusterSet, play: Play) -> None
     }
     assert changed(play("main", **own)) == 0
     # A second one, elsewhere, is refused before anything changes.
-    said = play("main", network_namespace="elsewhere")
-    assert said.returncode != 0
-    assert f"(Deployment {cluster_set.namespace}/network-operator): leave the variable out" in " ".join(
-        said.stdout.split()
-    )
+    there = f"(Deployment {cluster_set.namespace}/network-operator): leave the variable out"
+    assert there in said(play("main", network_namespace="elsewhere"))
     # Teardown of other hosts leaves it.
     assert changed(play("absent", "--extra-vars=rdma_set=zerocopy-rdma-v100")) == 0
     assert changed(play("absent")) == 1
     assert cluster_set.absent("configmap", "values")
 
 
-def test_a_release_of_somebody_else_is_left_alone(cluster_set: ClusterSet, play: Play, archive: Path) -> None:
-    subprocess.run(
-        ["helm", "install", "network-operator", str(archive), "-n", cluster_set.namespace],
-        env={**os.environ, "KUBECONFIG": os.environ["K8S_AUTH_KUBECONFIG"]},
-        check=True,
-        capture_output=True,
-    )
-    said = play("main")
-    assert said.returncode != 0
-    assert "which this collection did not install" in " ".join(said.stdout.split())
+def test_a_release_of_somebody_else_is_left_alone(cluster_set: ClusterSet, play: HelmRole, archive: Path) -> None:
+    play.helm("install", "network-operator", str(archive), "-n", cluster_set.namespace)
+    assert "which this collection did not install" in said(play("main"))
     assert changed(play("absent")) == 0
     assert values(cluster_set) == {}
 
 
-def test_the_chart_of_the_sriov_operator(cluster_set: ClusterSet, play: Play, tmp_path: Path) -> None:
+def test_the_chart_of_the_sriov_operator(cluster_set: ClusterSet, play: HelmRole, tmp_path: Path) -> None:
     chart = source(tmp_path) / "deployment" / "sriov-network-operator-chart"
-    own = {"network": False, "sriov": True, "sriov_chart": str(chart)}
+    # Nothing runs the operator here.
+    own: Dict[str, Any] = {"network": False, "sriov": True, "sriov_chart": str(chart), "wait": False}
     definitions = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (chart / "crds").glob("*.yaml")]
     try:
         assert changed(play("main", **own)) == 1
         found = cluster_set.kubectl("get", "sriovoperatorconfigs", "-n", cluster_set.namespace, "-o", "name")
         assert found.split() == ["sriovoperatorconfig.sriovnetwork.openshift.io/default"]
         assert changed(play("main", **own)) == 0
-        said = play("main", **own, sriov_namespace="elsewhere")
-        assert said.returncode != 0
-        already = (
-            f"already has this operator, which this collection did not install (Deployment {cluster_set.namespace}/"
-        )
-        assert f"{already}sriov-network-operator)" in " ".join(said.stdout.split())
+        there = f"(Deployment {cluster_set.namespace}/sriov-network-operator): leave the variable out"
+        assert there in said(play("main", **own, sriov_namespace="elsewhere"))
     finally:
         # Helm leaves definitions where they are.
         names = [definition["metadata"]["name"] for definition in definitions]
         cluster_set.kubectl("delete", "customresourcedefinitions", "--ignore-not-found", *names)
 
 
-def test_helm_is_needed_only_if_an_operator_is_asked_for(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
-    said = play("main")
-    assert "helm on the Ansible controller is missing: it must be helm 3" in " ".join(said.stdout.split())
-    assert changed(play("main", network=False)) == 0
+def test_helm_is_needed_only_if_an_operator_is_asked_for(play: HelmRole) -> None:
+    missing = "helm on the Ansible controller is missing: it must be helm 3"
+    assert missing in said(play("main", helm="/nowhere"))
+    assert changed(play("main", helm="/nowhere", network=False)) == 0

@@ -153,7 +153,7 @@ def test_slices_that_come_later_are_waited_for(
 
 def test_a_wait_in_vain_says_what_the_pods_do(fleet: Fleet, info: Info, facts_of: Facts) -> None:
     wanted = expected(of_fleet(facts_of, "v100-01", "v100-02", "lab-01"))
-    wanted["lab-01"]["wait"] = False
+    wanted["lab-01"]["wait"] = []
     fleet.create([node(name) for name in wanted])
     labels = {"app.kubernetes.io/name": "dranet", "zerocopy.rdma/group": "v100"}
     spec = {"nodeName": "v100-02", "containers": [{"name": "dranet", "image": "example.org/none:v1"}]}

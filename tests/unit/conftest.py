@@ -30,7 +30,7 @@ sys.path.insert(0, str(_COLLECTIONS))
 
 
 @pytest.fixture
-def run_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Callable[..., Dict[str, Any]]:
+def run_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Dict[str, Any]]:
     """Runs a module with the given options and returns its result, also when it fails."""
 
     def call(module: Any, **options: Any) -> Dict[str, Any]:

@@ -4,7 +4,11 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The pods of DaemonSets: which node each is for, and on which nodes a rolled out DaemonSet does not work."""
+"""The pods of DaemonSets: which node each is for, and on which nodes a rolled out DaemonSet does not work.
+
+Also of those that NVIDIA's Network Operator makes of a NicNodePolicy (``isDaemonSetReady`` of ``pkg/state`` in
+Mellanox/network-operator v26.7.0-rc.2 says when such a policy is ready).
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     ObjectKey,
     metadata,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import pod_trouble, pods_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import METADATA_LIST, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import (
+    NODE_POLICY,
+    pod_trouble,
+    pods_of,
+    state,
+)
 
 _DAEMON_SET = GroupKind("apps", "DaemonSet")
 
@@ -46,24 +55,81 @@ def ready(pod: Mapping[str, Any]) -> bool:
 def unready(client: Client, key: ObjectKey, resource: Resource) -> Optional[Dict[str, str]]:
     """By node what its pod of a DaemonSet suffers from, where each node has a pod of the newest template.
 
-    ``None`` for a DaemonSet that is not rolled out, and for any other object.
+    Of a NicNodePolicy, those of the DaemonSets that the operator makes of it, and the nodes that have no such pod.
+    ``None`` for one that is not rolled out, for a policy that waits for something else, and for any other object.
     """
-    live = client.find(resource.path(key.namespace, key.name)) if key.group_kind == _DAEMON_SET else None
-    status: Dict[str, Any] = (live or {}).get("status") or {}
-    wanted = status.get("desiredNumberScheduled") or 0
-    if live is None or status.get("observedGeneration") != metadata(live).get("generation"):
+    judge = {_DAEMON_SET: _of_daemon_set, NODE_POLICY: _of_policy}.get(key.group_kind)
+    live = client.find(resource.path(key.namespace, key.name)) if judge else None
+    return judge(client, live) if judge and live else None
+
+
+def selects_no_node(client: Client, key: ObjectKey, wanted: Object) -> bool:
+    """Whether an object is a NicNodePolicy for nodes that the cluster does not have: it does not become ready."""
+    return key.group_kind == NODE_POLICY and not _selected(client, wanted)
+
+
+def _of_daemon_set(client: Client, live: Object) -> Optional[Dict[str, str]]:
+    pods = _troubles(client, live)
+    return None if pods is None else {node: trouble for node, trouble in pods.items() if trouble}
+
+
+def _of_policy(client: Client, live: Object) -> Optional[Dict[str, str]]:
+    """The operator wants all pods of all DaemonSets, at least one of each, before it calls a policy ready."""
+    status = live.get("status") or {}
+    if state(NODE_POLICY, live).ready:
+        return {}
+    sets = [item for item in client.get("/apis/apps/v1/daemonsets").get("items") or [] if _owned(item, live)]
+    if status.get("state") != "notReady" or not sets:
         return None
-    pods = [
-        pod
-        for pod in pods_of(client, key, live)
-        if any(owner.get("uid") == metadata(live)["uid"] for owner in metadata(pod).get("ownerReferences") or [])
-    ]
-    nodes = {node_of(pod) for pod in pods} - {""}
+    found: Dict[str, str] = {}
+    nodes = _selected(client, live)
+    for item in sets:
+        pods = _troubles(client, item)
+        if pods is None:
+            return None
+        for node, labels in nodes.items():
+            trouble = pods[node] if node in pods else _lacking(item, labels)
+            if trouble:
+                found.setdefault(node, trouble)
+    # With all pods ready, it is something else that the operator is not content with.
+    return found if found or not nodes else None
+
+
+def _selected(client: Client, policy: Object) -> Dict[str, Dict[str, str]]:
+    """The nodes of a NicNodePolicy with their labels."""
+    selector = (policy.get("spec") or {}).get("nodeSelector") or {}
+    query = {"labelSelector": ",".join(f"{name}={value}" for name, value in selector.items())}
+    items = client.get("/api/v1/nodes", query, METADATA_LIST).get("items") or []
+    return {metadata(node)["name"]: metadata(node).get("labels") or {} for node in items}
+
+
+def _lacking(daemon_set: Object, labels: Mapping[str, str]) -> str:
+    """Why a node with these labels has no pod of a DaemonSet."""
+    selector = daemon_set["spec"]["template"]["spec"].get("nodeSelector") or {}
+    lacking = [f"{name}={value}" for name, value in selector.items() if labels.get(name) != value]
+    meta = metadata(daemon_set)
+    text = f"DaemonSet {meta['namespace']}/{meta['name']} has no pod there"
+    return f"{text}, for which the node lacks the label {', '.join(lacking)}" if lacking else text
+
+
+def _owned(item: Object, owner: Object) -> bool:
+    return any(one.get("uid") == metadata(owner)["uid"] for one in metadata(item).get("ownerReferences") or [])
+
+
+def _troubles(client: Client, live: Object) -> Optional[Dict[str, str]]:
+    """By node what its pod of a DaemonSet suffers from, ``""`` for nothing; ``None`` where it is not rolled out."""
+    status: Dict[str, Any] = live.get("status") or {}
+    wanted = status.get("desiredNumberScheduled") or 0
+    if status.get("observedGeneration") != metadata(live).get("generation"):
+        return None
+    key = ObjectKey(*_DAEMON_SET, metadata(live)["namespace"], metadata(live)["name"])
+    pods = [pod for pod in pods_of(client, key, live) if _owned(pod, live) and node_of(pod)]
+    nodes = {node_of(pod) for pod in pods}
     if (status.get("updatedNumberScheduled") or 0) < wanted or len(nodes) < wanted:
         return None
-    working = {node_of(pod) for pod in pods if ready(pod)}
-    return {
+    working = {node_of(pod): "" for pod in pods if ready(pod)}
+    troubles = {
         node_of(pod): pod_trouble(pod) or f"its pod is {(pod.get('status') or {}).get('phase')}, and not ready"
         for pod in pods
-        if node_of(pod) in nodes - working
     }
+    return {**troubles, **working}

@@ -40,6 +40,7 @@ class LateError(ClusterError):
         self.objects = objects
 
 
+NODE_POLICY = GroupKind("mellanox.com", "NicNodePolicy")
 _READY = Readiness(True, "ready")
 
 
@@ -120,7 +121,7 @@ _JUDGES = {
     **_WORKLOADS,
     GroupKind("", "Namespace"): _namespace,
     GroupKind("mellanox.com", "HostDeviceNetwork"): _operated,
-    GroupKind("mellanox.com", "NicNodePolicy"): _operated,
+    NODE_POLICY: _operated,
     GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
 }
 

@@ -106,6 +106,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(place for step, inner in steps for place in _places(inner, (*path, step)))]
 
 
+# How long it takes to draw an example is up to the machine.
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_objects_of_any_shape_do_not_stop_an_audit(data: st.DataObject) -> None:

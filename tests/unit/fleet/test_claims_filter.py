@@ -83,13 +83,34 @@ def test_what_is_expected_of_the_drivers(facts_of: Facts) -> None:
     hostvars["login"] = VERSIONS
     found = expected_devices({}, list(hostvars), hostvars)
     assert {name: (one["drivers"], one["wait"], len(one["devices"])) for name, one in found.items()} == {
-        "v100-01": (["dra.net", "gpu.nvidia.com"], False, 2 + 4),
+        "v100-01": (["dra.net", "gpu.nvidia.com"], [], 2 + 4),
         # Its GPUs are asked for by nobody.
-        "a100-01": (["dra.net"], True, 1),
-        "lab-01": (["dra.net"], True, 1),
+        "a100-01": (["dra.net"], ["dra.net"], 1),
+        "lab-01": (["dra.net"], ["dra.net"], 1),
     }
     assert found["lab-01"]["left_out"] == {}
     assert found["a100-01"]["left_out"] == {
         "0000:62:00.0": "it carries the default route",
         "0000:85:00.0": "it is in rdma_driver_exclude",
     }
+
+
+@pytest.mark.parametrize(
+    ("own", "unready", "wait"),
+    [
+        ({"rdma_claims_templates": GPUS}, {}, ["dra.net"]),
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, {}, ["dra.net", "gpu.nvidia.com"]),
+        ({"rdma_claims_templates": NICS, "rdma_driver_gpu_deploy": True}, {}, ["dra.net"]),
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True, "rdma_driver_wait": False}, {}, []),
+        # It has been waited for once.
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, {"v100-01": ["its pod is Pending"]}, []),
+        ({"rdma_claims_templates": NICS}, {"v100-02": ["its pod is Pending"]}, ["dra.net"]),
+    ],
+)
+def test_which_drivers_are_waited_for(
+    facts_of: Facts, own: dict[str, Any], unready: dict[str, list[str]], wait: list[str]
+) -> None:
+    left = {"rdma_driver_result": {"changed": False, "unready": unready}}
+    hostvars = {"v100-01": {**VERSIONS, "ansible_facts": {"rdma": facts_of("v100-01")}, **own, **left}}
+    (found,) = expected_devices({}, list(hostvars), hostvars).values()
+    assert found["wait"] == wait

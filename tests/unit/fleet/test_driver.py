@@ -197,7 +197,7 @@ def _filter(facts: Dict[str, Dict[str, Any]], **values: Any) -> str:
     assert found.problems == []
     (made,) = daemon_sets(found).values()
     (text,) = [one for one in made["spec"]["template"]["spec"]["containers"][0]["args"] if one.startswith("--filter=")]
-    return text
+    return str(text)
 
 
 def _addresses(facts: Dict[str, Any], code: str) -> List[str]:

@@ -445,14 +445,14 @@ def test_a_port_stays_where_another_workload_is_reached_by_it(keeps: str) -> Non
 
 def test_the_same_objects_of_two_clusters() -> None:
     """In another order, and one cluster's Service has labels that no pod has."""
-    service = {
+    service: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": "prefill", "namespace": NAMESPACE},
         "spec": {"selector": {"app": "nobody"}, "ports": [{"port": 80, "targetPort": 8300}]},
     }
     labels = named("prefill")["spec"]["template"]["metadata"]["labels"]
-    leading = {**service, "spec": {**service["spec"], "selector": labels}}  # type: ignore[dict-item]
+    leading = {**service, "spec": {**service["spec"], "selector": labels}}
     (_prefill, _decode, changed, alone), _notes = moved(named("prefill"), named("decode"), leading, service)
     assert changed["spec"]["ports"] == [{"port": 80, "targetPort": 8000}]
     assert alone == service

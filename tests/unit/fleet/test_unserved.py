@@ -49,6 +49,7 @@ RESTART = {"intended": False, "reason": "restart it"}
             ["n1: DaemonSet a/b: not ready"],
         ),
         (published(silent="it has no pod there"), ["n1: no pod can claim its NICs: it has no pod there"]),
+        (published(without_gpus="it does not run there"), ["n1: no pod can claim its GPUs: it does not run there"]),
         (
             {**published(missing=[EXCLUDED, RESTART, RESTART]), **planned(n1=["n1: x is wrong"])},
             ["n1: x is wrong, although the facts allow it: restart it"],
@@ -90,6 +91,18 @@ def test_every_wait_for_daemon_sets_leaves_the_others_alone() -> None:
     assert waits == {
         role: ("report", f"{role}_result") for role in registry.driver_roles() if role in registry.set_roles()
     }
+
+
+def test_no_helm_release_is_waited_for() -> None:
+    """Helm would wait for all nodes, and fail for all hosts when one of them is silent."""
+    waits = [
+        (str(path.relative_to(variables.ROLES)), given["wait"])
+        for path in sorted(variables.ROLES.glob("*/tasks/*.yml"))
+        for task in yaml.safe_load(path.read_text("utf-8")) or ()
+        for given in [task.get("kubernetes.core.helm", {})]
+        if "wait" in given and given.get("state") != "absent"
+    ]
+    assert waits == []
 
 
 def test_hosts_fail_after_the_summary() -> None:

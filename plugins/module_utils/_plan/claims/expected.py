@@ -13,6 +13,7 @@ from typing import Any, Dict, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
@@ -32,8 +33,10 @@ def _of_member(member: claims_hosts.ClaimMember, facts: Facts, known: variables.
         found.drivers |= predict.gpu_drivers(facts)
     every = predict.predicted(member.host.name, facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude)
     found.devices = [device for device in every if device.driver in found.drivers]
-    nics = any(device.driver == model.DRANET for device in found.devices)
-    found.wait = nics and bool(values.get(_WAIT, known[_WAIT]["default"]))
+    if values.get(_WAIT, known[_WAIT]["default"]):
+        # A driver that provision does not deploy has had its time.
+        deployed = {model.DRANET, *([model.GPU_DRIVER] if values.get(drivers_plan.GPU_DEPLOY) else [])}
+        found.wait = deployed & {device.driver for device in found.devices}
     return found
 
 

@@ -75,7 +75,8 @@ class PluginPlan:
     """``labels`` are those of nodes, ``None`` to be removed; ``found`` are problems by host.
 
     ``policy`` are fields of the NicClusterPolicy of a Network Operator that the site runs.
-    ``everywhere`` says that a plugin runs on all nodes.
+    ``everywhere`` says that a plugin runs on all nodes. ``later`` are hosts that are no nodes of the cluster yet, and
+    for which there are objects that can only be applied then.
     """
 
     namespace: str = ""
@@ -86,6 +87,7 @@ class PluginPlan:
     warnings: List[str] = field(default_factory=list)
     policy: PolicyFields = field(default_factory=PolicyFields)
     everywhere: bool = False
+    later: List[str] = field(default_factory=list)
 
 
 def _typed(

@@ -233,10 +233,12 @@ def plan(
     known: plan_variables.Options,
     fleet: Sequence[InventoryHost] = (),
     kinds: Optional[Collection[str]] = None,
+    nodes: Optional[Collection[str]] = None,
 ) -> HostDevicePlan:
     """The NICs and VFs of hosts that all have this strategy; their ``found`` problems are by host.
 
-    ``fleet`` are all hosts, ``kinds`` the operators' kinds that the API server serves, ``None`` if nobody knows.
+    ``fleet`` are all hosts, ``kinds`` the operators' kinds that the API server serves, ``nodes`` the cluster's nodes;
+    both are ``None`` if nobody knows.
     """
     result = HostDevicePlan()
     groups = plugin_groups.groups(hosts, PREFIX, known, result.found, _OF_LINKS, FLEET_WIDE)
@@ -268,7 +270,7 @@ def plan(
         return result
     of_host = {host: own.label_value for own, counts in result.configurations for host in counts}
     result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
-    of_nics = providers.handed_out(groups, result, fleet, kinds)
+    of_nics = providers.handed_out(groups, result, fleet, kinds, nodes)
     ours = of_cni or any(not own.operated for own, _counts in result.configurations)
     namespaces = manifests.namespaces(result.namespace) if ours else []
     result.objects = [*namespaces, *of_cni, *of_nics]

@@ -19,14 +19,14 @@ class Expected:
     """``drivers`` are those that should publish something; ``left_out`` are PCI addresses of NICs with the reason.
 
     ``may_hide_nics``: a NIC in a pod may be missing in the facts, so there may be more of them.
-    ``wait``: whether it is worth waiting for DRANET to publish something.
+    ``wait``: the drivers of which it is worth waiting until they publish something.
     """
 
     drivers: Set[str] = field(default_factory=set)
     devices: List[SliceDevice] = field(default_factory=list)
     left_out: Dict[str, str] = field(default_factory=dict)
     may_hide_nics: bool = False
-    wait: bool = False
+    wait: Set[str] = field(default_factory=set)
 
 
 def written(expected: Expected) -> Dict[str, Any]:
@@ -39,7 +39,7 @@ def written(expected: Expected) -> Dict[str, Any]:
         "devices": devices,
         "left_out": expected.left_out,
         "may_hide_nics": expected.may_hide_nics,
-        "wait": expected.wait,
+        "wait": sorted(expected.wait),
     }
 
 
@@ -54,7 +54,7 @@ def read(node: str, entry: Mapping[str, Any]) -> Expected:
             ],
             dict(entry["left_out"]),
             entry["may_hide_nics"],
-            entry["wait"],
+            set(entry["wait"]),
         )
     except KeyError as error:
         raise ValueError(f"has no {error}") from error

@@ -154,9 +154,10 @@ def publishing(objects: Iterable[Mapping[str, Any]]) -> Dict[str, Set[str]]:
     return found
 
 
-def with_nics(objects: Iterable[Mapping[str, Any]]) -> Set[str]:
-    """The nodes that have an RDMA NIC of DRANET in these ResourceSlices or lists of them. Raises ValueError."""
-    return {str(device.node) for device in devices(objects) if device.is_rdma_nic}
+def serving(found: Iterable[SliceDevice]) -> Set[Tuple[str, str]]:
+    """By these devices, which driver serves which node; of DRANET only RDMA NICs count."""
+    counting = (device for device in found if device.is_rdma_nic or device.driver != DRANET)
+    return {(device.driver, str(device.node)) for device in counting}
 
 
 def plain(device: SliceDevice) -> Dict[str, Any]:

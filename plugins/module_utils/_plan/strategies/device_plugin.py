@@ -84,7 +84,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
             problems=messages(found.found),
             wait=found.wait,
             everywhere=found.everywhere,
-            unknown=[host.name for host in own if host.facts is None],
+            unknown=[host.name for host in own if host.facts is None] + found.later,
             nodes=manifests.nodes(found.labels),
         )
         if not result.problems:

@@ -174,7 +174,7 @@ class _ApplysetRun:
         pending = [
             (step.wanted.key, step.wanted.resource)
             for step in steps
-            if not wait.ready(step.wanted.key, step.after or step.before).ready
+            if not wait.ready(step.wanted.key, step.after or step.before).ready and not self._for_no_node(step)
         ]
         if not pending:
             return
@@ -182,6 +182,12 @@ class _ApplysetRun:
             wait.until(self._client, pending, self._request.wait_timeout, wait.ready)
         except wait.LateError as error:
             self._report_nodes(error)
+
+    def _for_no_node(self, step: ApplyStep) -> bool:
+        """Whether there is nothing to wait for, because the object is for nodes that the cluster does not have."""
+        return self._request.report_nodes and daemon_sets.selects_no_node(
+            self._client, step.wanted.key, step.wanted.body
+        )
 
     def _report_nodes(self, error: wait.LateError) -> None:
         """Note on which nodes DaemonSets do not work. Raises the error where that is not what it is about."""

@@ -61,14 +61,23 @@ class _Info:
 
     def result(self) -> Dict[str, Any]:
         labels = self._labels()
-        awaited = {name for name, expected in self._expected.items() if expected.wait and name in labels}
+        awaited = {
+            (driver, name) for name, expected in self._expected.items() for driver in expected.wait if name in labels
+        }
         if self._request.wait_timeout is not None and awaited:
             until_published(self._client, self._path("ResourceSlice"), awaited, self._request.wait_timeout)
         slices = self._list("ResourceSlice") if self._expected or self._asks_for(*SUBSETS) else []
         devices = model.devices(slices)
-        nics = {str(device.node) for device in devices if device.is_rdma_nic}
+        serving = model.serving(devices)
         compared, seen = self._compare(labels, slices, devices)
-        silent = {name: self._silent(name, seen[name], one) for name, one in compared.items() if name not in nics}
+        silent = {
+            name: {
+                driver: self._silent(driver, seen[name], one)
+                for driver in self._expected[name].wait
+                if (driver, name) not in serving
+            }
+            for name, one in compared.items()
+        }
         found: Dict[str, Any] = {
             "changed": False,
             "kubernetes": self._release["gitVersion"],
@@ -76,7 +85,7 @@ class _Info:
             "device_classes": [
                 metadata(device_class)["name"] for device_class in self._list("DeviceClass", METADATA_LIST)
             ],
-            "nodes": {name: _node(seen[name], one, silent.get(name, "")) for name, one in compared.items()},
+            "nodes": {name: _node(seen[name], one, silent[name]) for name, one in compared.items()},
             "differences": compare.lines(compared),
         }
         if self._asks_for("slices"):
@@ -128,15 +137,16 @@ class _Info:
             compared[name] = compare.compare(expected, by_node.get(name, []), seen[name])
         return compared, seen
 
-    def _silent(self, name: str, seen: NodeSeen, differences: NodeDifferences) -> str:
-        """Why no NIC of a node is published, empty where that is as it should be."""
-        if not (self._expected[name].wait and seen.exists):
+    def _silent(self, driver: str, seen: NodeSeen, differences: NodeDifferences) -> str:
+        """Why a driver publishes no device of a node, empty where that is as it should be."""
+        if not seen.exists:
             return ""
         # Where nobody has waited, the driver may be still to come.
-        if self._request.wait_timeout is None and not seen.pod and model.DRANET not in seen.drivers:
+        begun = driver in seen.drivers or (driver == model.DRANET and bool(seen.pod))
+        if self._request.wait_timeout is None and not begun:
             return ""
-        reasons = [one.reason for one in differences.missing if one.driver == model.DRANET and not one.intended]
-        reasons += [one.reason for one in differences.differing if one.attribute == model.RDMA]
+        reasons = [one.reason for one in differences.missing if one.driver == driver and not one.intended]
+        reasons += [one.reason for one in differences.differing if one.driver == driver and one.attribute == model.RDMA]
         return reasons[0] if reasons else "DRANET runs there, but publishes none of them"
 
 
@@ -147,8 +157,9 @@ def _read(name: str, entry: Any) -> Expected:
         raise ClusterError(f"expected: {name} {error}, use the result of the filter expected_devices") from error
 
 
-def _node(seen: NodeSeen, compared: NodeDifferences, silent: str) -> Dict[str, Any]:
-    """A node as JSON has it."""
+def _node(seen: NodeSeen, compared: NodeDifferences, silent: Mapping[str, str]) -> Dict[str, Any]:
+    """A node as JSON has it; ``silent`` is by driver why it publishes nothing."""
     labels = {name: value for name, value in seen.labels.items() if name in (GROUP_LABEL, *compare.GPU_LABELS)}
-    told = {"exists": seen.exists, "labels": labels, "drivers": sorted(seen.drivers), "silent": silent}
-    return {**told, **asdict(compared)}
+    told = {"exists": seen.exists, "labels": labels, "drivers": sorted(seen.drivers)}
+    of_nics, of_gpus = (silent.get(driver, "") for driver in (model.DRANET, model.GPU_DRIVER))
+    return {**told, "silent": of_nics, "without_gpus": of_gpus, **asdict(compared)}

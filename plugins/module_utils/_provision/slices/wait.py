@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import time
-from typing import AbstractSet, Callable, Iterable, Set, TypeVar
+from typing import AbstractSet, Callable, Iterable, Set, Tuple, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
@@ -53,7 +53,13 @@ def until(
             time.sleep(_PAUSE_SECONDS)
 
 
-def until_published(client: Client, path: str, names: AbstractSet[str], seconds: float) -> Set[str]:
-    """Wait until DRANET has published an RDMA NIC of each of these nodes; see :func:`until`."""
-    query = {"fieldSelector": f"spec.driver={model.DRANET}"}
-    return until(client, path, query, names, model.with_nics, seconds)
+def until_published(
+    client: Client, path: str, wanted: AbstractSet[Tuple[str, str]], seconds: float
+) -> Set[Tuple[str, str]]:
+    """Wait until each of these drivers has published a device of its node (:func:`model.serving`); see :func:`until`.
+
+    One wait for all of them: on a node that is silent all drivers are.
+    """
+    drivers = {driver for driver, _node in wanted}
+    query = {"fieldSelector": f"spec.driver={min(drivers)}"} if len(drivers) == 1 else {}
+    return until(client, path, query, wanted, lambda items: model.serving(model.devices(items)), seconds)

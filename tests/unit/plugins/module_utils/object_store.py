@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 from urllib.parse import parse_qs, urlsplit
 
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, status
@@ -21,18 +21,29 @@ _KINDS = {
     "pods": ("", "Pod"),
     "deployments": ("apps", "Deployment"),
     "daemonsets": ("apps", "DaemonSet"),
+    "nodes": ("", "Node"),
+    "nicnodepolicies": ("mellanox.com", "NicNodePolicy"),
 }
+_CLUSTER_SCOPED = ("nodes", "nicnodepolicies")
 
 
-def discovery(group: str) -> Dict[str, Any]:
+def discovery(*groups: str) -> Dict[str, Any]:
     verbs = ["get", "list", "watch", "create", "patch", "delete"]
-    resources = [
-        {"resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced", "verbs": verbs}
-        for plural, (of_group, kind) in _KINDS.items()
-        if of_group == group
-    ]
-    item = {"metadata": {"name": group} if group else {}, "versions": [{"version": "v1", "resources": resources}]}
-    return {"kind": "APIGroupDiscoveryList", "items": [item]}
+    items = []
+    for group in groups:
+        resources = [
+            {
+                "resource": plural,
+                "responseKind": {"kind": kind},
+                "scope": "Cluster" if plural in _CLUSTER_SCOPED else "Namespaced",
+                "verbs": verbs,
+            }
+            for plural, (of_group, kind) in _KINDS.items()
+            if of_group == group
+        ]
+        meta = {"name": group} if group else {}
+        items.append({"metadata": meta, "versions": [{"version": "v1", "resources": resources}]})
+    return {"kind": "APIGroupDiscoveryList", "items": items}
 
 
 class Store:
@@ -55,7 +66,7 @@ class Store:
             parts = urlsplit(target)
             query = {name: values[0] for name, values in parse_qs(parts.query).items()}
             if parts.path in ("/api", "/apis"):
-                return 200, {}, discovery("" if parts.path == "/api" else "apps")
+                return 200, {}, discovery(*([""] if parts.path == "/api" else ["apps", "mellanox.com"]))
             if method == "GET":
                 return self._read(parts.path, query)
             data = json.loads(body)
@@ -66,7 +77,8 @@ class Store:
                 return self.fail[parts.path]
             if not dry:
                 self.seen.append(f"{method} {parts.path.rpartition('/')[2]}")
-            return getattr(self, f"_{method.lower()}")(parts.path, data, query, dry)
+            answer: Callable[..., Reply] = getattr(self, f"_{method.lower()}")
+            return answer(parts.path, data, query, dry)
 
     def _read(self, path: str, query: Dict[str, str]) -> Reply:
         if path.rpartition("/")[2] not in _KINDS:

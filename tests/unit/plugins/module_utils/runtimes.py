@@ -14,6 +14,7 @@ import copy
 import glob
 import os
 from pathlib import Path
+from typing import Any, Dict, List
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
@@ -54,7 +55,7 @@ class Containerd:
     def __init__(self, version: str) -> None:
         text = (FIXTURES / f"dump-{version}.toml").read_text(encoding="utf-8")
         self.defaults = TomlDocument(text, version).data
-        self.asked: list = []
+        self.asked: List[List[str]] = []
         self.root = ""
         self.spec = SPEC
 
@@ -71,7 +72,7 @@ class Containerd:
     def dump(self, main):
         result = copy.deepcopy(self.defaults)
         old = self.defaults["version"] == 2
-        plugins: dict = {}
+        plugins: Dict[str, Any] = {}
         pending, loaded = [main], []
         while pending:
             path = pending.pop(0)

@@ -43,7 +43,7 @@ def pod(node: str, owner: str = "uid", **state: Any) -> Dict[str, Any]:
 
 def daemon_set(wanted: int, updated: int, seen: int = 2) -> Dict[str, Any]:
     return {
-        "metadata": {"name": "driver", "uid": "uid", "generation": 2, "resourceVersion": "7"},
+        "metadata": {"name": "driver", "namespace": "dra", "uid": "uid", "generation": 2, "resourceVersion": "7"},
         "spec": {"selector": {"matchLabels": {"app": "driver"}}},
         "status": {
             "observedGeneration": seen,
@@ -80,6 +80,78 @@ def test_nodes_on_which_it_is_not_ready(
 ) -> None:
     server.paths = {PATH: (200, {}, live), PODS: (200, {}, {"items": pods})}
     assert daemon_sets.unready(client, KEY, RESOURCE) == expected
+
+
+POLICY = ObjectKey("mellanox.com", "NicNodePolicy", "", "rdma-shared-v100")
+POLICIES = Resource("mellanox.com", "v1alpha1", "NicNodePolicy", "nicnodepolicies", False, frozenset({"watch"}))
+GROUP, NIC = "zerocopy.rdma/shared-device", "feature.node.kubernetes.io/pci-15b3.present"
+NODE = {GROUP: "v100", NIC: "true"}
+
+
+def node_policy(state: str) -> Dict[str, Any]:
+    meta = {"name": POLICY.name, "uid": "policy", "resourceVersion": "7"}
+    return {"metadata": meta, "spec": {"nodeSelector": {GROUP: "v100"}}, "status": {"state": state}}
+
+
+def plugin(wanted: int, updated: int, owner: str = "policy") -> Dict[str, Any]:
+    """A DaemonSet that the operator has made."""
+    found = daemon_set(wanted, updated)
+    found["metadata"]["ownerReferences"] = [{"uid": owner}]
+    found["spec"]["template"] = {"spec": {"nodeSelector": NODE}}
+    return found
+
+
+def nodes(**labels: Dict[str, str]) -> List[Dict[str, Any]]:
+    return [{"metadata": {"name": name, "labels": own}} for name, own in labels.items()]
+
+
+BARE = "DaemonSet dra/driver has no pod there, for which the node lacks the label " + NIC + "=true"
+
+
+@pytest.mark.parametrize(
+    ("state", "sets", "there", "pods", "expected"),
+    [
+        (
+            "notReady",
+            [plugin(3, 3)],
+            nodes(n1=NODE, n2=NODE, n3=NODE),
+            [GOOD, BAD, STUCK],
+            {"n2": CRASH, "n3": HANGING},
+        ),
+        # The operator waits for at least one pod.
+        ("notReady", [plugin(0, 0)], [], [], {}),
+        ("notReady", [plugin(0, 0)], nodes(n1={GROUP: "v100"}), [], {"n1": BARE}),
+        ("notReady", [plugin(1, 1)], nodes(n1=NODE, n2={GROUP: "v100", NIC: "false"}), [GOOD], {"n2": BARE}),
+        ("notReady", [plugin(1, 1)], nodes(n1=NODE, n2=NODE), [GOOD], {"n2": BARE.partition(",")[0]}),
+        # By the time somebody looks it is ready.
+        ("ready", [plugin(1, 1)], nodes(n1=NODE), [GOOD], {}),
+        # What it waits for is something else.
+        ("notReady", [plugin(1, 1)], nodes(n1=NODE), [GOOD], None),
+        ("notReady", [plugin(2, 1)], nodes(n1=NODE, n2=NODE), [GOOD, BAD], None),
+        ("notReady", [plugin(2, 2, owner="another")], nodes(n1=NODE, n2=NODE), [GOOD, BAD], None),
+        ("error", [plugin(2, 2)], nodes(n1=NODE, n2=NODE), [GOOD, BAD], None),
+        ("", [], [], [], None),
+    ],
+)
+def test_nodes_on_which_a_policy_is_not_ready(
+    server: Server,
+    client: Client,
+    state: str,
+    sets: List[Dict[str, Any]],
+    there: List[Dict[str, Any]],
+    pods: List[Dict[str, Any]],
+    expected: Optional[Dict[str, str]],
+) -> None:
+    server.paths = {
+        POLICIES.path("", POLICY.name): (200, {}, node_policy(state)),
+        "/apis/apps/v1/daemonsets": (200, {}, {"items": sets}),
+        "/api/v1/nodes": (200, {}, {"items": there}),
+        PODS: (200, {}, {"items": pods}),
+    }
+    assert daemon_sets.unready(client, POLICY, POLICIES) == expected
+    assert daemon_sets.selects_no_node(client, POLICY, node_policy(state)) == (not there)
+    asked = {path for _method, path, *_rest in server.seen if path.startswith("/api/v1/nodes")}
+    assert asked == {"/api/v1/nodes?labelSelector=zerocopy.rdma%2Fshared-device%3Dv100"}
 
 
 def test_other_kinds_are_not_about_nodes(server: Server, client: Client) -> None:
@@ -122,3 +194,29 @@ def test_a_set_fails_or_names_the_nodes(server: Server, client: Client) -> None:
     # Not every object is one of nodes.
     with pytest.raises(ClusterError, match="Deployment dra/other: its controller has not seen the change yet"):
         run(client, driver, other, wait=True, report_nodes=True)
+
+
+def test_a_policy_for_nodes_that_are_not_there_stops_no_other(server: Server, client: Client) -> None:
+    server.decide = store = Store()
+    policies = "/apis/mellanox.com/v1/nicnodepolicies"
+    policy = {
+        "apiVersion": "mellanox.com/v1",
+        "kind": "NicNodePolicy",
+        "metadata": {"name": POLICY.name},
+        "spec": {"nodeSelector": {GROUP: "v100"}},
+    }
+    said = f"NicNodePolicy {POLICY.name}: not seen by the Network Operator yet"
+    with pytest.raises(ClusterError, match=said):
+        run(client, policy, wait=True)
+    assert run(client, policy, wait=True, report_nodes=True)["unready"] == {}
+    # Without the operator, a node gets nothing.
+    store.objects["/api/v1/nodes/n1"] = {"metadata": {"name": "n1", "labels": {GROUP: "v100"}}}
+    with pytest.raises(ClusterError, match=said):
+        run(client, policy, wait=True, report_nodes=True)
+    live = store.objects[f"{policies}/{POLICY.name}"]
+    live["status"] = {"state": "notReady"}
+    made = plugin(0, 0, owner=live["metadata"]["uid"])
+    server.paths = {"/apis/apps/v1/daemonsets": (200, {}, {"items": [made]})}
+    assert run(client, policy, wait=True, report_nodes=True)["unready"] == {
+        "n1": [f"NicNodePolicy {POLICY.name}: {BARE}"]
+    }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set, Tuple
 
 import pytest
 import yaml
@@ -34,6 +34,7 @@ PATH = "/apis/resource.k8s.io/v1/resourceslices"
 CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
+BOTH = {model.DRANET, model.GPU_DRIVER}
 
 
 def kind(name: str, plural: str) -> Dict[str, Any]:
@@ -62,8 +63,7 @@ def cluster(server: Server) -> Server:
 
 
 def wanted(devices: List[model.SliceDevice], **more: Any) -> Dict[str, Any]:
-    drivers = {"dra.net", "gpu.nvidia.com"}
-    return slices_expected.written(Expected(**{"drivers": drivers, "devices": devices, **more}))
+    return slices_expected.written(Expected(**{"drivers": BOTH, "devices": devices, **more}))
 
 
 def play(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
@@ -92,12 +92,13 @@ def test_subsets_leave_parts_out(cluster: Server, client: Client) -> None:
 
 
 def test_a_node_that_publishes_what_is_expected(cluster: Server, client: Client) -> None:
-    found = info.info(client, SliceRequest({NODE: wanted(PUBLISHED, wait=True)}, wait_timeout=30))
+    found = info.info(client, SliceRequest({NODE: wanted(PUBLISHED, wait=BOTH)}, wait_timeout=30))
     assert found["nodes"][NODE] == {
         "exists": True,
         "labels": {"nvidia.com/gpu.present": "true"},
         "drivers": ["dra.net", "gpu.nvidia.com"],
         "silent": "",
+        "without_gpus": "",
         "missing": [],
         "extra": [],
         "differing": [],
@@ -161,7 +162,7 @@ def test_a_wait_in_vain_says_for_whom_and_why(
     slices = [{**SLICES[0], "spec": {**SLICES[0]["spec"], "devices": devices}} for devices in published]
     cluster.paths.update({PATH: items(*slices), PODS: items(*pods)})
     # A node that the cluster does not have is not waited for.
-    asked_for = {name: wanted(PUBLISHED, wait=True) for name in (NODE, "gone")}
+    asked_for = {name: wanted(PUBLISHED, wait={model.DRANET}) for name in (NODE, "gone")}
     for seconds, reason in ((2, waited), (None, unwaited)):
         found = info.info(client, SliceRequest(asked_for, wait_timeout=seconds))["nodes"]
         assert found[NODE]["silent"].startswith(reason)
@@ -181,7 +182,7 @@ def test_a_nic_that_is_none_for_rdma_yet_is_silent(
         if "dra.net/rdma" in device["attributes"]:
             device["attributes"]["dra.net/rdma"]["bool"] = False
     cluster.paths[PATH] = items(*slices)
-    found = info.info(client, SliceRequest({NODE: wanted(PUBLISHED, wait=True)}, wait_timeout=2))
+    found = info.info(client, SliceRequest({NODE: wanted(PUBLISHED, wait=BOTH)}, wait_timeout=2))
     assert found["nodes"][NODE]["silent"] == LOADED
 
 
@@ -191,10 +192,33 @@ def test_what_is_expected_has_a_form(cluster: Server, client: Client, one: Dict[
         info.info(client, SliceRequest({NODE: one}))
 
 
+def gpu_of(node: str) -> Dict[str, Any]:
+    devices = [{"name": "gpu-0", "attributes": {"type": {"string": "gpu"}}}]
+    spec = {"driver": model.GPU_DRIVER, "nodeName": node, "pool": {"name": node}, "devices": devices}
+    return {"metadata": {"name": f"{node}-gpu"}, "spec": spec}
+
+
+def test_a_node_whose_gpu_driver_is_silent(cluster: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    play(monkeypatch, clock)
+    cluster.paths[PATH] = items(*(one for one in SLICES if one["spec"]["driver"] == model.DRANET))
+    asked_for = {NODE: wanted(PUBLISHED, wait=BOTH)}
+    found = info.info(client, SliceRequest(asked_for, wait_timeout=2))["nodes"][NODE]
+    assert found["silent"] == ""
+    assert found["without_gpus"].startswith("NVIDIA's DRA driver does not run there")
+    assert clock.now >= 2
+    # In check mode it may be still to come.
+    assert info.info(client, SliceRequest(asked_for))["nodes"][NODE]["without_gpus"] == ""
+
+
 def of(node: str, rdma: bool = True) -> Dict[str, Any]:
     devices = [{"name": "a", "attributes": {"dra.net/rdma": {"bool": rdma}}}]
     spec = {"driver": "dra.net", "nodeName": node, "pool": {"name": node}, "devices": devices}
     return {"metadata": {"name": node}, "spec": spec}
+
+
+def nics(*nodes: str) -> Set[Tuple[str, str]]:
+    return {(model.DRANET, node) for node in nodes}
 
 
 def nothing_of(node: str) -> Dict[str, Any]:
@@ -222,11 +246,11 @@ class Publishing(Clock):
     [(["a", "b", "c"], set()), (["a", "c"], {"b"}), ([], {"a", "b", "c"}), (["x"], {"a", "b", "c"})],
 )
 def test_waiting_goes_on_while_nodes_publish(
-    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, published: List[str], late: set
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, published: List[str], late: Set[str]
 ) -> None:
     clock = Publishing(server, published)
     play(monkeypatch, clock)
-    assert wait.until_published(client, PATH, {"a", "b", "c"}, 30) == late
+    assert wait.until_published(client, PATH, nics("a", "b", "c"), 30) == nics(*late)
     assert clock.now == 20 * len(published) if not late else clock.now < 20 * len(published) + 50
 
 
@@ -236,10 +260,23 @@ def test_a_watch_that_is_too_old_starts_anew(server: Server, client: Client, mon
     for code, rest in ((410, [items(of("a"))]), (403, [])):
         server.replies = [begun, status(code, "no"), *rest]
         if rest:
-            assert wait.until_published(client, PATH, {"a"}, 30) == set()
+            assert wait.until_published(client, PATH, nics("a"), 30) == set()
         else:
             with pytest.raises(ApiError):
-                wait.until_published(client, PATH, {"a"}, 30)
+                wait.until_published(client, PATH, nics("a"), 30)
     assert [path.partition("?")[2].split("&")[0] for _method, path, *_rest in server.seen] == [
         "fieldSelector=spec.driver%3Ddra.net"
     ] * 5
+
+
+def test_a_node_that_is_silent_in_all_drivers_is_waited_for_once(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    play(monkeypatch, clock)
+    server.paths[PATH] = items(of("a"), gpu_of("b"))
+    gpus = {(model.GPU_DRIVER, node) for node in ("a", "b", "c")}
+    late = {(model.GPU_DRIVER, "a"), (model.GPU_DRIVER, "c"), *nics("b", "c")}
+    assert wait.until_published(client, PATH, {*nics("a", "b", "c"), *gpus}, 4) == late
+    # Four seconds and a pause, not four seconds for each driver.
+    assert 4 <= clock.now < 8

@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural impo
         (["a1", "a1", "b"], "a1,b"),
     ],
 )
-def test_fold(hosts: list, expected: str) -> None:
+def test_fold(hosts: list[str], expected: str) -> None:
     assert fold(hosts) == expected
 
 

@@ -414,7 +414,7 @@ def test_locked_memory(node: Node) -> None:
     assert limits == [0, 65536, "unlimited"]
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd")
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("metrics", ["", "/var/lib/node_exporter/rdma.prom"])
 def test_systemd_understands_the_unit(tmp_path: Path, metrics: str) -> None:
     path = tmp_path / unit.NAME

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
@@ -24,6 +25,15 @@ with socket.socket(socket.AF_UNIX) as connection:
 """
 
 
+def without_unix_diag(path: str) -> bool:
+    """Whether the kernel knows no such question; any other answer of it is for the test to judge."""
+    try:
+        list(peers._peers(path))
+    except OSError as error:
+        return error.errno in (errno.ENOENT, errno.EPROTONOSUPPORT)
+    return False
+
+
 def test_a_process_is_known_by_its_connection(tmp_path: Path) -> None:
     path = str(tmp_path / "nri.sock")
     with socket.socket(socket.AF_UNIX) as server:
@@ -37,7 +47,7 @@ def test_a_process_is_known_by_its_connection(tmp_path: Path) -> None:
             assert other.stdout.readline() == "connected\n"
             accepted, _address = server.accept()
             with accepted:
-                if peers.connected(other.pid, path) is None:
+                if without_unix_diag(path):
                     pytest.skip("this kernel has no unix_diag")
                 assert peers.connected(other.pid, path) is True
                 # It only listens there.

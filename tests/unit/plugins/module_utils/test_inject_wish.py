@@ -179,8 +179,12 @@ def test_the_command_line_comes_before_the_environment_before_the_file():
     text = json.dumps({"index": "20", "missing": "start", "memlock": 65536, "exclude": ["mlx5_9", "3B:00.0"]})
     found = configuration.read(text, {"RDMA_INJECT_INDEX": "30", "RDMA_INJECT_UMAD": "true", "HOME": "/"}, {})
     assert (found.index, found.missing, found.memlock, found.umad, found.exclude) == (
-        "30", "start", 65536, True, ("mlx5_9", "0000:3b:00.0")
-    )  # fmt: skip
+        "30",
+        "start",
+        65536,
+        True,
+        ("mlx5_9", "0000:3b:00.0"),
+    )
     given = {"index": "40", "namespaces": "a, b"}
     found = configuration.read(text, {"RDMA_INJECT_INDEX": "30"}, given)
     assert (found.index, found.namespaces) == ("40", ("a", "b"))

@@ -36,7 +36,8 @@ PROFILE = Profile("zt1", "11111111-2222-5333-8444-555555555501", "enp39s0", "", 
 
 
 def objects(version: str) -> Dict[str, Any]:
-    return json.loads((FIXTURES / f"objects-{version}.json").read_text("utf-8"))
+    found: Dict[str, Any] = json.loads((FIXTURES / f"objects-{version}.json").read_text("utf-8"))
+    return found
 
 
 @pytest.mark.parametrize("version", ["1.52", "1.58"])

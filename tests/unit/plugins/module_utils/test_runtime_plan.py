@@ -199,7 +199,7 @@ def test_what_containerd_understands_otherwise_is_refused(tmp_path: Path) -> Non
         """Loses the cgroup driver as soon as NRI is configured, as 1.7 would if the whole section were replaced."""
 
         def dump(self, main: str) -> Dict[str, Any]:
-            result = super().dump(main)
+            result: Dict[str, Any] = super().dump(main)
             if result["plugins"]["io.containerd.nri.v1.nri"]["plugin_request_timeout"] == "90s":
                 result["plugins"]["io.containerd.cri.v1.runtime"]["enable_selinux"] = "lost"
             return result
@@ -217,7 +217,7 @@ def test_a_refusal_shows_no_credentials(tmp_path: Path) -> None:
         """Has another password for a registry as soon as NRI is configured."""
 
         def dump(self, main: str) -> Dict[str, Any]:
-            result = super().dump(main)
+            result: Dict[str, Any] = super().dump(main)
             configured = result["plugins"]["io.containerd.nri.v1.nri"]["plugin_request_timeout"] == "90s"
             auth = {"password": "secret-new" if configured else "secret-old"}
             result["plugins"]["io.containerd.cri.v1.images"] = {"registry": {"configs": {"r": {"auth": auth}}}}

@@ -75,7 +75,7 @@ def test_without_numa_every_root_complex_is_on_the_one_node() -> None:
     assert topology.path_class(one, other, numa_nodes=1) == "NODE"
 
 
-def reference_node() -> tuple:
+def reference_node() -> Tuple[Any, ...]:
     """S1.10: 8 GPUs and 4 HCAs on two root complexes, each device on a root port of its own."""
     cards, nics = [], []
     for root, bus in enumerate((0x00, 0x80)):
