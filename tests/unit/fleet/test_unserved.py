@@ -78,6 +78,17 @@ def test_roles_leave_what_is_read() -> None:
     assert left >= {f"{role}_result" for role in registry.set_roles()}
 
 
+def test_a_role_on_its_own_fails_hosts_as_the_playbook_does() -> None:
+    """At its end, when all other hosts have been served."""
+    (play,) = yaml.safe_load((CHECKOUT / "playbooks" / "provision_result.yml").read_text("utf-8"))
+    (expected,) = play["tasks"]
+    assert "zerocopy.rdma.unserved" in expected["vars"]["__why"]
+    for role in registry.roles():
+        *_before, last = yaml.safe_load((variables.ROLES / role / "tasks" / "main.yml").read_text("utf-8"))
+        part = "claims" if role in registry.claim_roles() else "driver"
+        assert last == {**expected, "tags": ["provision", part]}
+
+
 def test_every_wait_for_daemon_sets_leaves_the_others_alone() -> None:
     """A node on which they do not become ready must not keep all others from being provisioned."""
     waits = {}
