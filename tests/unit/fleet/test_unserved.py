@@ -14,12 +14,10 @@ import yaml
 from ansible_collections.zerocopy.rdma.plugins.filter.unserved import unserved
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-MISSING = (
-    "n1: the cluster has no node of this name, so no pod gets RDMA there: join the node to the cluster, give host and"
-    " node the same name, or remove the host from the group, and run zerocopy.rdma.provision again"
-)
+MISSING = no_node("n1")
 SKIPPED = {"changed": False, "skipped": True}
 
 
