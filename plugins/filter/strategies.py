@@ -27,7 +27,8 @@ options:
     type: dict
     default: {}
   selectors:
-    description: Node selectors of the drivers' DaemonSets, as M(zerocopy.rdma.cluster_info) returns them.
+    description:
+      - Node selectors of the DaemonSets of drivers and device plugins, as M(zerocopy.rdma.cluster_info) returns them.
     type: list
     elements: dict
     default: []
@@ -72,10 +73,12 @@ _value:
       elements: str
       sample: [dra.net]
     driver_sets:
-      description: C(name) and C(namespace) of each set of objects that has a DRA driver.
+      description: C(name) and C(namespace) of each set of objects that has a DRA driver or a device plugin.
       type: list
       elements: dict
-      sample: [{name: zerocopy-rdma-driver, namespace: kube-system}]
+      sample:
+        - {name: zerocopy-rdma-driver, namespace: kube-system}
+        - {name: zerocopy-rdma-shared-device, namespace: kube-system}
     driver_pods:
       description: C(namespace) and label C(selector) of the pods of each DRA driver.
       type: list
@@ -101,10 +104,19 @@ _value:
       elements: str
     leaving:
       description:
-        - For each host that a device plugin of this collection still serves, according to O(nodes), although the host
-          has another strategy now, the extended resources that no pod may hold when the plugin is removed.
+        - For each node that a device plugin of this collection still serves, according to O(nodes), the extended
+          resources that it would lose, and which no pod may hold then. These are hosts that now have another strategy
+          or are in another group. With O(selectors), they are also nodes that have left the inventory like all hosts of
+          their group.
       type: dict
       sample: {v100-01: [rdma/rdma_v100]}
+    offered:
+      description:
+        - For each strategy, the nodes that its device plugin serves, according to O(nodes), with the extended resources
+          that no pod may hold when the plugin is removed. With O(selectors), nodes that have left the inventory are
+          among them.
+      type: dict
+      sample: {shared_device: {v100-01: [rdma/rdma_v100]}}
     needed:
       description:
         - One line for each node that has a DRA driver of this collection, according to O(nodes) and O(selectors), while
@@ -153,7 +165,8 @@ def strategies(
         "driver_sets": registry.driver_sets(found, known),
         "driver_pods": registry.driver_pods(found, known),
         "ofed": [host.name for host in found if ofed.has(cluster.labels.get(host.name), LABEL)],
-        "leaving": in_use.leaving(found, cluster.labels, known),
+        "leaving": in_use.leaving(found, cluster, known),
+        "offered": in_use.offered(found, cluster, known),
         "needed": in_use.needed(found, cluster, known),
         "problems": [
             *registry.lacking(found, state, known),

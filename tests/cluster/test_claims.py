@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import dra_version
@@ -39,7 +40,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
 Facts = Callable[..., Dict[str, Any]]
 
 
-def applied(fleet: Fleet, found: claims_plan.ClaimPlan) -> None:
+def applied(fleet: Fleet, found: ClaimPlan) -> None:
     """Create the objects of a plan as they are."""
     assert found.problems == []
     fleet.create(found.objects)

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
     Fleet,
     from_template,
@@ -82,9 +82,7 @@ class Tally:
         return f"{self.served:3} of {self.gpus} GPUs, {100 * self.served / self.gpus:5.1f} %"
 
 
-def filled(
-    fleet: Fleet, facts: Dict[str, Any], waves: Sequence[Wave], align: str
-) -> Tuple[Tally, claims_plan.ClaimPlan]:
+def filled(fleet: Fleet, facts: Dict[str, Any], waves: Sequence[Wave], align: str) -> Tuple[Tally, ClaimPlan]:
     """Let the scheduler fill the fleet with pods of these templates."""
     wanted = [
         template(f"of-{wave.gpus}", gpus=wave.gpus, nics=wave.nics, align=align if wave.gpus else "none")

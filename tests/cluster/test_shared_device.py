@@ -182,6 +182,35 @@ def test_a_plugin_does_not_go_as_long_as_pods_have_its_devices(cluster_set: Clus
     assert left(cluster_set) == {"h100-01": "63"}
 
 
+def test_a_plugin_stays_on_a_node_that_has_left_its_group(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    """Whether the group has another name now or has left the inventory with the node."""
+    playbook, namespace = playbook.of(*FLEET), cluster_set.namespace
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
+    groups = {**group("shared_device"), "h100": group("shared_device")["v100"]}
+    playbook(groups=groups, **own)
+    offer(cluster_set, "v100-01", "63")
+    cluster_set.kubectl("create", "-f", "-", stdin=holder(namespace, "ours", "v100-01"))
+    before, labelled = there(cluster_set), labels(cluster_set)
+
+    renamed = {**groups, "v100": {**groups["v100"], "rdma_group": "v100b"}}
+    alone = {"h100": groups["h100"]}
+    rest = playbook.of("h100-01")
+    said = [
+        playbook.refused(groups=renamed, **own),
+        rest.refused(groups=alone, **own),
+        rest.refused("--tags=driver", name="teardown.yml", groups=alone, **own),
+    ]
+    assert set(said) == {f"pods that hold {RESOURCE} on v100-01 have to end first: {namespace}/ours"}
+    assert (there(cluster_set), labels(cluster_set)) == (before, labelled)
+
+    cluster_set.kubectl("delete", "pod", "ours", "-n", namespace, "--force")
+    playbook(groups=renamed, **own)
+    assert {name for name in there(cluster_set) if "daemonset" in name} == {
+        "daemonset.apps/rdma-shared-v100b",
+        "daemonset.apps/rdma-shared-h100",
+    }
+
+
 def test_without_a_group_of_a_strategy_nothing_of_it_is_there(cluster_set: ClusterSet, playbook: Playbook) -> None:
     groups = {name: group("none")["v100"] for name in ("a100", "h100", "lab")} | group("shared_device")
     playbook(groups=groups)

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Iterator, Set, Tuple
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE, no_node
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node, placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, pod_spec, reasons, workload
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
@@ -26,7 +27,6 @@ LABELS = {
     "shared_device": "zerocopy.rdma/shared-device",
     "inject": "zerocopy.rdma/inject",
 }
-NO_NODE = "the cluster has no node of this name"
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_host_that_is_no_node_stops_no_other(
     said, _results = playbook.partly(**own)
     assert said == predicted
     assert list(said) == ["v100-02"]
-    assert said["v100-02"].startswith(f"v100-02: {NO_NODE}, so no pod gets RDMA there: join the node to the cluster")
+    assert said["v100-02"] == no_node("v100-02")
     found = labels(cluster_set, LABELS[strategy])
     assert {name: found[name] for name in found if name != "h100-01"} == {"v100-01": "v100"}
     assert labels(cluster_set, LABELS["dra"])["h100-01"] == "h100"

@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
     patch,
     pods,
     texts,
+    way_back,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import Wish
@@ -197,8 +198,8 @@ def _tried(client: Client, one: _Live, back: bool) -> Optional[str]:
         return f"{one.key}: the API server, or a webhook of it, does not keep {lost}"
     if not back:
         (was,) = move.back([one.wanted]).documents
-        move.forget(stored)
-        stored = move.remembering(was, stored)
+        way_back.forget(stored)
+        stored = way_back.remembering(was, stored)
     one.wanted = stored
     return None
 

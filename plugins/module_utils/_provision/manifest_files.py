@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, patch, text_edit, yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.documents import is_object, name_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import Wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
@@ -139,7 +140,7 @@ def _files(paths: Sequence[str]) -> Tuple[List[_File], List[Dict[str, str]]]:
             continue
         file.first = files[-1].first + len(files[-1].documents) if files else 0
         files.append(file)
-        if path in paths and not any(move.is_object(document) for document in file.documents):
+        if path in paths and not any(is_object(document) for document in file.documents):
             notes.append({"file": below, "object": "", "level": move.CANNOT, "text": "has no Kubernetes object"})
     return files, notes
 
@@ -169,7 +170,7 @@ def _changeable(file: _File, place: int, wanted: Any) -> bool:
 
 
 def _note(file: _File, number: int, why: str) -> Dict[str, str]:
-    name = move.name_of(file.documents[number - file.first])
+    name = name_of(file.documents[number - file.first])
     return {"file": file.below, "object": name, "level": move.CANNOT, "text": why}
 
 

@@ -11,12 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Collection, List, Mapping, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import inert
-
-_JOIN = (
-    "join the node to the cluster, give host and node the same name, or remove the host from the group, and run "
-    "zerocopy.rdma.provision again"
-)
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ def _odd(node: Mapping[str, Any]) -> str:
 def reasons(host: str, roles: Sequence[Provisioned]) -> List[str]:
     """One line for each thing that is wrong with a host, none where it is served."""
     if any(host in role.missing or not role.nodes.get(host, {}).get("exists", True) for role in roles):
-        return [f"{host}: the cluster has no node of this name, so no pod gets RDMA there: {_JOIN}"]
+        return [no_node(host)]
     found = []
     for role in roles:
         node = role.nodes.get(host, {})

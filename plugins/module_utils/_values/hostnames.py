@@ -13,6 +13,7 @@ from typing import Dict, Iterable, List, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
+NO_NODE = "the cluster has no node of this name"
 _NUMBERED = re.compile("(.*?)([0-9]{1,18})([^0-9]*)")
 
 
@@ -27,9 +28,10 @@ def ranges(numbers: List[str]) -> str:
     return ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def no_node(hosts: Iterable[str]) -> str:
-    """What is wrong where a cluster lacks the nodes of these hosts."""
-    return f"the cluster has no node named {fold(hosts)}: hosts and nodes must have the same names"
+def no_node(host: str) -> str:
+    """What is wrong with a host whose node the cluster lacks, and what to do."""
+    right = "join the node to the cluster, give host and node the same name, or remove the host from its group"
+    return f"{host}: {NO_NODE}: {right}"
 
 
 def fold(hosts: Iterable[str]) -> str:

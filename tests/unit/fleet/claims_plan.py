@@ -14,6 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import selectors as claims_selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import predict
@@ -33,7 +34,7 @@ def template(name: str = "one", **wanted: Any) -> dict[str, Any]:
     return {"name": name, **wanted}
 
 
-def plan(facts: dict[str, Any], *templates: dict[str, Any], **variables: Any) -> claims_plan.ClaimPlan:
+def plan(facts: dict[str, Any], *templates: dict[str, Any], **variables: Any) -> ClaimPlan:
     """The plan of hosts with these facts, all with the same templates."""
     own = {**VERSIONS, "rdma_claims_templates": list(templates), **variables}
     return claims_plan.plan(
@@ -41,7 +42,7 @@ def plan(facts: dict[str, Any], *templates: dict[str, Any], **variables: Any) ->
     )
 
 
-def right(found: claims_plan.ClaimPlan) -> list[dict[str, Any]]:
+def right(found: ClaimPlan) -> list[dict[str, Any]]:
     """The specs of the claims of a plan without problems."""
     assert found.problems == []
     return [
@@ -89,7 +90,7 @@ def published(facts: dict[str, Any]) -> list[SliceDevice]:
     return predict.predicted("n", read.facts(facts), versions.dranet("1.4.0"), versions.gpu("0.4.1"))
 
 
-def of_slices(node: str, *templates: dict[str, Any]) -> claims_plan.ClaimPlan:
+def of_slices(node: str, *templates: dict[str, Any]) -> ClaimPlan:
     return claims_plan.plan(
         [InventoryHost(node, "group", {**VERSIONS, "rdma_claims_templates": list(templates)})], SLICES
     )

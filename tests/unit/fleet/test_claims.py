@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel, hosts, objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
@@ -161,7 +162,7 @@ def test_nodes_of_other_groups_that_fit_are_told(facts_of: Facts) -> None:
 
 
 def test_nothing_is_asked_of_hosts_that_ask_for_nothing() -> None:
-    assert claims_plan.plan([InventoryHost("n1")]) == claims_plan.ClaimPlan()
+    assert claims_plan.plan([InventoryHost("n1")]) == ClaimPlan()
 
 
 def test_nodes_without_facts_are_named(facts_of: Facts) -> None:

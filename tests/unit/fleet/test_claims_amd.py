@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected as claims_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
@@ -77,7 +78,7 @@ def gpu(facts: dict[str, Any], place: int, older: bool = False, **further: Any) 
     return {"name": name, "attributes": {**attributes, **further}, "capacity": capacity}
 
 
-def planned(facts: dict[str, Any], published: list[dict[str, Any]], **wanted: Any) -> claims_plan.ClaimPlan:
+def planned(facts: dict[str, Any], published: list[dict[str, Any]], **wanted: Any) -> ClaimPlan:
     own = {**VERSIONS, **AMD, "rdma_claims_templates": [template(**wanted)]}
     return claims_plan.plan([InventoryHost(NODE, "mi300x", own, read.facts(facts))], published)
 

@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import requests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef
@@ -23,13 +24,13 @@ CLASS = "zerocopy-rdma-nic.rdma-hca-shared-devices-a"
 
 def plan(
     facts: dict[str, Any], *resources: dict[str, Any], kubernetes: tuple[int, ...] | None = None, **variables: Any
-) -> claims_plan.ClaimPlan:
+) -> ClaimPlan:
     own = {**VERSIONS, "rdma_claims_extended_resources": list(resources), **variables}
     hosts = [InventoryHost(name, name.partition("-")[0], own, read.facts(one)) for name, one in facts.items()]
     return claims_plan.plan(hosts, kubernetes=kubernetes)
 
 
-def the_class(found: claims_plan.ClaimPlan) -> dict[str, Any]:
+def the_class(found: ClaimPlan) -> dict[str, Any]:
     assert found.problems == []
     common, made = found.objects
     assert (common["kind"], common["metadata"]["name"]) == ("DeviceClass", "zerocopy-rdma-nic")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import manifest_owner, move
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import manifest_owner, way_back
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import live_manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
@@ -240,4 +240,4 @@ def test_who_writes_it_again() -> None:
 
 def test_the_way_back_is_an_annotation(server: Server) -> None:
     run(server, "llm/decode")
-    assert move.BEFORE in server.item("decode")["metadata"]["annotations"]
+    assert way_back.BEFORE in server.item("decode")["metadata"]["annotations"]

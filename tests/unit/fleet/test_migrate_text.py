@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
     move,
     patch,
     text_edit,
+    way_back,
     yaml_values,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
@@ -134,7 +135,7 @@ def rewrite(run_module: Run, files: Path) -> Run:
 
 
 def _without_way_back(text: str) -> str:
-    (line,) = [line for line in text.splitlines() if move.BEFORE in line]
+    (line,) = [line for line in text.splitlines() if way_back.BEFORE in line]
     return text.replace(line, line.partition(": ")[0] + ": BEFORE")
 
 

@@ -94,7 +94,8 @@ def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> 
         "example.org/rdma": None,
     }
     assert moves.plan([host()], {}, ["n1"], MoveOptions()).problems == [
-        "the cluster has no node named n1: hosts and nodes must have the same names"
+        "n1: the cluster has no node of this name: join the node to the cluster, give host and node the same name, or"
+        " remove the host from its group"
     ]
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Variables whose names begin with two underscores are read only by the role or playbook that sets them."""
+"""What a role or a playbook keeps to itself: variables whose names begin with two underscores, and files of tasks."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def with_its_files(playbook: Path) -> list[Path]:
 def test_a_role_reads_only_its_own(role: Path) -> None:
     files = [path for ending in ("yml", "j2") for path in role.rglob(f"*.{ending}")]
     assert foreign(path.read_text("utf-8") for path in files) == set()
+
+
+@pytest.mark.parametrize("role", ROLES, ids=[role.name for role in ROLES])
+def test_a_role_imports_no_file_from_elsewhere(role: Path) -> None:
+    """What roles share has a name: a filter, a module, or an entry point of a role (`tasks_from`)."""
+    assert [path.name for path in (role / "tasks").glob("*.yml") if "../" in path.read_text("utf-8")] == []
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS, ids=[playbook.stem for playbook in PLAYBOOKS])

@@ -51,6 +51,11 @@ def test_it_has_the_tools_of_the_script() -> None:
     assert set(TOOLS.values()) <= packages()
 
 
+def test_it_has_nothing_for_nodes() -> None:
+    """rdma-core is udev rules and services, and brings udev with systemd. The libraries are in other packages."""
+    assert "rdma-core" not in packages()
+
+
 def test_nothing_runs_before_the_script() -> None:
     assert ["ENTRYPOINT", "[]"] in instructions()
     assert not [words for words in instructions() if words[0] in ("USER", "CMD", "COPY", "ADD")]

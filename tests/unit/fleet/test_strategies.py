@@ -251,11 +251,85 @@ def test_a_plugin_that_leaves_a_node(facts_of: Facts) -> None:
     assert strategies({}, list(hosts), hosts, served)["leaving"] == {}
 
 
-def test_sets_that_have_a_driver(facts_of: Facts) -> None:
+PLUGINS = [("shared_device", "rdma/rdma_"), ("host_device", "rdma/hostdev_"), ("sriov", "rdma/sriov_")]
+
+
+def plugged(value: str) -> dict[str, str]:
+    """The labels of a node that any of the plugins serves."""
+    return {"zerocopy.rdma/shared-device": value, "zerocopy.rdma/host-device": value}
+
+
+@pytest.mark.parametrize(("word", "start"), PLUGINS)
+def test_a_host_that_moves_to_another_group_loses_its_resources(facts_of: Facts, word: str, start: str) -> None:
+    """The plugin of its new group does not offer those of the old one, of which preflight asks."""
+    hosts = hostvars(facts_of, v100={"rdma_strategy": word}, h100={"rdma_strategy": word})
+    # By the shape of its ports, and with an operator, a node is of its group as well.
+    stays = {"v100-02": plugged("v100"), "h100-01": plugged("h100-0123abcd"), "h100-02": plugged("h100.ofed")}
+    label = registry.of_host({"rdma_strategy": word}).label  # type: ignore[union-attr]  # there is one
+    labels = {node: {label: own[label]} for node, own in {**stays, "v100-01": plugged("h100")}.items()}
+    found = strategies({}, list(hosts), hosts, labels)["leaving"]
+    assert list(found) == ["v100-01"]
+    assert f"{start}h100" in found["v100-01"]
+    assert f"{start}v100" not in found["v100-01"]
+
+
+@pytest.mark.parametrize(("word", "start"), PLUGINS)
+def test_a_group_that_has_another_name(facts_of: Facts, word: str, start: str) -> None:
+    hosts = hostvars(facts_of, v100={"rdma_strategy": word})
+    for value, names in (("old", ["old"]), ("old-0123abcd", ["old_0123abcd", "old"])):
+        found = strategies({}, list(hosts), hosts, {"v100-01": plugged(value)})["leaving"]
+        assert set(found["v100-01"]) >= {f"{start}{name}" for name in names}
+    # What is set for all groups was set for the old one, too.
+    hosts = hostvars(facts_of, v100={"rdma_strategy": "shared_device", "rdma_shared_device_prefix": "example.org"})
+    found = strategies({}, list(hosts), hosts, {"v100-01": {"zerocopy.rdma/shared-device": "old"}})["leaving"]
+    assert found == {"v100-01": ["rdma/rdma_old", "example.org/rdma_old"]}
+
+
+SHARED = [{"zerocopy.rdma/shared-device": name} for name in ("h100", "v100")]
+
+
+@pytest.mark.parametrize(
+    ("h100", "said"),
+    [
+        # No host of the group is left, or none that has the plugin. With one, the DaemonSet stays on all its nodes.
+        (None, True),
+        ({"rdma_strategy": "none"}, True),
+        ({"rdma_strategy": "shared_device"}, False),
+    ],
+)
+def test_a_plugin_of_nodes_that_left_the_inventory(facts_of: Facts, h100: dict[str, Any] | None, said: bool) -> None:
+    groups = {"v100": {"rdma_strategy": "shared_device"}, **({} if h100 is None else {"h100": h100})}
+    hosts = hostvars(facts_of, **groups)
+    labels = {node: {"zerocopy.rdma/shared-device": node.partition("-")[0]} for node in ("v100-01", "h100-03")}
+    found = strategies({}, list(hosts), hosts, labels, {}, SHARED)["leaving"]
+    assert list(found) == ["h100-03"] * said
+    assert all("rdma/rdma_h100" in names for names in found.values())
+    # The DaemonSet is another set's.
+    assert strategies({}, list(hosts), hosts, labels, {}, SHARED[1:])["leaving"] == {}
+
+
+def test_teardown_asks_for_pods_that_hold_resources(facts_of: Facts) -> None:
+    plugin = {"rdma_strategy": "shared_device"}
+    hosts = hostvars(facts_of, v100=plugin, h100=plugin)
+    # Of which the last one has left the inventory.
+    labels = {node: {"zerocopy.rdma/shared-device": node.partition("-")[0]} for node in ("v100-01", "h100-03")}
+    every = ["rdma/rdma_v100", "rdma/rdma_h100"]
+    found = strategies({}, list(hosts), hosts, labels, {}, SHARED)["offered"]
+    assert found.pop("shared_device") == {"v100-01": every, "h100-03": every}
+    assert not any(found.values())
+    found = strategies({}, list(hosts), hosts, labels, {}, SHARED[1:])["offered"]
+    assert found["shared_device"] == {"v100-01": every}
+
+
+def test_sets_that_have_a_driver_or_a_plugin(facts_of: Facts) -> None:
     hosts = hostvars(facts_of, v100={"rdma_driver_parent_namespace": "rdma", "rdma_strategy": "none"})
     # Of a run for one group, which prunes nothing of the other groups' set.
     found = strategies({"rdma_set": "zerocopy-rdma-v100"}, list(hosts), hosts)["driver_sets"]
-    assert found == [{"name": "zerocopy-rdma-v100-driver", "namespace": "rdma"}]
+    assert found == [
+        {"name": "zerocopy-rdma-v100-driver", "namespace": "rdma"},
+        {"name": "zerocopy-rdma-v100-shared-device", "namespace": "kube-system"},
+        {"name": "zerocopy-rdma-v100-host-device", "namespace": "kube-system"},
+    ]
 
 
 def test_a_strategy_may_serve_several_words(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,10 @@ import yaml
 from ansible_collections.zerocopy.rdma.plugins.filter.unserved import unserved
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-MISSING = (
-    "n1: the cluster has no node of this name, so no pod gets RDMA there: join the node to the cluster, give host and"
-    " node the same name, or remove the host from the group, and run zerocopy.rdma.provision again"
-)
+MISSING = no_node("n1")
 SKIPPED = {"changed": False, "skipped": True}
 
 
@@ -77,6 +75,17 @@ def test_roles_leave_what_is_read() -> None:
     assert left >= {f"{role}_labelled" for role in registry.driver_roles()}
     assert left >= {f"{role}_{name}" for role in registry.claim_roles() for name in ("published", "planned")}
     assert left >= {f"{role}_result" for role in registry.set_roles()}
+
+
+def test_a_role_on_its_own_fails_hosts_as_the_playbook_does() -> None:
+    """At its end, when all other hosts have been served."""
+    (play,) = yaml.safe_load((CHECKOUT / "playbooks" / "provision_result.yml").read_text("utf-8"))
+    (expected,) = play["tasks"]
+    assert "zerocopy.rdma.unserved" in expected["vars"]["__why"]
+    for role in registry.roles():
+        *_before, last = yaml.safe_load((variables.ROLES / role / "tasks" / "main.yml").read_text("utf-8"))
+        part = "claims" if role in registry.claim_roles() else "driver"
+        assert last == {**expected, "tags": ["provision", part]}
 
 
 def test_every_wait_for_daemon_sets_leaves_the_others_alone() -> None:

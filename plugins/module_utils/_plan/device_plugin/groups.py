@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
@@ -26,6 +27,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 _OF_CLAIMS = ("rdma_claims_templates", "rdma_claims_claims", "rdma_claims_extended_resources")
 
 Found = List[Tuple[str, Problem]]
+
+_OF_SHAPE = re.compile("(.+)-[0-9a-f]{8}")
 
 
 @dataclass
@@ -148,6 +151,13 @@ def groups(
 def value_of_shape(value: str, content: Mapping[str, Any]) -> str:
     """The label's value of one of several configurations of a group, by what only this one has."""
     return f"{value}-{hashlib.sha256(repr(sorted(content.items())).encode()).hexdigest()[:8]}"
+
+
+def groups_of_value(value: str) -> List[str]:
+    """The groups, as DNS labels, that a node with this value of the label may be of: the second one by its shape."""
+    label = value.partition(".")[0]
+    shape = _OF_SHAPE.fullmatch(label)
+    return [label, shape.group(1)] if shape else [label]
 
 
 def labels(groups: Sequence[PluginGroup], label: str, values: Mapping[str, str]) -> Dict[str, Dict[str, Any]]:

@@ -10,7 +10,6 @@ twins on one port, Services and InferencePools belong to each other wherever the
 from __future__ import annotations
 
 import copy
-import json
 from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
@@ -26,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
     rewrite,
     texts,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.documents import Slot, ref_of, slots
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
     Finding,
     Kind,
@@ -33,10 +33,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     PodShape,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import ChoiceError, PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, table, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.way_back import remembering, restored
 
-# On the object, not on its pods, so that the way back alone restarts nothing.
-BEFORE = "zerocopy.rdma/before"
 _SERVICE = Kind("", "Service")
 # What a rewrite leaves to people: it cannot know what else it is for.
 _LEFT = {
@@ -70,95 +69,18 @@ class Moved:
     notes: List[Note] = field(default_factory=list)
 
 
-class _Slot(NamedTuple):
-    """Where an object is: an entry of the documents or of the items of a List."""
-
-    document: int
-    holder: List[Any]
-    place: int
-
-
-def is_object(document: Any) -> bool:
-    """Whether a document says which kind of object it is."""
-    return bool(text(at(document, "apiVersion")) and text(at(document, "kind")))
-
-
-def _slots(documents: List[Any]) -> Iterator[_Slot]:
-    for number, document in enumerate(documents):
-        if at(document, "kind") == "List" and isinstance(at(document, "items"), list):
-            for place in range(len(document["items"])):
-                yield _Slot(number, document["items"], place)
-        else:
-            yield _Slot(number, documents, number)
-
-
-def _ref(item: Any, namespace: str) -> ObjectRef:
-    group, slash, _version = text(at(item, "apiVersion")).rpartition("/")
-    kind = Kind(group if slash else "", text(at(item, "kind")))
-    return ObjectRef(kind, text(at(item, "metadata", "namespace")) or namespace, text(at(item, "metadata", "name")))
-
-
-def name_of(item: Any) -> str:
-    """Kind, namespace and name of an object, as notes have them."""
-    return str(_ref(item, "")) if is_object(item) else ""
-
-
-def _restored(item: Any) -> Any:
-    """The object as it was before. Raises PatchError or ValueError; one that was not changed stays as it is."""
-    annotations = table(at(item, "metadata", "annotations"))
-    if BEFORE not in annotations:
-        return item
-    try:
-        ops = json.loads(text(annotations[BEFORE]))
-    except RecursionError as error:
-        raise ValueError(f"annotation {BEFORE} was not written by a rewrite") from error
-    bare = copy.deepcopy(item)
-    forget(bare)
-    found = patch.applied(bare, ops)
-    # Anybody may write an annotation.
-    if not isinstance(at(found, "metadata"), dict) or _ref(found, "") != _ref(item, ""):
-        raise patch.PatchError("/metadata")
-    return found
-
-
-def forget(item: Any) -> None:
-    """Remove the way back from an object that has one, in place."""
-    annotations = item["metadata"]["annotations"]
-    del annotations[BEFORE]
-    if not annotations:
-        del item["metadata"]["annotations"]
-
-
-def remembering(before: Any, after: Any) -> Any:
-    """``after`` with the way back to ``before`` in it."""
-    ops = list(patch.difference(after, before))
-    if not ops:
-        return before
-    empty = before["metadata"].get("annotations", ops)
-    if not empty and "annotations" in after["metadata"] and not after["metadata"]["annotations"]:
-        keys = [key for key in before["metadata"] if key in after["metadata"]]
-        following = keys[keys.index("annotations") + 1 :][:1]
-        place = {"before": following[0]} if following else {}
-        ops.append({"op": "add", "path": "/metadata/annotations", "value": empty, **place})
-    found = copy.deepcopy(after)
-    if not isinstance(found["metadata"].get("annotations"), dict):
-        found["metadata"]["annotations"] = {}
-    found["metadata"]["annotations"][BEFORE] = json.dumps(ops, separators=(",", ":"))
-    return found
-
-
 def back(documents: Sequence[Any], fixed: Collection[int] = ()) -> Moved:
     """The manifests as they were before :func:`forward`, except documents with the numbers in ``fixed``."""
     moved = Moved(copy.deepcopy(list(documents)))
-    for slot in _slots(moved.documents):
+    for slot in slots(moved.documents):
         if slot.document in fixed:
             continue
         item = slot.holder[slot.place]
         try:
-            slot.holder[slot.place] = _restored(item)
+            slot.holder[slot.place] = restored(item)
         except (patch.PatchError, ValueError) as error:
             why = f"cannot go back, because it was changed since: {error}"
-            moved.notes.append(Note(slot.document, _ref(item, ""), CANNOT, why))
+            moved.notes.append(Note(slot.document, ref_of(item, ""), CANNOT, why))
     return moved
 
 
@@ -166,7 +88,7 @@ def back(documents: Sequence[Any], fixed: Collection[int] = ()) -> Moved:
 class _Unit:
     """An object on its way: as it was before any rewrite, and as it is to be. With ``stays`` it is not touched."""
 
-    slot: _Slot
+    slot: Slot
     ref: ObjectRef
     was: Any
     item: Any
@@ -185,14 +107,14 @@ class _Mover:
     def note(self, unit: _Unit, level: str, why: str) -> None:
         self.notes.append(Note(unit.slot.document, unit.ref, level, why))
 
-    def unit(self, slot: _Slot, fixed: bool) -> Iterator[_Unit]:
+    def unit(self, slot: Slot, fixed: bool) -> Iterator[_Unit]:
         item = slot.holder[slot.place]
-        ref = _ref(item, self.wish.namespace)
+        ref = ref_of(item, self.wish.namespace)
         if not isinstance(at(item, "metadata"), dict):
             return
         was = item
         try:
-            was = item if fixed else _restored(item)
+            was = item if fixed else restored(item)
         except (patch.PatchError, ValueError) as error:
             fixed = True
             why = f"was rewritten and then changed by somebody else: {error}"
@@ -294,7 +216,7 @@ def forward(documents: Sequence[Any], wish: Wish, fixed: Collection[int] = ()) -
     """
     moved = Moved(copy.deepcopy(list(documents)))
     mover = _Mover(wish)
-    units = [unit for slot in _slots(moved.documents) for unit in mover.unit(slot, slot.document in fixed)]
+    units = [unit for slot in slots(moved.documents) for unit in mover.unit(slot, slot.document in fixed)]
     for unit in units:
         mover.take(unit)
     for server, why in port_moves.bring_back(mover.servers, mover.others, mover.staying):

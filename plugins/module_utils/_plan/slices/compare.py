@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Value
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
 
 # Any of them, being true, brings the pod of NVIDIA's driver to a node (node affinity of its Helm chart).
@@ -38,7 +39,7 @@ _RDMA_DEVICE = f"{model.DRANET}/rdmaDevice"
 
 # Why a device is missing or one too many, by code.
 REASONS = {
-    "no_node": "the cluster has no node of this name",
+    "no_node": NO_NODE,
     "no_label": f"no label selects the node for NVIDIA's DRA driver: {GPU_LABELS[0]}=true or one of NFD's is needed",
     "no_gpus": "NVIDIA's DRA driver does not run there, or runs without gpuResourcesEnabledOverride=true",
     "no_amd_gpus": "AMD's DRA driver does not run there",

@@ -9,13 +9,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Generic, Iterator, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Dict, Generic, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator, ofed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import (
+    PluginPlan,
+    groups_of_value,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import OPERATED
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
@@ -24,9 +28,17 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
     StrategyPlan,
     of_fleet,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages
 
 Planned = TypeVar("Planned", bound=PluginPlan)
+
+
+def _group(host: InventoryHost) -> str:
+    """As a DNS label, empty where it cannot be one."""
+    try:
+        return drivers_plan.label_of_group(host.group)
+    except PlanError:
+        return ""
 
 
 class DevicePluginStrategy(Strategy, Generic[Planned]):
@@ -67,6 +79,32 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
         serves = of_value.get(dot + end, network_operator.PLUGIN)
         return None if serves == (values.get(provider) or network_operator.PLUGIN) else (provider, serves)
 
+    def lost(
+        self,
+        hosts: Sequence[InventoryHost],
+        own: Sequence[InventoryHost],
+        served: Mapping[str, str],
+        known: plan_variables.Options,
+    ) -> Dict[str, List[str]]:
+        names, having = {host.name for host in hosts}, {host.name: host for host in own}
+        groups, kept = {_group(host) for host in hosts}, {_group(host) for host in own}
+        every = self.resources(hosts, known)
+        found: Dict[str, List[str]] = {}
+        for node, value in served.items():
+            old, host = groups_of_value(value), having.get(node)
+            # A node that has left the inventory has the plugin as long as a host of its group has it.
+            stays = {_group(host)} if host else set() if node in names else kept
+            if not stays.isdisjoint(old):
+                continue
+            # Of a group that is gone nobody knows the variables any more.
+            of_gone: List[str] = []
+            if groups.isdisjoint(old):
+                values: List[Mapping[str, Any]] = [{}, *(one.variables for one in hosts[:1])]
+                of_gone = self.resources([InventoryHost(node, group, each) for group in old for each in values], known)
+            still = self.resources([host], known) if host else []
+            found[node] = [name for name in dict.fromkeys([*every, *of_gone]) if name not in still]
+        return found
+
     @abstractmethod
     def answer(self, found: Planned, result: StrategyPlan) -> None:
         """Add how the pods of a plan without problems ask, and what its nodes show."""
@@ -90,7 +128,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
         if not result.problems:
             result.policy = found.policy
             values = of_fleet(own, known)
-            parent = str(values[self.prefix + "parent_namespace"])
-            result.sets = [ObjectSet(str(values[self.prefix + "set"]), parent, found.objects)]
+            name, parent = (str(values[variable]) for variable in self.driver_set)
+            result.sets = [ObjectSet(name, parent, found.objects)]
             self.answer(found, result)
         return result

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.live import LiveDrivers
@@ -53,13 +54,13 @@ def driver(
 
 def claims(
     hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options, tolerant: bool = False
-) -> claims_plan.ClaimPlan:
+) -> ClaimPlan:
     """What pods can claim on the hosts of this strategy, as :func:`claims_plan.plan` says. Raises the same."""
     own = served(NAME, hosts)
     return claims_plan.plan(own, cluster.slices, cluster.kubernetes, cluster.device_classes, known, tolerant)
 
 
-def _asks(hosts: Sequence[InventoryHost], plan: claims_plan.ClaimPlan) -> Dict[str, List[PodRequest]]:
+def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[PodRequest]]:
     """What each group can claim: its templates, one alias after another, the single claims of its hosts, and what pods
     that are not changed can request.
     """

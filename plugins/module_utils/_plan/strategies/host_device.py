@@ -66,6 +66,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     roles = ("rdma_host_device",)
     label = objects.LABEL
     prefix = programs.PREFIX
+    driver_set = (programs.PREFIX + "set", plan.PARENT_NAMESPACE)
     kinds = (*network_operator.KINDS, *sriov_operator.KINDS)
     needed = (network_operator.POLICY, network_operator.NETWORK)
 

@@ -27,7 +27,7 @@ NodeLabels = Mapping[str, Mapping[str, str]]
 class ClusterUse:
     """What is in a cluster at the moment: labels of its nodes, and pods (namespace/name) by DRA driver and node.
 
-    ``selectors`` are those by which the DaemonSets of the drivers' sets find their nodes.
+    ``selectors`` are those by which the DaemonSets of drivers and device plugins find their nodes.
     """
 
     labels: NodeLabels = field(default_factory=dict)
@@ -43,17 +43,31 @@ def _cause(strategy: Strategy, values: Mapping[str, Any], known: plan_variables.
     return strategy.switch if plan_variables.converted(own, known)[0].get(strategy.switch) is False else ""
 
 
-def leaving(hosts: Sequence[InventoryHost], labels: NodeLabels, known: plan_variables.Options) -> Dict[str, List[str]]:
-    """By host the extended resources of a device plugin that serves it, but no longer shall. No pod may hold them."""
+def leaving(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_variables.Options) -> Dict[str, List[str]]:
+    """By node the extended resources that its device plugin offers, but no longer shall. No pod may hold them."""
     found: Dict[str, List[str]] = {}
     for strategy in STRATEGIES.values():
-        # What only counts pods takes nothing from them when it goes.
-        resources = [] if strategy.counts_only else strategy.resources(hosts, known)
-        for host in hosts if resources else ():
-            served = labels.get(host.name, {}).get(strategy.label)
-            if served and strategy_of(host.variables) not in strategy.names:
-                found.setdefault(host.name, []).extend(resources)
+        lost = strategy.lost(hosts, strategy.own(hosts), _served(strategy, hosts, cluster), known)
+        for node, resources in lost.items():
+            found.setdefault(node, []).extend(resources)
     return found
+
+
+def offered(
+    hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_variables.Options
+) -> Dict[str, Dict[str, List[str]]]:
+    """By strategy and node the extended resources that its device plugin offers. No pod may hold them when it goes."""
+    return {
+        strategy.name: strategy.lost(hosts, (), _served(strategy, hosts, cluster), known)
+        for strategy in STRATEGIES.values()
+    }
+
+
+def _served(strategy: Strategy, hosts: Sequence[InventoryHost], cluster: ClusterUse) -> Dict[str, str]:
+    """The value of its label by host, and by other node where a DaemonSet of its set of objects has it."""
+    names, there = {host.name for host in hosts}, _selected(strategy, cluster)
+    values = {node: labels.get(strategy.label, "") for node, labels in cluster.labels.items()}
+    return {node: value for node, value in values.items() if value and (node in names or value in there)}
 
 
 def needed(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_variables.Options) -> List[str]:

@@ -150,7 +150,7 @@ def plan(
         if to is None or (node is None and host.name not in moving):
             continue
         if node is None:
-            found.problems.append(no_node([host.name]))
+            found.problems.append(no_node(host.name))
             continue
         at = state(node, to)
         if host.name not in moving:

@@ -25,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
 
@@ -196,7 +197,7 @@ def plan(
         values, use = ofed.typed(host, known), uses.get(host.name)
         if use is None:
             if values[ofed.DEPLOY]:
-                found.append((host.name, Problem(ofed.DEPLOY, "is true, but the cluster has no node of this name")))
+                found.append((host.name, Problem(ofed.DEPLOY, f"is true, but {NO_NODE}")))
             continue
         if not _moves(host, use, values[ofed.DEPLOY]):
             if values[ofed.DEPLOY]:

@@ -129,9 +129,9 @@ def plan_of(
 
 
 def driver_sets(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[Dict[str, str]]:
-    """Name and namespace of each set of objects that has a DRA driver."""
+    """Name and namespace of each set of objects that has a DRA driver or a device plugin."""
     values = of_fleet(hosts, known)
-    sets = [strategy.driver_set for strategy in STRATEGIES.values() if strategy.driver]
+    sets = [strategy.driver_set for strategy in STRATEGIES.values() if all(strategy.driver_set)]
     return [{"name": str(values[name]), "namespace": str(values[namespace])} for name, namespace in sets]
 
 

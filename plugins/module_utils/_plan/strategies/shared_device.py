@@ -37,6 +37,7 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     roles = ("rdma_shared_device",)
     label = objects.LABEL
     prefix = plan.PREFIX
+    driver_set = (plan.PREFIX + "set", plan.PARENT_NAMESPACE)
     needed = (network_operator.POLICY,)
 
     def planned(

@@ -172,9 +172,10 @@ class Strategy(ABC):
     ``label`` is the label of nodes that have it at the moment, empty where it leaves nothing there. ``netns_modes`` are
     the RDMA netns modes in which it works; empty means that none is of concern. ``slices`` says whether it needs
     ``resource.k8s.io``. ``driver`` is the DRA driver that has to stay as long as pods hold devices of it, ``switch``
-    the variable that switches it off, and ``driver_set`` those of the name and the namespace of its set of objects, and
-    ``driver_pods`` that of the namespace of its pods, with a selector of their labels. ``beside`` are other DRA drivers
-    that its roles deploy on all nodes, by the variable that says so.
+    the variable that switches it off, and ``driver_pods`` that of the namespace of its pods, with a selector of their
+    labels. ``driver_set`` are the variables of the name and the namespace of the set of objects with the DaemonSets of
+    its driver or device plugin. ``beside`` are other DRA drivers that its roles deploy on all nodes, by the variable
+    that says so.
     ``counts_only`` says that its resources stand for no devices, so that groups may have the same one. ``pods`` says
     whether pods with its label serve a node, and not a program of the node itself.
     """
@@ -228,6 +229,19 @@ class Strategy(ABC):
 
         A device plugin that goes leaves its resources in the status of nodes; by these names they are found again.
         """
+
+    def lost(
+        self,
+        hosts: Sequence[InventoryHost],
+        own: Sequence[InventoryHost],
+        served: Mapping[str, str],
+        known: plan_variables.Options,
+    ) -> Dict[str, List[str]]:
+        """By node the extended resources that its device plugin no longer offers when only its ``own`` hosts have it.
+
+        ``served`` is the value of ``label`` by node, also of nodes that are not among the ``hosts``.
+        """
+        return {}
 
     def driven(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, str]:
         """Value of ``label`` by host, of those that have ``driver`` when all hosts have what they shall have."""

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import quantity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE
 
 Plain = Mapping[str, Any]
 
@@ -28,8 +29,8 @@ _COUNTS = {"desired": "desiredNumberScheduled", "updated": "updatedNumberSchedul
 
 def no_node(check: str, host: str, group: Optional[str]) -> Check:
     """The check of this name on a host whose node the cluster does not have."""
-    text, remedy = "the cluster has no node of this name", "Use the same names for hosts and nodes."
-    return Check("cluster", check, host, group, "", "fail", text, {}, remedy)
+    remedy = "Use the same names for hosts and nodes."
+    return Check("cluster", check, host, group, "", "fail", NO_NODE, {}, remedy)
 
 
 def _daemon_sets(shows: Mapping[str, NodeStatus], there: Mapping[str, Plain]) -> Iterator[Check]:

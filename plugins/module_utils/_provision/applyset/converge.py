@@ -25,14 +25,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     metadata,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS, CLAIM
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import difference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import CLAIM
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import DEFINITION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.live_parent import (
     LiveParent,
     OvertakenError,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.order import rank
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.outcome import Changes, outcome
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent, Scope
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import (
     ApplysetPlan,
@@ -86,10 +86,7 @@ class _ApplysetRun:
         # What the parent says, in check mode what it would say.
         self._stated = planned.stated
         self._begun = False
-        self._pruned: List[SetMember] = []
-        self._kept: Dict[ObjectKey, str] = {}
-        self._unready: Dict[str, List[str]] = {}
-        self._parent_action = "unchanged"
+        self._done = Changes()
 
     def result(self) -> Dict[str, Any]:
         """Do it, and return the module's result. Raises ClusterError, and OvertakenError when nothing was changed."""
@@ -102,7 +99,7 @@ class _ApplysetRun:
             if not self._parent.is_open:
                 raise
             self._secure(error)
-        return self._outcome()
+        return outcome(self._request, self._plan, self._done)
 
     def _secure(self, error: ClusterError) -> NoReturn:
         """Have the parent name whatever this run made, and raise the error."""
@@ -150,7 +147,7 @@ class _ApplysetRun:
         problems = write(self._client, self._request, steps)
         if not problems:
             return
-        outcome = "nothing was applied"
+        rest = "nothing was applied"
         try:
             made = [step for step in steps if step.action == "created"]
             self._delete([SetMember(step.wanted.key, step.wanted.resource, step.after or {}) for step in made])
@@ -159,8 +156,8 @@ class _ApplysetRun:
             else:
                 self._state(self._plan.stated, self._parent.close)
         except ClusterError as error:
-            outcome = f"and the next run prunes what was created, because this failed now ({error})"
-        raise refused(self._request, problems, outcome)
+            rest = f"and the next run prunes what was created, because this failed now ({error})"
+        raise refused(self._request, problems, rest)
 
     def _write(self, steps: List[ApplyStep]) -> None:
         problems = write(self._client, self._request, steps)
@@ -196,12 +193,12 @@ class _ApplysetRun:
             raise error
         for key, nodes in found.items():
             for node, trouble in (nodes or {}).items():
-                self._unready.setdefault(node, []).append(f"{key}: {trouble}")
+                self._done.unready.setdefault(node, []).append(f"{key}: {trouble}")
 
     def _prune(self) -> None:
         leftovers = self._plan.leftovers
         if self._request.present and not self._request.prune:
-            self._kept = {member.key: "prune is off" for member in leftovers}
+            self._done.kept = {member.key: "prune is off" for member in leftovers}
             return
         going: Set[ObjectKey] = {member.key for member in leftovers}
         usage = Usage(self._client, self._api, going, self._request.field_manager)
@@ -210,9 +207,9 @@ class _ApplysetRun:
             for member in members:
                 reason = usage.reason(member)
                 if reason:
-                    self._kept[member.key] = reason
+                    self._done.kept[member.key] = reason
                     going.discard(member.key)
-            self._delete([member for member in members if member.key not in self._kept])
+            self._delete([member for member in members if member.key not in self._done.kept])
         self._await_end(self._plan.ending)
 
     def _delete(self, members: List[SetMember]) -> None:
@@ -244,10 +241,10 @@ class _ApplysetRun:
 
         for member, reason in zip(members, self._client.all(delete, members)):
             if reason:
-                self._kept[member.key] = reason
+                self._done.kept[member.key] = reason
             else:
-                self._pruned.append(member)
-        self._await_end([member for member in members if member.key not in self._kept])
+                self._done.pruned.append(member)
+        self._await_end([member for member in members if member.key not in self._done.kept])
 
     def _await_end(self, members: List[SetMember]) -> None:
         if self._request.wait and not self._request.check:
@@ -256,13 +253,13 @@ class _ApplysetRun:
 
     def _finish(self) -> None:
         """Bring the parent up to date, or remove it when nothing is left."""
-        if self._request.present or self._kept:
-            scope = self._scope([*(step.wanted.key for step in self._plan.steps), *self._kept])
+        if self._request.present or self._done.kept:
+            scope = self._scope([*(step.wanted.key for step in self._plan.steps), *self._done.kept])
             if self._begun or scope != self._stated:
                 self._state(scope, self._parent.close)
         elif self._parent.exists:
             self._parent.remove(self._request.check)
-            self._parent_action = "pruned"
+            self._done.parent = "pruned"
 
     def _scope(self, keys: Iterable[ObjectKey]) -> Scope:
         known = list(keys)
@@ -273,47 +270,5 @@ class _ApplysetRun:
         if not self._request.check:
             write(scope)
         if scope != self._stated:
-            self._parent_action = "created" if self._plan.stated is None else "configured"
+            self._done.parent = "created" if self._plan.stated is None else "configured"
         self._stated = scope
-
-    def _outcome(self) -> Dict[str, Any]:
-        objects = [
-            _told(step.wanted.key, step.wanted.resource.api_version, step.action, step.wanted.alias)
-            for step in self._plan.steps
-        ]
-        for member in self._plan.leftovers:
-            alias = (metadata(member.live).get("labels") or {}).get(ALIAS, "")
-            reason = self._kept.get(member.key)
-            told = _told(member.key, member.resource.api_version, "kept" if reason else "pruned", alias)
-            objects.append({**told, "reason": reason} if reason else told)
-        key = ObjectKey("", "Secret", self._set.namespace, self._set.name)
-        if self._plan.stated is not None or self._parent_action != "unchanged":
-            objects.append(_told(key, "v1", self._parent_action, ""))
-        names: Dict[str, Dict[str, Dict[str, str]]] = {}
-        for step in self._plan.steps:
-            if step.wanted.alias:
-                key = step.wanted.key
-                names.setdefault(key.kind, {}).setdefault(key.namespace, {})[step.wanted.alias] = key.name
-        changed = any(told["action"] not in ("unchanged", "kept") for told in objects)
-        result = {"changed": changed, "objects": objects, "names": names, "unready": self._unready}
-        return {**result, "diff": self._diff()} if self._request.diff else result
-
-    def _diff(self) -> List[Dict[str, Any]]:
-        changed = [
-            difference(step.wanted.key, step.before, step.after)
-            for step in self._plan.steps
-            if step.action in ("created", "configured")
-        ]
-        return changed + [difference(member.key, member.live, None) for member in self._pruned]
-
-
-def _told(key: ObjectKey, api_version: str, action: str, alias: str) -> Dict[str, Any]:
-    """What the user is told about an object."""
-    told = {
-        "api_version": api_version,
-        "kind": key.kind,
-        "namespace": key.namespace,
-        "name": key.name,
-        "action": action,
-    }
-    return {**told, "alias": alias} if alias else told

@@ -105,7 +105,7 @@ class MovingNode:
         step = self.step
         node = self.client.find(f"{_NODES}/{step.node}")
         if node is None:
-            raise ClusterError(no_node([step.node]))
+            raise ClusterError(no_node(step.node))
         pods = self.client.get(_PODS, {"fieldSelector": f"spec.nodeName={step.node}"})
         held = _held(self.client, self._api, step.drivers)
         try:

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Requests of groups that tests rewrite workloads for, and what became of these."""
+
+from __future__ import annotations
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import documents, kinds, move, way_back
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, Object
+
+ONE = PodAsk("one-nic", templates={NAMESPACE: "one-nic-0a1b2c3d4e"})
+PAIR = PodAsk("pair", templates={NAMESPACE: "pair-5f6a7b8c9d"}, gpus=1)
+SINGLE = PodAsk("nic-a", claims={NAMESPACE: "nic-a-1111111111"})
+SHARED = PodAsk("rdma/shared", limits={"rdma/shared": 1})
+RAIL = PodAsk("rdma/rail", limits={"rdma/rail": 1}, annotations={"k8s.v1.cni.cncf.io/networks": "llm/rail"})
+NEAREST = PodAsk(
+    "nearest",
+    limits={"rdma.io/hca": 1},
+    annotations={"rdma.zerocopy.io/nics": "nearest"},
+    capabilities=(),
+    gpu_resource="nvidia.com/gpu",
+)
+WISH = Wish([ONE])
+
+
+def moved(*items: Object, wish: Wish = WISH) -> tuple[list[Object], list[tuple[str, str, str]]]:
+    found = move.forward(items, wish)
+    return found.documents, [(note.ref.name, note.level, note.text) for note in found.notes]
+
+
+def only(item: Object, wish: Wish = WISH) -> Object:
+    """The object without the way back."""
+    (found,), notes = moved(item, wish=wish)
+    assert [note for note in notes if note[1] == "cannot"] == []
+    assert found["metadata"]["annotations"].pop(way_back.BEFORE)
+    if not found["metadata"]["annotations"]:
+        del found["metadata"]["annotations"]
+    return found
+
+
+def refused(item: Object, wish: Wish = WISH) -> str:
+    (found,), notes = moved(item, wish=wish)
+    assert found == item
+    (why,) = [text for _name, level, text in notes if level == "cannot"]
+    return why
+
+
+def container(item: Object) -> Object:
+    (template,) = kinds.templates(documents.ref_of(item, "").kind, item)
+    first: Object = template.spec["containers"][0]
+    return first
