@@ -257,6 +257,11 @@ OCTETS = bytes([2, 0, 0, 0, 0, 1])
             linked(32, 1, attribute(1, OCTETS), attribute(33, b"\0"), attribute(51, bytes(4))),
             interfaces.Interface("", 5, "infiniband", "02:00:00:00:00:01", "02:00:00:00:00:01", carrier=False),
         ),
+        # IFLA_LINKINFO with IFLA_INFO_KIND.
+        (
+            linked(1, 0, attribute(3, b"mgmt\0"), attribute(0x8000 | 18, attribute(1, b"vrf\0"))),
+            interfaces.Interface("mgmt", 5, "ethernet", virtual="vrf"),
+        ),
         # Down: nobody knows of a carrier. An address of zeros is none.
         (linked(772, 0, attribute(1, bytes(6)), attribute(33, b"\1")), interfaces.Interface("", 5)),
     ],
