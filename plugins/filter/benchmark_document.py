@@ -115,7 +115,8 @@ def benchmark_document(
     asks = _strategy_answers.read(plan).asks
     nodes = _nodes(sorted({pod["node"] for pair in known for pod in pair.pods}), hostvars, slices)
     found: Found = []
-    chosen = document.BenchmarkSettings(**plain(settings))
+    # What -e sets is a text.
+    chosen = document.BenchmarkSettings(**{**plain(settings), "fraction": float(settings["fraction"])})
     wanted = [(name, int(size)) for name in _asked(chosen, "operations") for size in _asked(chosen, "block_sizes")]
     for pair, result in zip(known, results):
         request = next((one for one in asks[pair.group] if one.name == pair.alias and not one.claim), None)

@@ -76,13 +76,19 @@ _value:
 from dataclasses import asdict
 from typing import Any, Callable, Dict, Mapping
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import plan as pairs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
+_NOT_TEXT: Mapping[str, Callable[[Any], Any]] = {"repetitions": int, "gpus": int, "floor": boolean}
+
 
 def benchmark_plan(plan: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
     chosen = plain(options)
+    # What -e sets is a text.
+    chosen.update({name: convert(chosen[name]) for name, convert in _NOT_TEXT.items() if name in chosen})
     chosen["environment"] = {name: str(value) for name, value in chosen.get("environment", {}).items()}
     found = pairs.plan(*_strategy_answers.read(plan), pairs.BenchmarkTests(**chosen))
     return {**asdict(found), "lines": pairs.text(found)}

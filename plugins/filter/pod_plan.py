@@ -62,6 +62,8 @@ _value:
 
 from typing import Any, Callable, Dict, List, Mapping
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_waves
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
@@ -73,7 +75,8 @@ def pod_plan(
     loopback: bool = True,
     namespace: str = "default",
 ) -> List[List[Dict[str, Any]]]:
-    tests = pod_waves.PodTests(sample, bandwidth, loopback, namespace)
+    # What -e sets is a text.
+    tests = pod_waves.PodTests(int(sample), boolean(bandwidth), boolean(loopback), namespace)
     waves = pod_waves.waves(*_strategy_answers.read(plan), tests)
     return [[pod_waves.plain(pod) for pod in wave] for wave in waves]
 

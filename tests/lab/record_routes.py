@@ -7,6 +7,7 @@
 
 In the new network namespace are two pairs of veth with the addresses, routes and rules that the profiles of
 ``rdma_links`` give to two rails of one subnet, a route through a gateway, a blackhole, and a rule by destination.
+In the file ``defaults`` are default routes as well: of two ways, in tables of their own, and one that refuses.
 """
 
 from __future__ import annotations
@@ -36,6 +37,15 @@ rule add priority 2002 not from 10.4.0.1 table 100
 route add 10.244.0.0/16 via 10.4.0.254 dev rail0
 route add blackhole 10.245.0.0/16
 """
+DEFAULTS = """
+address add fd00:5::1/64 dev rail1 nodad
+route add default nexthop via 10.4.0.254 dev rail0 nexthop via inet6 fd00:5::254 dev rail1
+-6 route add default nexthop via fd00:4::254 dev rail0 nexthop via fd00:5::254 dev rail1
+route add default via 10.4.0.253 dev rail0 table 100
+-6 route add default via fd00:5::253 dev rail1 table 1001
+route add unreachable default metric 4000
+route add default dev rail1 metric 4001 table 253
+"""
 HEADER = struct.Struct("=IHHII")
 REQUESTS = {"routes": 26, "rules": 34}
 NLM_F_REQUEST_DUMP, NLMSG_ERROR, NLMSG_DONE = 0x301, 2, 3
@@ -49,7 +59,11 @@ def answers(kind: int) -> bytes:
         while True:
             data = link.recv(1 << 16)
             found += data
-            if struct.unpack_from("=IH", data)[1] in (NLMSG_ERROR, NLMSG_DONE):
+            # The end marker may come with the last answers.
+            while data:
+                length, last = struct.unpack_from("=IH", data)
+                data = data[length + 3 & ~3 :]
+            if last in (NLMSG_ERROR, NLMSG_DONE):
                 return found
 
 
@@ -59,6 +73,9 @@ def main() -> None:
         subprocess.run(["ip", *command.split()], check=True)
     for name, kind in REQUESTS.items():
         (directory / f"{name}.bin").write_bytes(answers(kind))
+    for command in DEFAULTS.strip().splitlines():
+        subprocess.run(["ip", *command.split()], check=True)
+    (directory / "defaults.bin").write_bytes(answers(REQUESTS["routes"]))
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str
     nics = [pci for pci in functions if pci.class_id[:2] == "02"]
     gpus = discover_gpu.gpus(tree, functions, options.gpu_vendors, options.gpu_classes)
     managing = nvswitch.managing(tree, classes, functions, hcas)
-    usable, excluded = selection.select(tree, hcas, options.drivers, options.allow_software, managing)
+    usable, excluded = selection.select(tree, hcas, options.drivers, options.allow_software, managing, netdevs)
     if tree.live:
         _add_max_rates(hcas)
 

@@ -27,6 +27,7 @@ _IFF_UP = 0x1
 # RTEXT_FILTER_SKIP_STATS: without the statistics an answer is a third as long.
 _SKIP_STATS = struct.pack("=HHI", 8, 29, 8)
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_CARRIER = 1, 3, 4, 33
+_IFLA_LINKINFO, _IFLA_INFO_KIND = 18, 1
 _IFLA_MAX_MTU, _IFLA_PERM_ADDRESS = 51, 54
 _IFA_ADDRESS, _IFA_LOCAL, _IFA_FLAGS = 1, 2, 8
 # Flags of an IPv6 address that is not usable: duplicate detection failed (IFA_F_DADFAILED) or still runs (_TENTATIVE).
@@ -39,7 +40,8 @@ class Interface:
     """A netdev of the host's network namespace; MTUs in bytes.
 
     ``mac`` is the permanent address where the driver has one, ``hardware`` the current one. ``carrier`` is ``None``
-    while the netdev is down. ``addresses`` have their prefix length.
+    while the netdev is down. ``addresses`` have their prefix length. ``virtual`` is what made a netdev that is no
+    hardware's: ``bond``, ``vrf``, ``openvswitch``, ...
     """
 
     name: str
@@ -51,6 +53,7 @@ class Interface:
     max_mtu: Optional[int] = None
     carrier: Optional[bool] = None
     addresses: Tuple[str, ...] = ()
+    virtual: Optional[str] = None
 
 
 def _octets(raw: Optional[bytes]) -> Optional[str]:
@@ -62,6 +65,7 @@ def interpret_link(raw: bytes) -> Interface:
     kind, index, flags = _LINK.unpack_from(raw)
     found = netlink.attributes(raw, 16)
     hardware = _octets(found.get(_IFLA_ADDRESS))
+    made = netlink.attributes_at(found.get(_IFLA_LINKINFO, b""), 0).get(_IFLA_INFO_KIND)
     # Zero is how the kernel spells "the driver sets no limit".
     return Interface(
         name=netlink.text(found.get(_IFLA_IFNAME)),
@@ -72,6 +76,7 @@ def interpret_link(raw: bytes) -> Interface:
         mtu=netlink.number(found.get(_IFLA_MTU)),
         max_mtu=netlink.number(found.get(_IFLA_MAX_MTU)) or None,
         carrier=bool(found.get(_IFLA_CARRIER, b"\1")[0]) if flags & _IFF_UP else None,
+        virtual=netlink.text(made) or None,
     )
 
 

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import routes as kernel_routes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import UNUSABLE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.routes import DefaultHop
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
 
@@ -25,6 +27,8 @@ CLASS = "sys/class/net"
 _RTF_UP = 0x1
 _RTF_GATEWAY = 0x2
 _RTF_REJECT = 0x200
+# RT_TABLE_DEFAULT, RT_TABLE_MAIN (include/uapi/linux/rtnetlink.h).
+_DEFAULT, _MAIN = 253, 254
 
 
 def lower_netdevs(tree: Tree, name: str) -> List[str]:
@@ -43,47 +47,67 @@ def _beside(tree: Tree, name: str, prefix: str) -> List[str]:
 
 @dataclass
 class DefaultRoutes:
-    """Netdevs that a default route needs, mapped to the netdev that holds the route.
+    """Netdevs that a default route needs, mapped to the netdev that holds the route, and the routes' gateways.
 
     ``complete`` is false when a routing table, or a netdev on the way down from a holder, could not be read.
     """
 
     needed: Dict[str, str] = field(default_factory=dict)
     complete: bool = True
+    gateways: List[str] = field(default_factory=list)
 
 
-def _ipv4_default(fields: List[str]) -> Optional[str]:
+def _ipv4_default(fields: List[str]) -> Optional[DefaultHop]:
     destination, flags, mask = int(fields[1], 16), int(fields[3], 16), int(fields[7], 16)
-    return fields[0] if not destination and not mask and flags & _RTF_UP else None
+    if destination or mask or not flags & _RTF_UP or flags & _RTF_REJECT:
+        return None
+    gateway = int.from_bytes(bytes.fromhex(fields[2]), "little")
+    return DefaultHop(fields[0], str(ipaddress.IPv4Address(gateway)) if gateway else None, _MAIN)
 
 
-def _ipv6_default(fields: List[str]) -> Optional[str]:
+def _ipv6_default(fields: List[str]) -> Optional[DefaultHop]:
     destination, prefix, flags, netdev = int(fields[0], 16), int(fields[1], 16), int(fields[8], 16), fields[9]
-    return netdev if not destination and not prefix and netdev != "lo" and not flags & _RTF_REJECT else None
+    if destination or prefix or netdev == "lo" or flags & _RTF_REJECT:
+        return None
+    gateway = int(fields[4], 16)
+    return DefaultHop(netdev, str(ipaddress.IPv6Address(gateway)) if gateway else None, _MAIN)
 
 
-def _holders(lines: Sequence[str], parse: Callable[[List[str]], Optional[str]]) -> Tuple[Set[str], bool]:
-    holders, complete = set(), True
+def _rows(lines: Sequence[str], parse: Callable[[List[str]], Optional[DefaultHop]]) -> Tuple[List[DefaultHop], bool]:
+    hops, complete = [], True
     for line in lines:
         try:
-            holder = parse(line.split())
+            hop = parse(line.split())
         except (IndexError, ValueError):
             complete = False
             continue
-        if holder:
-            holders.add(holder)
-    return holders, complete
+        if hop:
+            hops.append(hop)
+    return hops, complete
+
+
+def _recorded(tree: Tree) -> Tuple[List[DefaultHop], bool]:
+    """From procfs, which has the first way of an IPv4 route only, and IPv6 routes without their tables."""
+    # The IPv4 table has a heading even when it is empty; the IPv6 one is missing only where IPv6 is switched off.
+    table4, table6 = tree.text("proc/net/route"), tree.text("proc/net/ipv6_route")
+    hops4, complete4 = _rows((table4 or "").splitlines()[1:], _ipv4_default)
+    hops6, complete6 = _rows((table6 or "").splitlines(), _ipv6_default)
+    readable = table4 is not None and (table6 is not None or tree.data("proc/net/if_inet6") in (None, b""))
+    return hops4 + hops6, readable and complete4 and complete6
+
+
+def _is_of_host(tree: Tree, hop: DefaultHop) -> bool:
+    """Whether the host's own traffic may take it: in a table of policy routing it is that of a rail, in a VRF's not."""
+    return hop.table in (_MAIN, _DEFAULT) or tree.exists(f"{CLASS}/{hop.netdev}/master")
 
 
 def default_routes(tree: Tree) -> DefaultRoutes:
     """Every netdev a default route (v4 or v6) needs: one on ``bond0.100`` needs ``bond0`` and both its slaves."""
-    # The IPv4 table has a heading even when it is empty; the IPv6 one is missing only where IPv6 is switched off.
-    table4, table6 = tree.text("proc/net/route"), tree.text("proc/net/ipv6_route")
-    holders4, complete4 = _holders((table4 or "").splitlines()[1:], _ipv4_default)
-    holders6, complete6 = _holders((table6 or "").splitlines(), _ipv6_default)
-    readable = table4 is not None and (table6 is not None or tree.data("proc/net/if_inet6") in (None, b""))
-    result = DefaultRoutes(complete=readable and complete4 and complete6)
-    pending = [(name, name) for name in sorted(holders4 | holders6)]
+    every, complete = kernel_routes.defaults(tree) or _recorded(tree)
+    hops = [hop for hop in every if _is_of_host(tree, hop)]
+    gateways = dict.fromkeys(hop.gateway for hop in hops if hop.gateway)
+    result = DefaultRoutes(complete=complete, gateways=list(gateways))
+    pending = [(name, name) for name in sorted({hop.netdev for hop in hops})]
     while pending:
         name, holder = pending.pop(0)
         if name in result.needed:

@@ -66,8 +66,12 @@ def open_socket(protocol: int) -> socket.socket:
 
 def attributes(raw: bytes, offset: int = 0) -> Dict[int, bytes]:
     """Attributes of one message by number. ``offset``: length of the message's own fields behind the netlink header."""
+    return attributes_at(raw, _HEADER.size + offset)
+
+
+def attributes_at(raw: bytes, offset: int) -> Dict[int, bytes]:
+    """Attributes by number, from ``offset`` to the end."""
     found = {}
-    offset += _HEADER.size
     while offset + 4 <= len(raw):
         length, kind = struct.unpack_from("=HH", raw, offset)
         if length < 4:

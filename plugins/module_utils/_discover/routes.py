@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Connected routes of netdevs, and the policy rules by source address, from rtnetlink of the running kernel.
+"""Routes of netdevs, default routes, and the policy rules by source address, from rtnetlink of the running kernel.
 
 Sources: include/uapi/linux/rtnetlink.h, fib_rules.h.
 """
@@ -14,8 +14,9 @@ from __future__ import annotations
 import ipaddress
 import socket
 import struct
+import sys
 from dataclasses import dataclass, field
-from typing import Dict, Iterable, List, Optional, Tuple
+from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
@@ -25,13 +26,23 @@ _NETLINK_ROUTE = 0
 _RTM_GETROUTE, _RTM_GETRULE = 26, 34
 # rtmsg and fib_rule_hdr: family, lengths of destination and source, and where table, type and action are.
 _ROUTE, _RULE = struct.Struct("=16xBBBxBxxBI"), struct.Struct("=16xBBBxBxxBI")
-_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC, _RTA_TABLE, _RTA_VIA = 1, 4, 5, 7, 15, 18
+_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC, _RTA_MULTIPATH, _RTA_TABLE, _RTA_VIA = 1, 4, 5, 7, 9, 15, 18
+_NEXT_HOP = struct.Struct("=HxxI")
 _FRA_DST, _FRA_SRC, _FRA_TABLE = 1, 2, 15
 _RTN_UNICAST, _RTM_F_CLONED = 1, 0x200
 _FR_ACT_TO_TBL, _FIB_RULE_INVERT = 1, 0x2
 _LENGTHS: Dict[int, int] = {socket.AF_INET: 4, socket.AF_INET6: 16}
 # A netdev has one for each of its networks and tables.
 _AT_MOST = 64
+
+
+@dataclass(frozen=True)
+class DefaultHop:
+    """One way that a default route takes."""
+
+    netdev: str
+    gateway: Optional[str]
+    table: int
 
 
 @dataclass
@@ -64,6 +75,56 @@ def interpret_route(raw: bytes) -> Optional[Tuple[int, NetdevRoute]]:
         table=netlink.number(found.get(_RTA_TABLE)) or table,
         source=socket.inet_ntop(family, source) if source else None,
     )
+
+
+def _ways(found: Mapping[int, bytes]) -> Iterator[Tuple[Optional[int], Optional[str]]]:
+    """Index of the netdev and gateway of each way that a route takes."""
+    several = found.get(_RTA_MULTIPATH)
+    if several is None:
+        gateway = found.get(_RTA_GATEWAY) or found.get(_RTA_VIA, b"")[2:]
+        yield netlink.number(found.get(_RTA_OIF)), str(ipaddress.ip_address(gateway)) if gateway else None
+    while several and len(several) >= _NEXT_HOP.size:
+        length, index = _NEXT_HOP.unpack_from(several)
+        own = netlink.attributes_at(several[:length], _NEXT_HOP.size)
+        yield from _ways({_RTA_OIF: index.to_bytes(4, sys.byteorder), **own})
+        several = several[max(length + 3 & ~3, _NEXT_HOP.size) :]
+
+
+def interpret_default(raw: bytes, names: Mapping[int, str]) -> Optional[List[DefaultHop]]:
+    """All ways of one answer to RTM_GETROUTE; ``None`` for no default route. ``names`` are those of netdevs by index.
+
+    :raises LookupError: it does not say which netdevs it needs (nexthop objects without ``nexthop_compat_mode``), or
+        one of them is gone.
+    """
+    family, length, _source, table, kind, flags = _ROUTE.unpack_from(raw)
+    if family not in _LENGTHS or length or kind != _RTN_UNICAST or flags & _RTM_F_CLONED:
+        return None
+    found = netlink.attributes(raw, 12)
+    table = netlink.number(found.get(_RTA_TABLE)) or table
+    return [DefaultHop(names[index or 0], gateway, table) for index, gateway in _ways(found)]
+
+
+def defaults(tree: Tree) -> Optional[Tuple[List[DefaultHop], bool]]:
+    """All ways of the running kernel's default routes of all tables, and whether these are all.
+
+    ``None`` for recorded nodes, and where the kernel does not answer.
+    """
+    if not tree.live:
+        return None
+    hops: List[DefaultHop] = []
+    complete = True
+    try:
+        with netlink.open_socket(_NETLINK_ROUTE) as sock:
+            answers = netlink.ask(sock, netlink.request(_RTM_GETROUTE, netlink.NLM_F_DUMP, bytes(12)))
+        names = dict(socket.if_nameindex())
+    except OSError:
+        return None
+    for raw in answers:
+        try:
+            hops += interpret_default(raw, names) or []
+        except LookupError:
+            complete = False
+    return hops, complete
 
 
 def interpret_rule(raw: bytes) -> Optional[NetdevRule]:

@@ -8,9 +8,10 @@
 
 from __future__ import annotations
 
-from typing import Container, List, Sequence, Tuple
+from typing import Container, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev as discover_netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Reason, Usable
@@ -38,14 +39,28 @@ def _of_device(hca: Hca, drivers: Sequence[str], allow_software: bool, nvswitch:
     return found
 
 
-def _of_netdev(tree: Tree, netdev: Netdev, routes: discover_netdev.DefaultRoutes) -> List[Reason]:
+def _of_master(tree: Tree, netdev: str, master: str, kind: Optional[str]) -> List[Reason]:
+    """``kind`` is what the kernel calls the master, ``None`` where it does not say.
+
+    What is in a VRF is free. A switch such as Open vSwitch may well carry the host's own traffic by a netdev of its
+    own, of which the kernel does not tell that it needs this one.
+    """
+    if discover_netdev.is_bond(tree, master) or kind == "team":
+        return [reason(reasons.BOND_SLAVE, netdev=netdev, master=master)]
+    if discover_netdev.is_bridge(tree, master) or kind not in (None, "vrf"):
+        return [reason(reasons.BRIDGE_PORT, netdev=netdev, master=master)]
+    return []
+
+
+def _of_netdev(
+    tree: Tree, netdev: Netdev, routes: discover_netdev.DefaultRoutes, interfaces: Mapping[str, Interface]
+) -> List[Reason]:
     found = []
     if netdev.bond:
         found.append(reason(reasons.BOND, netdev=netdev.name, slaves=discover_netdev.lower_netdevs(tree, netdev.name)))
-    if netdev.master and discover_netdev.is_bond(tree, netdev.master):
-        found.append(reason(reasons.BOND_SLAVE, netdev=netdev.name, master=netdev.master))
-    if netdev.master and discover_netdev.is_bridge(tree, netdev.master):
-        found.append(reason(reasons.BRIDGE_PORT, netdev=netdev.name, master=netdev.master))
+    if netdev.master:
+        master = interfaces.get(netdev.master)
+        found += _of_master(tree, netdev.name, netdev.master, master.virtual if master else None)
     holder = routes.needed.get(netdev.name)
     if holder:
         through = None if holder == netdev.name else holder
@@ -85,8 +100,12 @@ def select(
     drivers: Sequence[str],
     allow_software: bool,
     nvswitch: Container[str] = (),
+    interfaces: Optional[Mapping[str, Interface]] = None,
 ) -> Tuple[List[Usable], List[Excluded]]:
-    """Every port of every HCA is in exactly one of the two lists. ``nvswitch`` names HCAs that manage NVSwitches."""
+    """Every port of every HCA is in exactly one of the two lists.
+
+    ``nvswitch`` names HCAs that manage NVSwitches, ``interfaces`` are those of the running kernel.
+    """
     usable, excluded = [], []
     routes = discover_netdev.default_routes(tree)
     ipoib = _has_ipoib([hca for hca in hcas if hca.name not in nvswitch])
@@ -95,7 +114,7 @@ def select(
         for port in hca.ports:
             against = list(of_device)
             if port.netdev is not None:
-                against += _of_netdev(tree, port.netdev, routes)
+                against += _of_netdev(tree, port.netdev, routes, interfaces or {})
             against += _of_state(port) if hca.name in nvswitch else _in_pod(hca, port, ipoib) + _of_state(port)
             if against:
                 excluded.append(Excluded(hca=hca.name, port=port.number, reasons=against))

@@ -58,10 +58,10 @@ def problems(hosts: Hosts, defaults: Mapping[str, Any], own: Sequence[str]) -> I
             yield from _different(name, hosts, defaults.get(name))
     for name in sorted(given.intersection(name for name in names if name.endswith(_NAMESPACE))):
         yield from _no_namespace(name, hosts)
-    for name in sorted(given.intersection(name for name, _parent in sets)):
-        yield from _no_secret(name, hosts)
-    for name in sorted(name for name in given if name.endswith(_PULL_SECRETS)):
-        yield from _no_secret(name, hosts)
+    # Those of sets also where they are made from rdma_set.
+    secrets = {name for name, _parent in sets} | {name for name in given if name.endswith(_PULL_SECRETS)}
+    for name in sorted(secrets):
+        yield from _no_secret(name, hosts, defaults.get(name))
     if given.intersection(name for both in sets for name in both):
         yield from _one_set(hosts, defaults, sets)
 
@@ -83,10 +83,10 @@ def _no_namespace(name: str, hosts: Hosts) -> Iterator[Tuple[str, Problem]]:
             yield host, wrong(name, values[name], "it must be the name of a namespace, like kube-system")
 
 
-def _no_secret(name: str, hosts: Hosts) -> Iterator[Tuple[str, Problem]]:
+def _no_secret(name: str, hosts: Hosts, default: Any) -> Iterator[Tuple[str, Problem]]:
     right = "it must be the name of a Secret, of lower-case letters, digits, - and ."
     for host, values in hosts:
-        value = values.get(name, [])
+        value = values.get(name, default) or []
         entries = [(name, value)] if isinstance(value, str) else [(f"{name}[{i}]", one) for i, one in enumerate(value)]
         for at, one in entries:
             if not values_names.is_subdomain(one):

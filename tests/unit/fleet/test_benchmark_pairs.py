@@ -42,6 +42,7 @@ class Bench:
         # Why the module failed for the first pairs, and what was asked for.
         self.failed: list[str] = []
         self.asked: dict[str, Any] = {}
+        self.fraction: Any = 0.7
         self.plan = plan(facts_of, self.templates)
         known = read.facts(self.facts)
         ((first, pci), *_others) = known.placed
@@ -73,7 +74,7 @@ class Bench:
         hostvars = {
             host: {"ansible_facts": {"rdma": self.facts}, "rdma_claims_templates": self.templates} for host in HOSTS
         }
-        settings = {"fraction": 0.7, "parameters": {"numa": "nic", **self.asked}, "models": [MODEL]}
+        settings = {"fraction": self.fraction, "parameters": {"numa": "nic", **self.asked}, "models": [MODEL]}
         found = benchmark_document(pairs, results, self.plan, resource_slices(self.devices), hostvars, settings)
         jsonschema.validate(found["document"], SCHEMA)
         self.lines = found["lines"]
@@ -154,6 +155,14 @@ def test_the_summary(bench: Bench) -> None:
 
 
 def test_a_slow_port_fails(bench: Bench) -> None:
+    found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.5)}, repetitions=1)
+    assert [line["verdict"] for line in found["summary"]] == ["fail"]
+
+
+def test_what_the_command_line_sets_is_a_text(bench: Bench) -> None:
+    """As with -e rdma_benchmark_repetitions=2 and the others, which preflight accepts."""
+    assert bench.pairs(repetitions="2", gpus="1", floor="false") == bench.pairs(repetitions=2, gpus=1, floor=False)
+    bench.fraction = "0.7"
     found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.5)}, repetitions=1)
     assert [line["verdict"] for line in found["summary"]] == ["fail"]
 

@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
     pyroute2_parts,
     routes,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.routes import DefaultHop
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     Hca,
@@ -62,7 +63,8 @@ def route6(name: str, prefix: str = "00", flags: str = "00000003", to: str = ZER
         ("", route6("eth0"), {"eth0": "eth0"}),
         ("", route6("eth0", prefix="40"), {}),
         ("", route6("eth0", to="fd" + ZEROS[2:]), {}),
-        # The kernel's own, which refuses.
+        # Those that refuse ("unreachable default"), and the kernel's own.
+        (route4("*", "00000000", "0201", "00000000"), "", {}),
         ("", route6("lo"), {}),
         ("", route6("eth0", flags="00000200"), {}),
     ],
@@ -74,6 +76,27 @@ def test_default_routes(tmp_path: Path, table4: str, table6: str, needed: Dict[s
     put(tmp_path, "sys/class/net/eth0/mtu", "1500")
     found = netdev.default_routes(Tree(str(tmp_path)))
     assert (found.needed, found.complete) == (needed, True)
+
+
+@pytest.mark.parametrize(
+    ("hop", "needed", "gateways"),
+    [
+        (DefaultHop("eth0", "10.0.0.1", 254), {"eth0": "eth0"}, ["10.0.0.1"]),
+        (DefaultHop("eth0", None, 253), {"eth0": "eth0"}, []),
+        # A rail's own, which only what the rail's address sends takes.
+        (DefaultHop("eth0", "fd00::1", 100), {}, []),
+        # A VRF's, of which the netdev is a part.
+        (DefaultHop("eth1", "fd00::1", 100), {"eth1": "eth1"}, ["fd00::1"]),
+    ],
+)
+def test_default_routes_by_their_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hop: DefaultHop, needed: Dict[str, str], gateways: List[str]
+) -> None:
+    put(tmp_path, "sys/class/net/eth0/mtu", "1500")
+    put(tmp_path, "sys/class/net/eth1/master/mtu", "1500")
+    monkeypatch.setattr(routes, "defaults", lambda _tree: ([hop], True))
+    found = netdev.default_routes(Tree(str(tmp_path)))
+    assert (found.needed, found.gateways, found.complete) == (needed, gateways, True)
 
 
 def test_what_a_default_route_stands_on(tmp_path: Path) -> None:
@@ -233,6 +256,11 @@ OCTETS = bytes([2, 0, 0, 0, 0, 1])
             # Without a permanent address, and with a limit of zero, which is none.
             linked(32, 1, attribute(1, OCTETS), attribute(33, b"\0"), attribute(51, bytes(4))),
             interfaces.Interface("", 5, "infiniband", "02:00:00:00:00:01", "02:00:00:00:00:01", carrier=False),
+        ),
+        # IFLA_LINKINFO with IFLA_INFO_KIND.
+        (
+            linked(1, 0, attribute(3, b"mgmt\0"), attribute(0x8000 | 18, attribute(1, b"vrf\0"))),
+            interfaces.Interface("mgmt", 5, "ethernet", virtual="vrf"),
         ),
         # Down: nobody knows of a carrier. An address of zeros is none.
         (linked(772, 0, attribute(1, bytes(6)), attribute(33, b"\1")), interfaces.Interface("", 5)),

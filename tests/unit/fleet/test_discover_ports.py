@@ -293,6 +293,7 @@ def chosen(root: Path, *hcas: Hca, **options: Any) -> Dict[str, List[str]]:
         options.get("drivers", ("mlx5_core",)),
         options.get("allow_software", False),
         options.get("nvswitch", ()),
+        options.get("interfaces"),
     )
     found: Dict[str, List[str]] = {entry.hca: [] for entry in usable}
     found.update((entry.hca, [reason.code for reason in entry.reasons]) for entry in excluded)
@@ -345,6 +346,18 @@ def test_what_a_netdev_is_enslaved_to(tmp_path: Path, kind: str, reason: Optiona
     put(tmp_path, f"sys/class/net/master0/{kind}/x")
     own = Netdev("rail0", "netlink", master="master0")
     assert chosen(tmp_path, nic(netdev=own)) == {"mlx5_0": [reason] if reason else []}
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("openvswitch", "bridge_port"), ("team", "bond_slave"), ("vrf", None), (None, None)]
+)
+def test_a_master_of_which_only_the_kernel_tells_what_it_is(
+    tmp_path: Path, kind: Optional[str], reason: Optional[str]
+) -> None:
+    put(tmp_path, "sys/class/net/ovs-system/mtu")
+    own = Netdev("rail0", "netlink", master="ovs-system")
+    there = {"ovs-system": Interface("ovs-system", virtual=kind)}
+    assert chosen(tmp_path, nic(netdev=own), interfaces=there) == {"mlx5_0": [reason] if reason else []}
 
 
 def test_a_route_over_the_port_or_over_what_stands_on_it(tmp_path: Path) -> None:

@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
 from ansible_collections.zerocopy.rdma.plugins.filter.driver import driver
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 
+CHECKOUT = Path(__file__).resolve().parents[3]
 HOSTS = ["a100-01", "v100-01", "v100-02"]
 
 
@@ -111,3 +116,28 @@ def test_what_is_no_namespace_is_refused_before_nodes_get_labels(name: str, valu
     # By the role, too.
     if name.startswith("rdma_driver"):
         assert driver({}, HOSTS, everywhere(**{name: value}))["problems"] == [found]
+
+
+def set_of(rdma_hosts: str) -> str:
+    """The value of ``rdma_set`` in the playbooks for these hosts."""
+    loader = DataLoader()
+    own = loader.load_from_file(str(CHECKOUT / "playbooks" / "vars" / "fleet.yml"), trusted_as_template=True)
+    return str(Templar(loader=loader, variables={**own, "rdma_hosts": rdma_hosts}).template(own["rdma_set"]))
+
+
+def test_each_pattern_of_hosts_has_sets_of_its_own() -> None:
+    named = {"all": "zerocopy-rdma", "h100": "zerocopy-rdma-h100", "ib_a100": "zerocopy-rdma-ib-a100"}
+    assert {hosts: set_of(hosts) for hosts in named} == named
+    others = ["h100:&rack1", "h100:!rack1", "h100:rack1", "h100-rack1", "H100", "ib-a100", "h100*", "h100\n", "x" * 300]
+    found = [set_of(hosts) for hosts in [*named, *others]]
+    assert len(set(found)) == len(found)
+    assert [name for name in found if not names.is_subdomain(f"{name}-shared-device")] == []
+    assert set_of("h100:&rack1").startswith("zerocopy-rdma-h100-rack1-")
+
+
+@pytest.mark.parametrize("own", ["Mine", "mine_1", "mine\n"])
+def test_a_prefix_of_sets_that_no_secret_can_have_is_refused(own: str) -> None:
+    found = preflight(everywhere(), rdma_set=own)
+    assert len(found) >= 2
+    assert f"a100-01,v100-[01-02]: rdma_claims_set is {own + '-claims'!r}, it must be the name of a Secret" in found[0]
+    assert preflight(everywhere(), rdma_set="mine.1") == []

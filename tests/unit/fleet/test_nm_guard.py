@@ -133,25 +133,25 @@ def test_networks_that_would_draw_the_nodes_own_traffic(tmp_path: Path, address:
     ]
     put(tmp_path, "proc/net/ipv6_route", "\n".join(routes6) + "\n")
     ours = guard.Session("198.51.100.9", "203.0.113.1")
-    tree = Tree(str(tmp_path))
+    found = netdev.default_routes(Tree(str(tmp_path)))
     if said is None:
-        guard.check_networks(tree, link(address), ours)
+        guard.check_networks(found, link(address), ours)
         return
     with pytest.raises(HostError) as error:
-        guard.check_networks(tree, link(address), ours)
+        guard.check_networks(found, link(address), ours)
     assert said in str(error.value)
     assert str(error.value).startswith("links: rail0: addresses")
 
 
-def test_a_connection_without_addresses_forbids_no_network(tmp_path: Path) -> None:
-    guard.check_networks(Tree(str(tmp_path)), link("10.0.0.7/24"), guard.Session("UNKNOWN", "UNKNOWN"))
+def test_a_connection_without_addresses_forbids_no_network() -> None:
+    guard.check_networks(netdev.DefaultRoutes(), link("10.0.0.7/24"), guard.Session("UNKNOWN", "UNKNOWN"))
 
 
-def test_routes_of_a_link_count_as_its_networks(tmp_path: Path) -> None:
+def test_routes_of_a_link_count_as_its_networks() -> None:
     ours = guard.Session("198.51.100.9", "203.0.113.1")
     routes = [{"to": "198.51.100.0/24", "via": "10.0.0.1"}]
     with pytest.raises(HostError, match="where Ansible connects from"):
-        guard.check_networks(Tree(str(tmp_path)), link("10.0.0.7/24", routes=routes), ours)
+        guard.check_networks(netdev.DefaultRoutes(), link("10.0.0.7/24", routes=routes), ours)
 
 
 @pytest.mark.parametrize(

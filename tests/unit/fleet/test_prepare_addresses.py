@@ -99,6 +99,8 @@ def test_plan(host: str, wanted: dict[str, Any], expected: dict[int, str]) -> No
         ("n7", {"addresses": {0: "10.0.0.4/30"}}, "which is the network 10.0.0.4/30 itself"),
         ("n7", {"addresses": {0: "10.0.0.7/30"}}, "which is the broadcast address of 10.0.0.4/30"),
         ("n7", {"addresses": {0: "fd00::4/126"}}, "which is the network fd00::4/126 itself"),
+        ("n7", {"expected": -1}, "rdma_discover_expect_hcas is -1, it must be 0 to 1024"),
+        ("n7", {"expected": -1, "rails": 2}, "rdma_discover_expect_hcas is -1, it must be 0 to 1024"),
     ],
 )
 def test_refusal(host: str, wanted: dict[str, Any], message: str) -> None:

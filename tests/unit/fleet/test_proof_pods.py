@@ -56,6 +56,13 @@ def pods(facts_of: Callable[..., Any]) -> list[dict[str, Any]]:
     return result
 
 
+def test_what_the_command_line_sets_is_a_text(facts_of: Callable[..., Any]) -> None:
+    """As with -e rdma_verify_pod_nodes=1 and rdma_verify_loopback=false, which preflight accepts."""
+    found = plan(facts_of, [PAIRED])
+    assert waves(found, sample="1", loopback="false") == waves(found, sample=1, loopback=False)
+    assert waves(found, sample="0") == waves(found, sample=0) != waves(found, sample=1)
+
+
 def test_a_pod_that_got_everything(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
     found = judged(pods)
     assert failed(found) == {}

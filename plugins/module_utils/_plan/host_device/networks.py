@@ -25,7 +25,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 NETWORKS = PREFIX + "networks"
-EXPECTED = "rdma_discover_expect_hcas"
 # The value of rdma_strategy with which pods get VFs, and not whole NICs.
 SRIOV = "sriov"
 # With room for the number of a rail.
@@ -74,7 +73,7 @@ def room(network: Network) -> int:
 def resources(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
     """The full names that the groups of these hosts have by their variables; what is wrong is left out."""
     found: Dict[str, None] = {}
-    others = (NETWORKS, addresses.RAILS, addresses.RAIL_SUBNETS, EXPECTED)
+    others = (NETWORKS, addresses.RAILS, addresses.RAIL_SUBNETS, addresses.EXPECTED)
     # Both, because what pods got before has another name.
     for name, values in [*RESOURCE.of_hosts(hosts, known, others), *_OF_VFS.of_hosts(hosts, known, others)]:
         with contextlib.suppress(PlanError):

@@ -32,6 +32,7 @@ RAILS, HOST_NUMBER, RESERVED = "rdma_links_rails", "rdma_links_host_number", "rd
 
 # Beyond this a rail is not a NIC but a typing error.
 MOST_RAILS = 64
+EXPECTED, _MOST_HCAS = "rdma_discover_expect_hcas", 1024
 
 _TRAILING = re.compile("(?:.*[^0-9])?([0-9]{1,18})")
 
@@ -54,7 +55,7 @@ def intent(values: Mapping[str, Any]) -> AddressIntent:
         subnet=values.get(SUBNET),
         rail_subnets=values.get(RAIL_SUBNETS) or [],
         rails=values.get(RAILS),
-        expected=values.get("rdma_discover_expect_hcas"),
+        expected=values.get(EXPECTED),
         host_number=values.get(HOST_NUMBER),
         addresses=values.get(ADDRESSES) or {},
     )
@@ -72,6 +73,8 @@ def interface(variable: str, value: Any) -> Interface:
 
 def number_of_rails(wanted: AddressIntent) -> int:
     """How many NICs of the host get a link, at least 1. Raises PlanError where the variables contradict each other."""
+    if wanted.expected is not None:
+        checked(EXPECTED, wanted.expected, integer.between(0, _MOST_HCAS))
     if wanted.rails is not None:
         checked(RAILS, wanted.rails, integer.between(1, MOST_RAILS))
         if wanted.rail_subnets and len(wanted.rail_subnets) != wanted.rails:

@@ -12,7 +12,7 @@ import ipaddress
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Dict, List, Mapping, Optional, Union
+from typing import Dict, Mapping, Optional, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
@@ -100,19 +100,6 @@ def problem(
     return None
 
 
-def _gateways(tree: Tree) -> List[str]:
-    found = []
-    for line in (tree.text("proc/net/route") or "").splitlines()[1:]:
-        fields = line.split()
-        if len(fields) > 7 and fields[1] == fields[7] == "00000000" and fields[2] != "00000000":
-            found.append(str(ipaddress.IPv4Address(int.from_bytes(bytes.fromhex(fields[2]), "little"))))
-    for line in (tree.text("proc/net/ipv6_route") or "").splitlines():
-        fields = line.split()
-        if len(fields) > 9 and fields[1] == "00" and fields[4].strip("0"):
-            found.append(str(ipaddress.IPv6Address(bytes.fromhex(fields[4]))))
-    return found
-
-
 def _is_in(address: str, network: Union[ipaddress.IPv4Network, ipaddress.IPv6Network]) -> bool:
     """Whether it is an address of the network; sshd calls the ends of a connection that is no TCP ``UNKNOWN``."""
     try:
@@ -122,12 +109,12 @@ def _is_in(address: str, network: Union[ipaddress.IPv4Network, ipaddress.IPv6Net
     return parsed in network and not parsed.is_link_local
 
 
-def check_networks(tree: Tree, link: Link, ours: Optional[Session]) -> None:
+def check_networks(routes: netdev.DefaultRoutes, link: Link, ours: Optional[Session]) -> None:
     """Whether the link's networks leave the ways to the controller and to the default gateway as they are.
 
     :raises HostError: a network would draw them to the link.
     """
-    needed = dict.fromkeys(_gateways(tree), "the default gateway")
+    needed = dict.fromkeys(routes.gateways, "the default gateway")
     if ours:
         needed.update({ours.client: "where Ansible connects from", ours.server: "the address that Ansible connects to"})
     for option, text in link.networks:

@@ -57,7 +57,7 @@ def _check(node: LinkState, link: Link, target: Target, kind: Optional[str]) -> 
         raise HostError(f"{where}: type: {link.selector} is {kind}, not {link.type}")
     if kind:
         request.check_kind(link, kind)
-    guard.check_networks(node.tree, link, node.session)
+    guard.check_networks(node.routes, link, node.session)
     if target.interface:
         _check_hardware(where, link, target.interface)
 

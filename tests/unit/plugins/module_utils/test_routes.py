@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from pathlib import Path
 from typing import List
 
+import pytest
+
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink, routes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.routes import DefaultHop
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import NetdevRoute, NetdevRule
 
@@ -48,8 +53,37 @@ def test_facts_have_a_bounded_number() -> None:
     assert len(own) == 64
 
 
+def test_every_way_of_every_default_route() -> None:
+    names = {RAIL0: "rail0", RAIL1: "rail1"}
+    found = [routes.interpret_default(raw, names) for raw in recorded("defaults")]
+    assert [hops for hops in found if hops is not None] == [
+        [DefaultHop("rail0", "10.4.0.253", 100)],
+        [DefaultHop("rail1", None, 253)],
+        # The kernel's table of routes in procfs has the first of two ways only.
+        [DefaultHop("rail0", "10.4.0.254", 254), DefaultHop("rail1", "fd00:5::254", 254)],
+        [DefaultHop("rail1", "fd00:5::253", 1001)],
+        [DefaultHop("rail0", "fd00:4::254", 254), DefaultHop("rail1", "fd00:5::254", 254)],
+    ]
+
+
+def test_a_default_route_by_way_of_a_netdev_that_is_not_known() -> None:
+    every = recorded("defaults")
+    with pytest.raises(LookupError):
+        [routes.interpret_default(raw, {RAIL1: "rail1"}) for raw in every]
+
+
+def test_a_default_route_by_nexthop_objects_alone() -> None:
+    # As with nexthop_compat_mode 0: the object's number (RTA_NH_ID, 30), no netdev.
+    raw = (
+        bytes(16) + struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 254, 0, 0, 1, 0) + struct.pack("=HHI", 8, 30, 1)
+    )
+    with pytest.raises(LookupError):
+        routes.interpret_default(raw, {1: "lo"})
+
+
 def test_a_recorded_node_is_not_this_machine(tmp_path: Path) -> None:
     assert routes.read(Tree(str(tmp_path))) is None
+    assert routes.defaults(Tree(str(tmp_path))) is None
 
 
 def test_the_running_kernel_is_asked() -> None:
