@@ -153,6 +153,7 @@ def test_the_filter_takes_what_modules_and_files_have(hosts: list[InventoryHost]
     assert address not in str(driver({}, list(hostvars), hostvars)["objects"])
     # What somebody else has made of the DaemonSet's container says nothing.
     bare: dict[str, Any] = {"nodeSelector": {GROUP: "gpu"}, "containers": [{"name": "dranet"}]}
-    odd = [{"kind": "DaemonSet", "spec": {"template": {"spec": spec}}} for spec in (bare, {"containers": []})]
+    empty: dict[str, Any] = {"containers": []}
+    odd = [{"kind": "DaemonSet", "spec": {"template": {"spec": spec}}} for spec in (bare, empty)]
     found = driver({}, list(hostvars), hostvars, odd, nodes)
     assert (found["problems"], found["unknown"]) == ([], [UPLINK])
