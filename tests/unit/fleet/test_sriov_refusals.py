@@ -82,6 +82,20 @@ def test_nics_with_vfs_are_not_for_host_device(facts_of: Facts) -> None:
     )
 
 
+def test_a_vf_whose_driver_is_not_allowed_is_named(facts_of: Facts) -> None:
+    facts = copy.deepcopy(facts_of("lab-01"))
+    pf = facts["hcas"][0]
+    pf["sriov"]["num_vfs"] = 1
+    vf = {**copy.deepcopy(pf), "name": "mlx5_9", "sriov": {"role": "vf", "pf_address": pf["pci"]["address"]}}
+    vf["pci"]["address"] = "0000:3f:00.2"
+    facts["hcas"].append(vf)
+    reason = {"code": "driver_not_allowed", "text": "driver igbvf is not one of igb", "fields": {}}
+    facts["excluded"].append({"hca": "mlx5_9", "port": 1, "reasons": [reason]})
+    (line,) = plan(hosts_of({"one": facts}, **EIGHT))["problems"]
+    why = f"pods get no VF of {pf['name']}, because the host needs mlx5_9 (driver igbvf is not one of igb)"
+    assert line.endswith(f"a VF of an ACTIVE NIC of Ethernet that a pod can have; {why}")
+
+
 def test_no_node_has_a_usable_port(facts_of: Facts) -> None:
     facts = copy.deepcopy(facts_of("lab-01"))
     own: dict[str, Any] = {**EIGHT, "rdma_driver_exclude": [facts["hcas"][0]["pci"]["address"]]}

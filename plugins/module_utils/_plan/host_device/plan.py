@@ -84,6 +84,7 @@ def _nodes(group: PluginGroup, layer: str, rails: int, result: HostDevicePlan) -
     of_vfs = strategy_of(group.values) == networks.SRIOV
     choose, what, nothing = (vfs.vfs, "VF", "VF") if of_vfs else (nics.nics, "NIC", "ACTIVE NIC")
     nodes: Dict[str, NodeNics] = {}
+    left_out: Dict[str, None] = {}
     for host in group.hosts:
         if host.facts is None:
             continue
@@ -94,6 +95,7 @@ def _nodes(group: PluginGroup, layer: str, rails: int, result: HostDevicePlan) -
             result.found.append((host.name, error.problem))
             continue
         result.warnings += [f"{host.name}: {text}" for text in own.left_out]
+        left_out.update(dict.fromkeys(own.left_out))
         missing = [str(rail) for rail in range(rails) if rail not in own.pools]
         if not own.pools:
             result.warnings.append(f"{host.name}: has no {nothing} for pods, so it gets no plugin")
@@ -103,7 +105,7 @@ def _nodes(group: PluginGroup, layer: str, rails: int, result: HostDevicePlan) -
         nodes[host.name] = own
     result.warnings += group.left_alone()
     if not nodes and not result.found:
-        raise PlanError(_nothing(group, layer, of_vfs))
+        raise PlanError(_nothing(group, layer, of_vfs, list(left_out)))
     # A VF is set up when the next pod gets it.
     if layer == "Ethernet" and not of_vfs and links_plan.asked(group.values) is None:
         text = f"{group.name}: NICs return from pods with their links down: set {links_addresses.SUBNET} or"
@@ -114,8 +116,8 @@ def _nodes(group: PluginGroup, layer: str, rails: int, result: HostDevicePlan) -
     return nodes
 
 
-def _nothing(group: PluginGroup, layer: str, of_vfs: bool) -> Problem:
-    """What is wrong where no node of a group has anything for pods."""
+def _nothing(group: PluginGroup, layer: str, of_vfs: bool, left_out: Sequence[str]) -> Problem:
+    """What is wrong where no node of a group has anything for pods. ``left_out`` are reasons of usable NICs."""
     asked = next((host.variables[VFS] for host in group.hosts if host.variables.get(VFS)), None)
     numbers = vfs.usable(group.hosts, layer)
     if of_vfs and not asked and numbers and not any(numbers):
@@ -127,7 +129,8 @@ def _nothing(group: PluginGroup, layer: str, of_vfs: bool) -> Problem:
     if numbers and all(numbers) and not of_vfs:
         right = f"with {STRATEGY} none, prepare removes those of {VFS}"
         return wrong(STRATEGY, name, f"but all usable NICs of the group have VFs, and {why}: {right}")
-    return group.without(f"has {'a VF of ' if of_vfs else ''}an ACTIVE NIC of {layer} that a pod can have")
+    problem = group.without(f"has {'a VF of ' if of_vfs else ''}an ACTIVE NIC of {layer} that a pod can have")
+    return replace(problem, text="; ".join([problem.text, *left_out]))
 
 
 def _check_room(group: PluginGroup, nodes: Mapping[str, NodeNics]) -> None:
