@@ -37,15 +37,15 @@ def test_what_nodes_must_not_have(facts_of: Facts) -> None:
     unplug(facts, facts["usable"][0])
     hosts["v100-02"]["ansible_facts"] = {"rdma": facts}
     leaves = plan(hosts)["leaves"]
-    of_v100 = ["rdma/hostdev_v100", "rdma/hostdev_v100_rail0", "rdma/hostdev_v100_rail1"]
-    of_h100 = ["rdma/hostdev_h100", "rdma/hostdev_h100_rail0", "rdma/hostdev_h100_rail1"]
-    # A group may have had VFs before.
-    vfs = {name.replace("hostdev", "sriov") for name in (*of_v100, "rdma/hostdev_a100", *of_h100)}
+    # A group may have had VFs before, and as many rails as a node has NICs.
+    nics = max(len(values["ansible_facts"]["rdma"]["hcas"]) for values in hosts.values())
+    names = [f"{kind}_{group}" for kind in ("hostdev", "sriov") for group in ("v100", "a100", "h100")]
+    every = {f"rdma/{name}{rail}" for name in names for rail in ("", *(f"_rail{number}" for number in range(nics)))}
     assert {host: set(names) for host, names in leaves.items()} == {
-        "v100-01": {of_v100[0], "rdma/hostdev_a100", *of_h100, *vfs},
-        "v100-02": {*of_v100[:2], "rdma/hostdev_a100", *of_h100, *vfs},
-        "a100-01": {*of_v100, *of_h100, *vfs},
-        "h100-01": {*of_v100, "rdma/hostdev_a100", *of_h100, *vfs},
+        "v100-01": every - {"rdma/hostdev_v100_rail0", "rdma/hostdev_v100_rail1"},
+        "v100-02": every - {"rdma/hostdev_v100_rail1"},
+        "a100-01": every - {"rdma/hostdev_a100"},
+        "h100-01": every,
     }
 
 

@@ -12,6 +12,7 @@ import contextlib
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.resource import ResourceVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.objects import PodNetwork
@@ -70,15 +71,23 @@ def room(network: Network) -> int:
     return max(network.num_addresses - 2, 0)
 
 
+def _nics(facts: Facts) -> int:
+    return min(sum(hca.sriov.role != "vf" for hca in facts.hcas), addresses.MOST_RAILS)
+
+
 def resources(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
-    """The full names that the groups of these hosts have by their variables; what is wrong is left out."""
+    """The full names that the groups of these hosts have by their variables; what is wrong is left out.
+
+    Also those of rails that a group may have had before, with other networks: as many as a node has NICs.
+    """
     found: Dict[str, None] = {}
+    nics = max((_nics(host.facts) for host in hosts if host.facts is not None), default=0)
     others = (NETWORKS, addresses.RAILS, addresses.RAIL_SUBNETS, addresses.EXPECTED)
     # Both, because what pods got before has another name.
     for name, values in [*RESOURCE.of_hosts(hosts, known, others), *_OF_VFS.of_hosts(hosts, known, others)]:
         with contextlib.suppress(PlanError):
             # Also where the networks have gone with the strategy.
-            rails = max(len(values[NETWORKS]), addresses.number_of_rails(addresses.intent(values)))
+            rails = max(len(values[NETWORKS]), addresses.number_of_rails(addresses.intent(values)), nics)
             every = [f"{name}_rail{rail}" for rail in range(rails)] if rails > 1 else []
             found.update(dict.fromkeys([name, *every]))
     return list(found)
