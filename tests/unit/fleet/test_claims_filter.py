@@ -112,5 +112,4 @@ def test_which_drivers_are_waited_for(
 ) -> None:
     left = {"rdma_driver_result": {"changed": False, "unready": unready}}
     hostvars = {"v100-01": {**VERSIONS, "ansible_facts": {"rdma": facts_of("v100-01")}, **own, **left}}
-    (found,) = expected_devices({}, list(hostvars), hostvars).values()
-    assert found["wait"] == wait
+    assert expected_devices({}, list(hostvars), hostvars)["v100-01"]["wait"] == wait
