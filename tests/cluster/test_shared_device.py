@@ -200,7 +200,7 @@ def test_a_plugin_stays_on_a_node_that_has_left_its_group(cluster_set: ClusterSe
         rest.refused(groups=alone, **own),
         rest.refused("--tags=driver", name="teardown.yml", groups=alone, **own),
     ]
-    assert set(said) == {f"pods that hold {RESOURCE} on v100-01 have to end first: {namespace}/ours"}
+    assert set(said) == {f"pods hold {RESOURCE} on v100-01 ({namespace}/ours): delete these pods first"}
     assert (there(cluster_set), labels(cluster_set)) == (before, labelled)
 
     cluster_set.kubectl("delete", "pod", "ours", "-n", namespace, "--force")
