@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Callable
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
 
-PLAYBOOKS = variables.ROLES.parent / "playbooks"
 HOST = "lab-01"
 
 
@@ -29,25 +26,16 @@ def gathered(playbooks: list[str], root: Path, tmp_path: Path) -> int:
     (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {HOST: own}}}))
     imports = [{"ansible.builtin.import_playbook": str(PLAYBOOKS / name)} for name in playbooks]
     (tmp_path / "run.yml").write_text(json.dumps(imports))
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.yml", "run.yml"],
-        env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(PLAYBOOKS.parent / "ansible.cfg"),
-            "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
-            "ANSIBLE_CACHE_PLUGIN": "ansible.builtin.jsonfile",
-            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(tmp_path / "cache"),
-            "LC_ALL": "C.UTF-8",
-        },
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {
+        "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+        "ANSIBLE_CACHE_PLUGIN": "ansible.builtin.jsonfile",
+        "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(tmp_path / "cache"),
+    }
+    done = played(tmp_path, "-i", "hosts.yml", "run.yml", **environment)
     # The node differs.
     assert done.returncode == 2, done.stdout + done.stderr
-    played = json.loads(done.stdout[done.stdout.find("{\n") :])
-    found = [task["hosts"][HOST] for play in played["plays"] for task in play["tasks"] if HOST in task["hosts"]]
+    told = json.loads(done.stdout[done.stdout.find("{\n") :])
+    found = [task["hosts"][HOST] for play in told["plays"] for task in play["tasks"] if HOST in task["hosts"]]
     return sum("rdma" in one.get("ansible_facts", {}) for one in found)
 
 

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 from typing import Any, Callable
@@ -18,6 +15,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
 
 NETWORK, SRIOV = "rdma_operator_network", "rdma_operator_sriov"
 
@@ -127,22 +125,8 @@ def test_without_a_cluster_the_playbook_says_what_is_needed(tmp_path: Path) -> N
         NETWORK + "_values": {"operator": {"repository": "mirror.example.org/nvidia"}},
     }
     (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"gpu-1": own, "gpu-2": own}}}))
-    checkout = variables.ROLES.parent
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(tmp_path / "hosts.yml")]
-    done = subprocess.run(
-        [*command, str(checkout / "playbooks" / "operators.yml")],
-        env={
-            **os.environ,
-            "PATH": "/usr/bin:/bin",
-            "ANSIBLE_CONFIG": str(checkout / "ansible.cfg"),
-            "KUBECONFIG": str(tmp_path / "nowhere"),
-            "LC_ALL": "C.UTF-8",
-        },
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    nowhere = {"PATH": "/usr/bin:/bin", "KUBECONFIG": str(tmp_path / "nowhere")}
+    done = played(tmp_path, "-i", "hosts.yml", str(PLAYBOOKS / "operators.yml"), **nowhere)
     assert done.returncode == 0, done.stdout + done.stderr
     said = " ".join(done.stdout.split())
     assert "No operator was installed, because rdma_cluster is none." in said

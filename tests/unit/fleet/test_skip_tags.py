@@ -5,16 +5,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-
-PLAYBOOKS = variables.ROLES.parent / "playbooks"
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
 
 
 @pytest.mark.parametrize(
@@ -27,15 +22,8 @@ PLAYBOOKS = variables.ROLES.parent / "playbooks"
     ],
 )
 def test_a_part_cannot_be_left_out(playbook: str, skipped: str, others: str, tmp_path: Path) -> None:
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "n1,", "--skip-tags", skipped]
-    done = subprocess.run(
-        [*command, str(PLAYBOOKS / f"{playbook}.yml"), "-e", "ansible_connection=local"],
-        env={**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS.parent / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    arguments = ["-i", "n1,", "--skip-tags", skipped, str(PLAYBOOKS / f"{playbook}.yml")]
+    done = played(tmp_path, *arguments, "-e", "ansible_connection=local")
     said = " ".join(done.stdout.split())
     assert done.returncode == 2, done.stdout + done.stderr
     left = ",".join(sorted(skipped.split(","), key=["host", "cluster", "pod", "links", "runtime"].index))
