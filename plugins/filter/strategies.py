@@ -26,9 +26,8 @@ options:
     description: Pods that hold devices, by DRA driver and node, as M(zerocopy.rdma.cluster_info) returns them.
     type: dict
     default: {}
-  selectors:
-    description:
-      - Node selectors of the DaemonSets of drivers and device plugins, as M(zerocopy.rdma.cluster_info) returns them.
+  daemon_sets:
+    description: The DaemonSets of drivers and device plugins, as M(zerocopy.rdma.cluster_info) returns them.
     type: list
     elements: dict
     default: []
@@ -105,22 +104,22 @@ _value:
     leaving:
       description:
         - For each node that a device plugin of this collection still serves, according to O(nodes), the extended
-          resources that it would lose, and which no pod may hold then. These are hosts that now have another strategy
-          or are in another group. With O(selectors), they are also nodes that have left the inventory like all hosts of
-          their group.
+          resources that the node would lose. No pod may hold them at that time. Such nodes are hosts that now have
+          another strategy or are in another group and, with O(daemon_sets), nodes that have left the inventory together
+          with all hosts of their group.
       type: dict
       sample: {v100-01: [rdma/rdma_v100]}
     offered:
       description:
         - For each strategy, the nodes that its device plugin serves, according to O(nodes), with the extended resources
-          that no pod may hold when the plugin is removed. With O(selectors), nodes that have left the inventory are
+          that no pod may hold when the plugin is removed. With O(daemon_sets), nodes that have left the inventory are
           among them.
       type: dict
       sample: {shared_device: {v100-01: [rdma/rdma_v100]}}
     needed:
       description:
-        - One line for each node that has a DRA driver of this collection, according to O(nodes) and O(selectors), while
-          pods hold its devices.
+        - One line for each node that has a DRA driver of this collection, according to O(nodes) and O(daemon_sets),
+          while pods hold its devices.
       type: list
       elements: str
     problems:
@@ -147,11 +146,12 @@ def strategies(
     hostvars: Mapping[str, Mapping[str, Any]],
     nodes: Optional[in_use.NodeLabels] = None,
     held: Optional[Mapping[str, Mapping[str, Sequence[str]]]] = None,
-    selectors: Sequence[Mapping[str, str]] = (),
+    daemon_sets: Sequence[Mapping[str, Any]] = (),
     kinds: Optional[List[str]] = None,
     objects: Optional[List[Dict[str, Any]]] = None,
 ) -> Dict[str, Any]:
     found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
+    selectors = [one["spec"]["template"]["spec"].get("nodeSelector") or {} for one in daemon_sets]
     cluster = in_use.ClusterUse(nodes or {}, held or {}, selectors)
     state = _strategy_inventory.cluster(None, None, None, kinds, objects, nodes)
     return {

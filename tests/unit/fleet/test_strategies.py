@@ -169,7 +169,11 @@ def test_many_pods_are_not_all_named(facts_of: Facts) -> None:
         assert f"({f'train/0, train/1, train/2, train/3 {shown}'.strip()})" in line
 
 
-SELECTORS = [{GROUP: "h100"}, {GROUP: "v100"}, {}]
+def daemon_set(selector: dict[str, str]) -> dict[str, Any]:
+    return {"spec": {"template": {"spec": {"nodeSelector": selector}}}}
+
+
+DAEMON_SETS = [daemon_set({GROUP: "h100"}), daemon_set({GROUP: "v100"}), {"spec": {"template": {"spec": {}}}}]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +192,7 @@ def test_a_driver_stays_on_nodes_that_left_the_inventory(
     hosts = hostvars(facts_of, v100={}, **({} if h100 is None else {"h100": h100}))
     labels = {node: {GROUP: node.partition("-")[0]} for node in ("v100-01", "h100-01", "h100-03", "h100-04")}
     held = {"dra.net": {"v100-01": ["train/a"], "h100-03": ["train/a", "train/b"], "h100-04": []}}
-    found = strategies({}, list(hosts), hosts, labels, held, SELECTORS)["problems"]
+    found = strategies({}, list(hosts), hosts, labels, held, DAEMON_SETS)["problems"]
     assert (
         found
         == [
@@ -199,18 +203,18 @@ def test_a_driver_stays_on_nodes_that_left_the_inventory(
         * said
     )
     # The DaemonSet is another set's, they hold devices of another driver, or nobody said that it is our node.
-    for at, holding, selectors in (
-        (labels, held, SELECTORS[1:]),
-        (labels, {"gpu.nvidia.com": held["dra.net"]}, SELECTORS),
-        ({}, held, SELECTORS),
+    for at, holding, daemon_sets in (
+        (labels, held, DAEMON_SETS[1:]),
+        (labels, {"gpu.nvidia.com": held["dra.net"]}, DAEMON_SETS),
+        ({}, held, DAEMON_SETS),
     ):
-        assert strategies({}, list(hosts), hosts, at, holding, selectors)["problems"] == []
+        assert strategies({}, list(hosts), hosts, at, holding, daemon_sets)["problems"] == []
 
 
 def test_a_host_that_moves_to_another_group_keeps_a_driver(facts_of: Facts) -> None:
     hosts = hostvars(facts_of, v100={})
     labels = {"v100-01": {GROUP: "h100"}}
-    assert strategies({}, list(hosts), hosts, labels, HELD, SELECTORS)["problems"] == []
+    assert strategies({}, list(hosts), hosts, labels, HELD, DAEMON_SETS)["problems"] == []
 
 
 def test_teardown_asks_for_pods_that_need_a_driver(facts_of: Facts) -> None:
@@ -219,18 +223,18 @@ def test_teardown_asks_for_pods_that_need_a_driver(facts_of: Facts) -> None:
     labels = {node: {GROUP: node.partition("-")[0]} for node in ("v100-01", "h100-01", "h100-03")}
     held = {"dra.net": {"v100-01": [], "h100-01": ["train/a"], "h100-03": ["train/b"]}}
     held["gpu.nvidia.com"] = {"v100-01": ["train/c"], "else": ["other/d"]}
-    found = strategies({}, list(hosts), hosts, labels, held, SELECTORS)["needed"]
+    found = strategies({}, list(hosts), hosts, labels, held, DAEMON_SETS)["needed"]
     assert found == [
         f"h100-0{number}: zerocopy.rdma/group is 'h100', and pods hold devices of dra.net on this node (train/{pod}):"
         " delete these pods first"
         for number, pod in ((1, "a"), (3, "b"))
     ]
     # The DaemonSet is another set's, or nobody said that it is our node.
-    assert strategies({}, list(hosts), hosts, labels, held, SELECTORS[1:])["needed"] == []
-    assert strategies({}, list(hosts), hosts, {}, held, SELECTORS)["needed"] == []
+    assert strategies({}, list(hosts), hosts, labels, held, DAEMON_SETS[1:])["needed"] == []
+    assert strategies({}, list(hosts), hosts, {}, held, DAEMON_SETS)["needed"] == []
     # Helm removes the driver of GPUs from all nodes.
     hosts = hostvars(facts_of, v100={"rdma_driver_gpu_deploy": "true"}, h100={"rdma_driver_gpu_deploy": True})
-    found = strategies({}, list(hosts), hosts, {}, held, SELECTORS)["needed"]
+    found = strategies({}, list(hosts), hosts, {}, held, DAEMON_SETS)["needed"]
     assert found == [
         f"{node}: rdma_driver_gpu_deploy is True, and pods hold devices of gpu.nvidia.com on this node ({pod}): delete"
         " these pods first"
@@ -285,7 +289,7 @@ def test_a_group_that_has_another_name(facts_of: Facts, word: str, start: str) -
     assert found == {"v100-01": ["rdma/rdma_old", "example.org/rdma_old"]}
 
 
-SHARED = [{"zerocopy.rdma/shared-device": name} for name in ("h100", "v100")]
+SHARED = [daemon_set({"zerocopy.rdma/shared-device": name}) for name in ("h100", "v100")]
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,8 @@ def _without_facts(group: _DriverGroup, unseen: Sequence[str], kept: Sequence[st
     silent = [host.name for host in group.hosts if host.facts is None]
     if silent:
         yield f"{fold(silent)}: no facts, so the driver is neither brought there nor removed"
-    only = [address for address in kept if address not in _left_out(group)]
+    planned = _left_out(group)
+    only = [address for address in kept if address not in planned]
     if only:
         why = "nothing is known of its NICs, so on all nodes"
         yield f"{fold(unseen)}: {why} the driver of group {group.name} goes on leaving out {', '.join(only)}"
