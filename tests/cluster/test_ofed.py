@@ -84,7 +84,8 @@ def test_one_node_first_and_back_when_it_does_harm(
             assert state(cluster_set) == dict.fromkeys(NODES, with_driver)
             own["rdma_ofed_deploy"] = False
             playbook(name="ofed.yml", **options)
-            assert operator.history[4:] == ["v100-01 off", "v100-02 off"]
+            # One wave, whose hosts are at work at the same time.
+            assert sorted(operator.history[4:]) == ["v100-01 off", "v100-02 off"]
             assert state(cluster_set) == dict.fromkeys(NODES, without)
             assert there(cluster_set, "nicnodepolicies") == {policy}
     finally:
