@@ -139,8 +139,12 @@ def move_plan(
     limits = _waves.limits({host.name: host.group for host in found}, hostvars)
     options = moves.MoveOptions(evict, dict(old_labels or {}), _waves.sizes(ramp), limits)
     plan = moves.plan(found, uses, moving, options)
-    drivers = _strategy_inventory.drivers(daemon_sets, {name: use.labels for name, use in uses.items()})
-    cluster = replace(_strategy_inventory.cluster(slices, kubernetes, device_classes, kinds), drivers=drivers)
+    labels = {name: use.labels for name, use in uses.items()}
+    drivers = _strategy_inventory.drivers(daemon_sets, labels)
+    state = _strategy_inventory.cluster(
+        slices, kubernetes, device_classes, kinds, nodes=labels, daemon_sets=daemon_sets
+    )
+    cluster = replace(state, drivers=drivers)
     every = moves.plannable(found, uses, now)
     whole = _strategy_inventory.planned(context, every, registry.plan, cluster)
     known = _inventory.options(context)

@@ -29,6 +29,12 @@ options:
   nodes:
     description: Labels of each node of the cluster, as M(zerocopy.rdma.cluster_info) returns them.
     type: dict
+  daemon_sets:
+    description:
+      - DaemonSets of the strategies, as M(zerocopy.rdma.cluster_info) returns them. A device plugin of a node without
+        facts is not given another configuration. If that of its group changes, the other nodes get one of their own.
+    type: list
+    elements: dict
 """
 
 EXAMPLES = r"""
@@ -107,8 +113,9 @@ _value:
       type: bool
     unknown:
       description:
-        - Hosts without facts, and hosts that are no nodes of the cluster yet, for which the SR-IOV operator takes no
-          policy. Objects that only they need may be missing from C(sets), so nothing should be pruned.
+        - Hosts without facts, hosts that are no nodes of the cluster yet, for which the SR-IOV operator takes no
+          policy, and nodes outside the inventory whose device plugin would get another configuration. Objects that only
+          they need may be missing from C(sets), so nothing should be pruned.
       type: list
       elements: str
     policy:
@@ -159,11 +166,12 @@ def strategy_plan(
     kinds: Union[List[str], str, None] = None,
     objects: Union[List[Dict[str, Any]], str, None] = None,
     nodes: Union[Dict[str, Dict[str, str]], str, None] = None,
+    daemon_sets: Union[List[Dict[str, Any]], str, None] = None,
 ) -> Dict[str, Any]:
     if name and name not in registry.STRATEGIES:
         raise AnsibleFilterError(f"strategy_plan: name is {name!r}, it must be {' or '.join(registry.STRATEGIES)}")
     found = _strategy_inventory.hosts(context, hosts, hostvars)
-    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes, kinds, objects, nodes)
+    cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes, kinds, objects, nodes, daemon_sets)
     plan = partial(registry.plan_of, name) if name else registry.plan
     return asdict(_strategy_inventory.planned(context, found, plan, cluster))
 

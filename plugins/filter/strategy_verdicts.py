@@ -72,9 +72,11 @@ def strategy_verdicts(
     states: Sequence[Mapping[str, Any]] = (),
 ) -> Dict[str, List[Dict[str, Any]]]:
     every = _strategy_inventory.hosts(context, hosts, hostvars)
+    labels = {str(node["metadata"]["name"]): node["metadata"].get("labels") or {} for node in nodes}
+    cluster = _strategy_inventory.cluster(None, None, None, nodes=labels, daemon_sets=daemon_sets)
     found = resources.checks(
         {host.name: host.group for host in every},
-        _strategy_inventory.planned(context, every, registry.plan),
+        _strategy_inventory.planned(context, every, registry.plan, cluster),
         {str(node["metadata"]["name"]): node for node in nodes},
         _by_place(daemon_sets),
         _by_place(states),

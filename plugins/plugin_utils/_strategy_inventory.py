@@ -75,6 +75,7 @@ def cluster(
     kinds: Union[Sequence[str], str, None] = None,
     objects: Union[Sequence[Mapping[str, Any]], str, None] = None,
     nodes: Union[Mapping[str, Mapping[str, str]], str, None] = None,
+    daemon_sets: Union[Sequence[Mapping[str, Any]], str, None] = None,
 ) -> ClusterState:
     """What M(zerocopy.rdma.resource_slice_info) and M(zerocopy.rdma.cluster_info) said, as strategies take it."""
     published = plain(slices or [])
@@ -83,13 +84,14 @@ def cluster(
     served = None if isinstance(kinds, str) else kinds
     of_operators = None if isinstance(objects, str) else objects
     labels = {} if nodes is None or isinstance(nodes, str) else nodes
+    plugins = plain([] if daemon_sets is None or isinstance(daemon_sets, str) else daemon_sets)
     if not kubernetes:
-        return ClusterState(None, published, classes, served, of_operators, labels)
+        return ClusterState(None, published, classes, served, of_operators, labels, daemon_sets=plugins)
     match = re.match(r"v?([0-9]+)\.([0-9]+)", str(kubernetes))
     if match is None:
         raise AnsibleFilterError(f"kubernetes is {kubernetes!r}, it must be a version like v1.36.3")
     version = tuple(int(number) for number in match.groups())
-    return ClusterState(version, published, classes, served, of_operators, labels)
+    return ClusterState(version, published, classes, served, of_operators, labels, daemon_sets=plugins)
 
 
 def planned(

@@ -92,6 +92,45 @@ def test_a_group_shares_its_devices_and_leaves(cluster_set: ClusterSet, playbook
     assert "daemonset.apps/dranet-v100" in there(cluster_set)
 
 
+def test_a_node_that_cannot_be_reached_keeps_its_configuration(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    own: Dict[str, Any] = {
+        "rdma_claims_namespaces": [],
+        "rdma_group": "gpu",
+        "groups": {name: {"rdma_strategy": "shared_device", "rdma_claims_templates": []} for name in ("a100", "v100")},
+    }
+    playbook.of("a100-01")(**own)
+    both = playbook.of("a100-01", "v100-01")
+
+    def config(name: str) -> str:
+        listed = ("get", "configmap", f"rdma-shared-{name}", "-n", "kube-system", "-o", "jsonpath={.data}")
+        return cluster_set.kubectl(*listed)
+
+    first = config("gpu")
+    predicted = both.without("a100-01").partly("--check", "--diff", **own)[1][APPLIED]
+    assert labels(cluster_set)["v100-01"] == ""
+    said, done = both.without("a100-01").partly("--diff", **own)
+    assert said == {"a100-01": ""}
+    assert done[APPLIED]["diff"] == predicted["diff"]
+    found = labels(cluster_set)
+    assert found["a100-01"] == "gpu"
+    assert found["v100-01"].startswith("gpu-")
+    assert config("gpu") == first
+    assert config(found["v100-01"]) != first
+    again = both.without("a100-01").partly(**own)[1]
+    assert not again[APPLIED]["changed"]
+    assert not again["Label the nodes with their plugin"]["changed"]
+    # Nobody knows where the other one may have its NICs.
+    _said, report = both.without("a100-01").verified("--tags=cluster", **own)
+    assert [subject for _host, subject, _verdict in verdicts(report, "cluster.plugin")] == [
+        f"kube-system/rdma-shared-{found['v100-01']}"
+    ]
+
+    both(**own)
+    assert {labels(cluster_set)[name] for name in ("a100-01", "v100-01")} == {"gpu"}
+    assert config("gpu") != first
+    assert f"daemonset.apps/rdma-shared-{found['v100-01']}" not in there(cluster_set)
+
+
 def test_the_strategies_of_the_example_inventory(cluster_set: ClusterSet, playbook: Playbook) -> None:
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace], "rdma_host_device_wait": False}
     playbook.example(**own)

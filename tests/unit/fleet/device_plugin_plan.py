@@ -48,11 +48,11 @@ class PluginFleet:
     def recorded(self, facts_of: Facts, *names: str, group: str = "ib", **own: Any) -> Hosts:
         return self.hosts_of({name: facts_of(name) for name in names}, group, **own)
 
-    def plan(self, hosts: Hosts) -> dict[str, Any]:
-        return strategy_plan({}, list(hosts), hosts, self.name or self.strategy)
+    def plan(self, hosts: Hosts, **cluster: Any) -> dict[str, Any]:
+        return strategy_plan({}, list(hosts), hosts, self.name or self.strategy, **cluster)
 
-    def right(self, hosts: Hosts) -> dict[str, Any]:
-        found = self.plan(hosts)
+    def right(self, hosts: Hosts, **cluster: Any) -> dict[str, Any]:
+        found = self.plan(hosts, **cluster)
         assert found["problems"] == []
         return found
 
@@ -146,4 +146,5 @@ def node(name: str, **resources: Any) -> dict[str, Any]:
 def daemon_set(name: str, desired: int, ready: int, namespace: str = "kube-system") -> dict[str, Any]:
     status = {"desiredNumberScheduled": desired, "numberReady": ready, "updatedNumberScheduled": desired}
     meta = {"name": name, "namespace": namespace, "generation": 2}
-    return {"metadata": meta, "status": {**status, "observedGeneration": 2}}
+    spec = {"template": {"metadata": {"labels": {"app.kubernetes.io/name": name}}, "spec": {}}}
+    return {"metadata": meta, "spec": spec, "status": {**status, "observedGeneration": 2}}

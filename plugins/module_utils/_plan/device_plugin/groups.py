@@ -79,7 +79,8 @@ class PluginPlan:
 
     ``policy`` are fields of the NicClusterPolicy of a Network Operator that the site runs.
     ``everywhere`` says that a plugin runs on all nodes. ``later`` are hosts that are no nodes of the cluster yet, and
-    for which there are objects that can only be applied then.
+    for which there are objects that can only be applied then. ``kept`` are nodes of which nothing is known, whose
+    configuration stays in the cluster and is not among the objects.
     """
 
     namespace: str = ""
@@ -91,6 +92,7 @@ class PluginPlan:
     policy: PolicyFields = field(default_factory=PolicyFields)
     everywhere: bool = False
     later: List[str] = field(default_factory=list)
+    kept: List[str] = field(default_factory=list)
 
 
 def _typed(

@@ -23,6 +23,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests impo
 KUBELET = "/var/lib/kubelet"
 _DIRECTORIES = {"device-plugins": "device-plugins", "plugins-registry": "plugins_registry"}
 _KEY = "config.json"
+# A plugin reads its configuration at start only, so its pod has a digest of it.
+DIGEST = "zerocopy.rdma/config"
 # The end of the label's value on nodes where an operator runs the plugin, by provider; a DNS label has no dot.
 OPERATED = {"plugin": "", "network_operator": ".operator", "sriov_operator": ".sriov"}
 
@@ -73,6 +75,10 @@ class PluginConfiguration(ABC):
     def config(self) -> str:
         """The file that the plugin reads."""
         return json.dumps(self.document, indent=2) + "\n"
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.config.encode()).hexdigest()[:12]
 
     @property
     def before(self) -> List[Manifest]:
@@ -156,7 +162,5 @@ class DevicePlugin:
         if configuration.before:
             pod["initContainers"] = configuration.before
         pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [alone]}}
-        # A plugin reads its configuration at start only.
-        digest = hashlib.sha256(configuration.config.encode()).hexdigest()[:12]
         metadata = self._metadata(namespace, configuration)
-        return manifests.daemon_set(metadata, pod, configuration.max_unavailable, {"zerocopy.rdma/config": digest})
+        return manifests.daemon_set(metadata, pod, configuration.max_unavailable, {DIGEST: configuration.digest})

@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.live import NO_PLUGINS, LivePlugins
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import KUBELET
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device import (
@@ -145,16 +146,20 @@ def _check_room(group: PluginGroup, nodes: Mapping[str, NodeNics]) -> None:
 
 
 def _configurations(
-    devices: HostDevices, nodes: Mapping[str, NodeNics], of_rail: Sequence[PodNetwork]
+    devices: HostDevices, nodes: Mapping[str, NodeNics], of_rail: Sequence[PodNetwork], live: LivePlugins
 ) -> List[Tuple[HostDevices, Dict[str, Dict[str, int]]]]:
-    """One configuration, or one for each shape, which then has a name of its own."""
+    """One configuration, or one for each shape, which then has a name of its own.
+
+    It also has one where nodes of which nothing is known keep the group's: nobody can tell which of their NICs have the
+    addresses of a changed one.
+    """
     parts = nics.shapes(nodes)
     found = []
     for part in parts:
         pools = nics.union([nodes[host] for host in part])
         by_name = {of_rail[rail].resource.partition("/")[2]: pools[rail] for rail in pools}
         own = replace(devices, pools=by_name, vfs=nodes[part[0]].vfs)
-        if len(parts) > 1:
+        if len(parts) > 1 or live.keeps(own):
             own = replace(own, value=plugin_groups.value_of_shape(devices.value, {**by_name, **own.vfs}))
         counts = {
             host: {of_rail[rail].resource: nodes[host].number(rail) for rail in sorted(nodes[host].pools)}
@@ -164,7 +169,7 @@ def _configurations(
     return found
 
 
-def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDevicePlan) -> None:
+def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDevicePlan, live: LivePlugins) -> None:
     """Adds what a group needs to the result. Raises PlanError."""
     of_rail = networks.pod_networks(group.name, group.label, group.values)
     drivers_plan.check_share(programs.UNAVAILABLE, group.values[programs.UNAVAILABLE])
@@ -201,7 +206,7 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
     result.hcas[group.name] = [
         {host: own.hcas[rail] for host, own in nodes.items() if own.hcas.get(rail)} for rail in range(len(of_rail))
     ]
-    result.configurations += _configurations(devices, nodes, of_rail)
+    result.configurations += _configurations(devices, nodes, of_rail, live)
     result.namespaces[group.name] = list(group.values[NAMESPACES])
 
 
@@ -237,11 +242,12 @@ def plan(
     fleet: Sequence[InventoryHost] = (),
     kinds: Optional[Collection[str]] = None,
     nodes: Optional[Collection[str]] = None,
+    live: LivePlugins = NO_PLUGINS,
 ) -> HostDevicePlan:
     """The NICs and VFs of hosts that all have this strategy; their ``found`` problems are by host.
 
     ``fleet`` are all hosts, ``kinds`` the operators' kinds that the API server serves, ``nodes`` the cluster's nodes;
-    both are ``None`` if nobody knows.
+    both are ``None`` if nobody knows. ``live`` are the configurations that nodes have.
     """
     result = HostDevicePlan()
     groups = plugin_groups.groups(hosts, PREFIX, known, result.found, _OF_LINKS, FLEET_WIDE)
@@ -265,12 +271,13 @@ def plan(
     for group in groups if not result.found else ():
         result.wait = result.wait or any(host.variables[WAIT] for host in group.hosts)
         try:
-            _of_group(group, known, result)
+            _of_group(group, known, result, live)
         except PlanError as error:
             result.found += group.all(error.problem)
     _one_name(groups, result)
     if result.found:
         return result
+    result.kept = live.left_out([group.label for group in groups], [own for own, _counts in result.configurations])
     of_host = {host: own.label_value for own, counts in result.configurations for host in counts}
     result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
     of_nics = providers.handed_out(groups, result, fleet, kinds, nodes)

@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator, ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.live import NO_PLUGINS, LivePlugins
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import KUBELET
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.resource import ResourceVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
@@ -108,13 +109,19 @@ def _ports(group: PluginGroup, result: SharedDevicePlan) -> Dict[str, NodePorts]
     return nodes
 
 
-def _configurations(devices: SharedDevices, nodes: Mapping[str, NodePorts]) -> List[Tuple[SharedDevices, List[str]]]:
-    """One configuration, or one for each shape, which then has a name of its own."""
+def _configurations(
+    devices: SharedDevices, nodes: Mapping[str, NodePorts], live: LivePlugins
+) -> List[Tuple[SharedDevices, List[str]]]:
+    """One configuration, or one for each shape, which then has a name of its own.
+
+    It also has one where nodes of which nothing is known keep the group's: nobody can tell which of their HCAs a
+    changed one would select.
+    """
     parts = selectors.shapes(nodes)
     found = []
     for part in parts:
         own = replace(devices, selectors=selectors.selectors([nodes[host] for host in part]))
-        if len(parts) > 1:
+        if len(parts) > 1 or live.keeps(own):
             own = replace(own, value=plugin_groups.value_of_shape(devices.value, own.selectors))
         found.append((own, part))
     return found
@@ -182,11 +189,12 @@ def plan(
     fleet: Sequence[InventoryHost] = (),
     kinds: Optional[Collection[str]] = None,
     labels: Optional[NodeLabels] = None,
+    live: LivePlugins = NO_PLUGINS,
 ) -> SharedDevicePlan:
     """The plugin for hosts that all have this strategy; their ``found`` problems are by host.
 
     ``fleet`` are all hosts, ``kinds`` the operators' kinds that the API server serves, ``None`` if nobody knows.
-    ``labels`` are those of the cluster's nodes.
+    ``labels`` are those of the cluster's nodes, ``live`` the configurations that they have.
     """
     result = SharedDevicePlan()
     groups = plugin_groups.groups(hosts, (PREFIX, ofed.PREFIX), known, result.found, apart=FLEET_WIDE)
@@ -205,9 +213,10 @@ def plan(
         nodes = _ports(group, result)
         result.resources[group.name] = f"{devices.prefix}/{devices.resource}"
         result.hcas[group.name] = {host: own.hcas for host, own in nodes.items()}
-        result.configurations += _configurations(devices, nodes)
+        result.configurations += _configurations(devices, nodes, live)
     if not result.found and groups:
         every = [own for own, _part in result.configurations]
+        result.kept = live.left_out([group.label for group in groups], every)
         of_host = {
             host: _value(own, host, labels or {}, result) for own, part in result.configurations for host in part
         }

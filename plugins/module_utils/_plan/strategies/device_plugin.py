@@ -13,7 +13,7 @@ from typing import Any, Dict, Generic, Iterator, List, Mapping, Optional, Sequen
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import network_operator, ofed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import live, network_operator, ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import (
     PluginPlan,
     groups_of_value,
@@ -62,6 +62,10 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
         cluster: ClusterState,
     ) -> Planned:
         """The objects and labels of the strategy's own hosts, of all of the fleet."""
+
+    def live(self, fleet: Sequence[InventoryHost], cluster: ClusterState) -> live.LivePlugins:
+        """The configurations of its plugin in the cluster."""
+        return live.read(self.label, cluster.daemon_sets, cluster.labels, fleet)
 
     def lacking(
         self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
@@ -116,13 +120,14 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
         own = self.own(hosts)
         found = self.planned(own, known, hosts, cluster)
         found.found += self.lacking(own, cluster, known)
+        silent = [host.name for host in own if host.facts is None]
         result = StrategyPlan(
             labels=self.labels(hosts, found.labels),
             warnings=found.warnings,
             problems=messages(found.found),
             wait=found.wait,
             everywhere=found.everywhere,
-            unknown=[host.name for host in own if host.facts is None] + found.later,
+            unknown=list(dict.fromkeys([*silent, *found.later, *found.kept])),
             nodes=manifests.nodes(found.labels),
         )
         if not result.problems:

@@ -47,7 +47,7 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
         fleet: Sequence[InventoryHost],
         cluster: ClusterState,
     ) -> SharedDevicePlan:
-        return plan.plan(own, known, fleet, cluster.kinds, cluster.labels)
+        return plan.plan(own, known, fleet, cluster.kinds, cluster.labels, self.live(fleet, cluster))
 
     def with_ofed(self, values: Mapping[str, Any]) -> bool:
         return bool(values.get(plan.PROVIDER) == network_operator.NETWORK_OPERATOR)

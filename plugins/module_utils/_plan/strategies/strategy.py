@@ -32,7 +32,8 @@ class ClusterState:
     """What is known of the cluster, ``None`` where nothing is: its version, ResourceSlices, names of DeviceClasses.
 
     ``kinds`` are the operators' kinds that it serves (``NicClusterPolicy.mellanox.com``), ``objects`` those that
-    strategies look at (:meth:`Strategy.looks`), ``labels`` those of its nodes, ``drivers`` what DRANET is like there.
+    strategies look at (:meth:`Strategy.looks`), ``labels`` those of its nodes, ``drivers`` what DRANET is like there,
+    ``daemon_sets`` those of all strategies' sets of objects.
     """
 
     kubernetes: Optional[Tuple[int, ...]] = None
@@ -42,6 +43,7 @@ class ClusterState:
     objects: Optional[Sequence[Mapping[str, Any]]] = None
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     drivers: Optional[LiveDrivers] = None
+    daemon_sets: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True)
