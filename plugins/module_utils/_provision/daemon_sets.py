@@ -109,7 +109,7 @@ def _lacking(daemon_set: Object, labels: Mapping[str, str]) -> str:
     lacking = [f"{name}={value}" for name, value in selector.items() if labels.get(name) != value]
     meta = metadata(daemon_set)
     text = f"DaemonSet {meta['namespace']}/{meta['name']} has no pod there"
-    return f"{text}, for which the node lacks the label {', '.join(lacking)}" if lacking else text
+    return f"{text}, because the node lacks the label {', '.join(lacking)}" if lacking else text
 
 
 def _owned(item: Object, owner: Object) -> bool:
