@@ -115,7 +115,7 @@ def benchmark_document(
     asks = _strategy_answers.read(plan).asks
     nodes = _nodes(sorted({pod["node"] for pair in known for pod in pair.pods}), hostvars, slices)
     found: Found = []
-    # What -e sets is a text.
+    # Values set with -e are strings.
     chosen = document.BenchmarkSettings(**{**plain(settings), "fraction": float(settings["fraction"])})
     wanted = [(name, int(size)) for name in _asked(chosen, "operations") for size in _asked(chosen, "block_sizes")]
     for pair, result in zip(known, results):

@@ -87,7 +87,7 @@ _NOT_TEXT: Mapping[str, Callable[[Any], Any]] = {"repetitions": int, "gpus": int
 
 def benchmark_plan(plan: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
     chosen = plain(options)
-    # What -e sets is a text.
+    # Values set with -e are strings.
     chosen.update({name: convert(chosen[name]) for name, convert in _NOT_TEXT.items() if name in chosen})
     chosen["environment"] = {name: str(value) for name, value in chosen.get("environment", {}).items()}
     found = pairs.plan(*_strategy_answers.read(plan), pairs.BenchmarkTests(**chosen))

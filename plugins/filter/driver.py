@@ -22,14 +22,14 @@ positional: hostvars
 options:
   daemon_sets:
     description:
-      - The DaemonSets of the driver that are there already, as M(zerocopy.rdma.cluster_info) returns them, or the
-        objects of manifests. Without this option, nothing is known of them.
+      - The existing DaemonSets of the driver, as M(zerocopy.rdma.cluster_info) returns them, or the objects of
+        manifests. By default, the driver is assumed not to be deployed yet.
     type: list
     elements: dict
   nodes:
     description:
-      - Labels of each node of the cluster, as M(zerocopy.rdma.cluster_info) returns them. Without this option, every
-        host of a group may have the driver already.
+      - Labels of each node of the cluster, as M(zerocopy.rdma.cluster_info) returns them. By default, any
+        host of a group is assumed to have the driver already if O(daemon_sets) has that of its group.
     type: dict
 """
 
@@ -60,7 +60,7 @@ _value:
       type: list
       elements: dict
     labels:
-      description: Labels of each node. V(null) removes the label. Without the hosts in RV(_value.unknown).
+      description: Labels of each node, without the hosts in RV(_value.unknown). V(null) removes the label.
       type: dict
       sample: {h100-01: {zerocopy.rdma/group: h100}}
     groups:
@@ -68,7 +68,9 @@ _value:
       type: dict
       sample: {h100-01: h100}
     unknown:
-      description: Those of them that have no facts. Their nodes may need other objects, so nothing should be pruned.
+      description:
+        - Hosts that should have the driver, but have no facts. Their nodes may need other objects, so nothing should be
+          pruned.
       type: list
       elements: str
     warnings:

@@ -87,7 +87,7 @@ def expected_devices(
 ) -> Dict[str, Dict[str, Any]]:
     found = expected.expected(served(NAME, _strategy_inventory.hosts(context, hosts, hostvars)))
     for name, one in found.items():
-        # A node for which one wait was in vain is not waited for again.
+        # The wait for the pod of DRANET has failed, so a second wait would only take time.
         result = _inventory.raw(hostvars[name], "rdma_driver_result") or {}
         if name in (result.get("unready") or {}):
             one["wait"] = []

@@ -49,8 +49,8 @@ _value:
     nodes:
       description:
         - For each host with something to do, whether it gets the driver (C(deploy)) or loses it, and the value of its
-          label afterwards (C(to)) and without the driver (C(was)). C(loaded) says that an earlier run,
-          which was stopped, has already given it the driver.
+          label afterwards (C(to)) and without the driver (C(was)). C(loaded) says that an earlier run, which
+          was stopped, has already given it the driver.
       type: dict
       sample:
         v100-01: {name: v100-01, deploy: true, to: v100.ofed, was: v100.operator, loaded: false}

@@ -75,7 +75,7 @@ def pod_plan(
     loopback: bool = True,
     namespace: str = "default",
 ) -> List[List[Dict[str, Any]]]:
-    # What -e sets is a text.
+    # Values set with -e are strings.
     tests = pod_waves.PodTests(int(sample), boolean(bandwidth), boolean(loopback), namespace)
     waves = pod_waves.waves(*_strategy_answers.read(plan), tests)
     return [[pod_waves.plain(pod) for pod in wave] for wave in waves]

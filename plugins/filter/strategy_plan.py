@@ -113,9 +113,9 @@ _value:
       type: bool
     unknown:
       description:
-        - Hosts without facts, hosts that are no nodes of the cluster yet, for which the SR-IOV operator takes no
-          policy, and nodes outside the inventory whose device plugin would get another configuration. Objects that only
-          they need may be missing from C(sets), so nothing should be pruned.
+        - Hosts without facts and, with the SR-IOV operator, hosts that are not in the cluster yet, because its webhook
+          rejects policies that select no node. Also nodes outside the inventory whose device plugin keeps its
+          configuration. Objects that only they need may be missing from C(sets), so nothing should be pruned.
       type: list
       elements: str
     policy:

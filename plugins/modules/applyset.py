@@ -92,8 +92,9 @@ options:
       - What to do if the wait ends while pods of a DaemonSet are not ready on some of its nodes, although each node has
         a pod with its current configuration. With V(report), the module does not fail, and RV(unready) names these
         nodes.
-      - The same holds for a NicNodePolicy of NVIDIA's Network Operator, by the DaemonSets that the operator creates for
-        it. With V(report), the module does not wait for a policy that selects no node of the cluster.
+      - The same holds for a NicNodePolicy of NVIDIA's Network Operator, whose pods are those of the DaemonSets that the
+        operator creates for the policy. With V(report), the module does not wait for a policy that selects no node of
+        the cluster.
     type: str
     choices: [fail, report]
     default: fail

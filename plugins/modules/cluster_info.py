@@ -49,7 +49,7 @@ options:
         type: str
         default: ""
   sets:
-    description: Sets of objects (M(zerocopy.rdma.applyset)) whose DaemonSets RV(daemon_sets) has.
+    description: Sets of objects (M(zerocopy.rdma.applyset)) whose DaemonSets are returned in RV(daemon_sets).
     type: list
     elements: dict
     default: []

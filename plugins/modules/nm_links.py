@@ -18,9 +18,9 @@ description:
     and the module fails with NetworkManager's reason. If all links come up, NetworkManager still rolls back by itself
     after O(rollback_seconds), unless O(confirm) shows that the node is reachable. A rollback also removes profiles that
     others have added in the meantime.
-  - Rejects ports that carry the default route, one of its ways, or this Ansible connection (also below a bond, VLAN or
-    bridge), bonds, members of bonds and bridges, networks that contain the controller or the default gateway, and ports
-    that are configured by systemd-networkd, ifupdown or by hand.
+  - Rejects ports that carry the default route, one of its next hops, or this Ansible connection (also below a bond,
+    VLAN or bridge), bonds, members of bonds and bridges, networks that contain the controller or the default gateway,
+    and ports that are configured by systemd-networkd, ifupdown or by hand.
   - NetworkManager's address conflict detection (RFC 5227) rejects an address that another station uses, now and at
     every boot. It does not work on IPoIB.
   - For a port that is in a pod at the moment, only its profile is written, see RV(in_pod).

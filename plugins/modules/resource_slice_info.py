@@ -39,16 +39,17 @@ options:
     default: [slices, devices]
   wait:
     description:
-      - Whether to wait until each node in O(expected) that is in the cluster publishes what C(wait) names there, that
-        is, an RDMA NIC (DRANET) or a device of NVIDIA's DRA driver. A pod of a driver is ready some time before it
-        publishes.
-      - If a node still publishes none when the wait ends, the module does not fail. RV(nodes) gives the reasons
+      - Whether to wait, for each node in O(expected), until the drivers in its C(wait) have published devices of the
+        node. DRANET must have published an RDMA NIC. Nodes that are not in the cluster are not waited for. The pod of a
+        driver is ready some time before the driver publishes devices.
+      - If a driver has still published none when the wait ends, the module does not fail. RV(nodes) gives the reasons
         (C(silent), C(without_gpus)).
       - Check mode does not wait.
     type: bool
     default: false
   wait_timeout:
-    description: Seconds without progress after which the wait ends. Each further node that publishes is progress.
+    description:
+      - Seconds without progress after which the wait ends. Each further node that publishes devices counts as progress.
     type: int
     default: 120
 seealso:

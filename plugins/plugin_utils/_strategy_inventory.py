@@ -61,7 +61,7 @@ def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str
 def drivers(
     daemon_sets: Union[Sequence[Mapping[str, Any]], str, None], nodes: Union[Mapping[str, Mapping[str, str]], str, None]
 ) -> Optional[live.LiveDrivers]:
-    """The drivers that there are by these objects, and by the labels of nodes where there is a cluster."""
+    """The deployed drivers according to these objects and, with a cluster, to the labels of its nodes."""
     # Before ansible-core 2.19 a template without a value is empty text.
     if daemon_sets is None or isinstance(daemon_sets, str):
         return None

@@ -98,7 +98,7 @@ def test_a_run_that_fails_half_way_leaves_its_objects_to_the_next(
     )
     never = workload("Deployment", "never", cluster_set.namespace, {**pod_spec(), "nodeSelector": {"a": "nowhere"}})
     failed = cluster_set(objects=[config_map("mine", cluster_set.namespace), never], wait=True, wait_timeout=1)
-    assert failed["msg"].startswith("gave up waiting, after 1 s without progress")
+    assert failed["msg"].startswith("gave up waiting after 1 s without progress")
     assert "configmap/mine" in cluster_set.members()
     cluster_set(state="absent")
     assert cluster_set.absent("configmap", "mine")

@@ -200,7 +200,7 @@ def test_what_is_being_deleted_is_waited_for_and_not_applied(cluster_set: Cluste
     )
     late = cluster_set(objects=[other], wait=True, wait_timeout=1)
     assert late["msg"] == (
-        "gave up waiting, after 1 s without progress or on a failure:\n"
+        "gave up waiting after 1 s without progress, or after a failure:\n"
         f"ConfigMap {cluster_set.namespace}/held: still there, held by test.zerocopy.rdma/hold"
     )
     failed = cluster_set(objects=[held, other])
@@ -218,7 +218,7 @@ def test_wait_until_it_works(cluster_set: ClusterSet) -> None:
     wanted = workload("Deployment", "server", cluster_set.namespace, pod_spec(), replicas=2)
     late = cluster_set(objects=[wanted], wait=True, wait_timeout=2)
     text = f"Deployment {cluster_set.namespace}/server: 0 of 2 pods available; Pod server-"
-    assert late["msg"].startswith(f"gave up waiting, after 2 s without progress or on a failure:\n{text}")
+    assert late["msg"].startswith(f"gave up waiting after 2 s without progress, or after a failure:\n{text}")
     assert late["msg"].endswith(": no nodes available to schedule pods")
     condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 

@@ -230,7 +230,7 @@ def test_nodes_that_keep_a_policy_from_being_ready(cluster_set: ClusterSet, inst
     made = workload("DaemonSet", "plugin", place, {**pod_spec(), "nodeSelector": {label: "here", "nic": "true"}})
     made["metadata"]["ownerReferences"] = [owner]
     cluster_set.kubectl("create", "-f", "-", stdin=made)
-    lacking = f"DaemonSet {place}/plugin has no pod there, for which the node lacks the label nic=true"
+    lacking = f"DaemonSet {place}/plugin has no pod there, because the node lacks the label nic=true"
     for trouble in (lacking, "its pod is Pending, and not ready"):
         found = cluster_set(**waiting)
         assert found["unready"] == {"v100-01": [f"NicNodePolicy here: {trouble}"]}

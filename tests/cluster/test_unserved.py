@@ -188,4 +188,4 @@ def test_a_host_that_is_unknown_keeps_its_protection(cluster_set: ClusterSet, pl
     assert seen() == whole
     # Nor does a driver come back to a node that only has the label.
     cluster_set(name="zerocopy-rdma-driver", namespace="kube-system", state="absent")
-    assert "zerocopy.rdma/group is 'gpu', but it has no driver yet" in alone.refused(**own)
+    assert "zerocopy.rdma/group is 'gpu', but this group has no driver yet" in alone.refused(**own)

@@ -40,8 +40,8 @@ class Interface:
     """A netdev of the host's network namespace; MTUs in bytes.
 
     ``mac`` is the permanent address where the driver has one, ``hardware`` the current one. ``carrier`` is ``None``
-    while the netdev is down. ``addresses`` have their prefix length. ``virtual`` is what made a netdev that is no
-    hardware's: ``bond``, ``vrf``, ``openvswitch``, ...
+    while the netdev is down. ``addresses`` have their prefix length. ``virtual`` is the kind of a netdev that
+    is not hardware: ``bond``, ``vrf``, ``openvswitch``, ...
     """
 
     name: str

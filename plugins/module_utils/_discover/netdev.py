@@ -87,7 +87,7 @@ def _rows(lines: Sequence[str], parse: Callable[[List[str]], Optional[DefaultHop
 
 
 def _recorded(tree: Tree) -> Tuple[List[DefaultHop], bool]:
-    """From procfs, which has the first way of an IPv4 route only, and IPv6 routes without their tables."""
+    """The default routes in procfs, which has only the first next hop of an IPv4 route and no tables of IPv6 routes."""
     # The IPv4 table has a heading even when it is empty; the IPv6 one is missing only where IPv6 is switched off.
     table4, table6 = tree.text("proc/net/route"), tree.text("proc/net/ipv6_route")
     hops4, complete4 = _rows((table4 or "").splitlines()[1:], _ipv4_default)
@@ -97,7 +97,7 @@ def _recorded(tree: Tree) -> Tuple[List[DefaultHop], bool]:
 
 
 def _is_of_host(tree: Tree, hop: DefaultHop) -> bool:
-    """Whether the host's own traffic may take it: in a table of policy routing it is that of a rail, in a VRF's not."""
+    """Whether the host's own traffic may take a route. Tables of policy routing are for rails, except those of VRFs."""
     return hop.table in (_MAIN, _DEFAULT) or tree.exists(f"{CLASS}/{hop.netdev}/master")
 
 

@@ -38,7 +38,7 @@ _AT_MOST = 64
 
 @dataclass(frozen=True)
 class DefaultHop:
-    """One way that a default route takes."""
+    """One next hop of a default route."""
 
     netdev: str
     gateway: Optional[str]
@@ -78,7 +78,7 @@ def interpret_route(raw: bytes) -> Optional[Tuple[int, NetdevRoute]]:
 
 
 def _ways(found: Mapping[int, bytes]) -> Iterator[Tuple[Optional[int], Optional[str]]]:
-    """Index of the netdev and gateway of each way that a route takes."""
+    """Index of the netdev, and gateway, of each next hop of a route."""
     several = found.get(_RTA_MULTIPATH)
     if several is None:
         gateway = found.get(_RTA_GATEWAY) or found.get(_RTA_VIA, b"")[2:]
@@ -91,10 +91,10 @@ def _ways(found: Mapping[int, bytes]) -> Iterator[Tuple[Optional[int], Optional[
 
 
 def interpret_default(raw: bytes, names: Mapping[int, str]) -> Optional[List[DefaultHop]]:
-    """All ways of one answer to RTM_GETROUTE; ``None`` for no default route. ``names`` are those of netdevs by index.
+    """The next hops in one answer to RTM_GETROUTE, ``None`` if it is no default route. ``names``: netdevs by index.
 
-    :raises LookupError: it does not say which netdevs it needs (nexthop objects without ``nexthop_compat_mode``), or
-        one of them is gone.
+    :raises LookupError: the answer does not say which netdevs it needs (nexthop objects without
+        ``nexthop_compat_mode``), or one of them is gone.
     """
     family, length, _source, table, kind, flags = _ROUTE.unpack_from(raw)
     if family not in _LENGTHS or length or kind != _RTN_UNICAST or flags & _RTM_F_CLONED:
@@ -105,7 +105,7 @@ def interpret_default(raw: bytes, names: Mapping[int, str]) -> Optional[List[Def
 
 
 def defaults(tree: Tree) -> Optional[Tuple[List[DefaultHop], bool]]:
-    """All ways of the running kernel's default routes of all tables, and whether these are all.
+    """The next hops of the running kernel's default routes in all tables, and whether the list is complete.
 
     ``None`` for recorded nodes, and where the kernel does not answer.
     """

@@ -40,10 +40,10 @@ def _of_device(hca: Hca, drivers: Sequence[str], allow_software: bool, nvswitch:
 
 
 def _of_master(tree: Tree, netdev: str, master: str, kind: Optional[str]) -> List[Reason]:
-    """``kind`` is what the kernel calls the master, ``None`` where it does not say.
+    """``kind`` is the kind of the master according to the kernel, ``None`` where the kernel does not say.
 
-    What is in a VRF is free. A switch such as Open vSwitch may well carry the host's own traffic by a netdev of its
-    own, of which the kernel does not tell that it needs this one.
+    A port in a VRF is free. A switch such as Open vSwitch may carry the host's own traffic through an internal netdev,
+    and the kernel does not show that this netdev needs the port.
     """
     if discover_netdev.is_bond(tree, master) or kind == "team":
         return [reason(reasons.BOND_SLAVE, netdev=netdev, master=master)]

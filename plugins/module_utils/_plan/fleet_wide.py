@@ -58,7 +58,7 @@ def problems(hosts: Hosts, defaults: Mapping[str, Any], own: Sequence[str]) -> I
             yield from _different(name, hosts, defaults.get(name))
     for name in sorted(given.intersection(name for name in names if name.endswith(_NAMESPACE))):
         yield from _no_namespace(name, hosts)
-    # Those of sets also where they are made from rdma_set, as soon as Ansible has done so.
+    # The names of sets are also checked where they are made from rdma_set, once Ansible has templated them.
     made = {name for name, _parent in sets if "{{" not in str(defaults.get(name))}
     secrets = made | given.intersection(name for name, _parent in sets)
     secrets |= {name for name in given if name.endswith(_PULL_SECRETS)}

@@ -6,8 +6,8 @@
 
 """The pods of DaemonSets: which node each is for, and on which nodes a rolled out DaemonSet does not work.
 
-Also of those that NVIDIA's Network Operator makes of a NicNodePolicy (``isDaemonSetReady`` of ``pkg/state`` in
-Mellanox/network-operator v26.7.0-rc.2 says when such a policy is ready).
+This includes the DaemonSets that NVIDIA's Network Operator creates for a NicNodePolicy (``isDaemonSetReady`` of
+``pkg/state`` in Mellanox/network-operator v26.7.0-rc.2 says when such a policy is ready).
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def ready(pod: Mapping[str, Any]) -> bool:
 
 
 def unready(client: Client, key: ObjectKey, resource: Resource) -> Optional[Dict[str, str]]:
-    """By node what its pod of a DaemonSet suffers from, where each node has a pod of the newest template.
+    """By node what is wrong with its pod of a DaemonSet, if each node has a pod of the newest template.
 
-    Of a NicNodePolicy, those of the DaemonSets that the operator makes of it, and the nodes that have no such pod.
+    For a NicNodePolicy, the pods are those of the DaemonSets that the operator creates for it; a missing pod counts.
     ``None`` for one that is not rolled out, for a policy that waits for something else, and for any other object.
     """
     judge = {_DAEMON_SET: _of_daemon_set, NODE_POLICY: _of_policy}.get(key.group_kind)
@@ -91,7 +91,7 @@ def _of_policy(client: Client, live: Object) -> Optional[Dict[str, str]]:
             trouble = pods[node] if node in pods else _lacking(item, labels)
             if trouble:
                 found.setdefault(node, trouble)
-    # With all pods ready, it is something else that the operator is not content with.
+    # If all pods are ready, the operator waits for something else.
     return found if found or not nodes else None
 
 
@@ -109,7 +109,7 @@ def _lacking(daemon_set: Object, labels: Mapping[str, str]) -> str:
     lacking = [f"{name}={value}" for name, value in selector.items() if labels.get(name) != value]
     meta = metadata(daemon_set)
     text = f"DaemonSet {meta['namespace']}/{meta['name']} has no pod there"
-    return f"{text}, for which the node lacks the label {', '.join(lacking)}" if lacking else text
+    return f"{text}, because the node lacks the label {', '.join(lacking)}" if lacking else text
 
 
 def _owned(item: Object, owner: Object) -> bool:
@@ -117,7 +117,7 @@ def _owned(item: Object, owner: Object) -> bool:
 
 
 def _troubles(client: Client, live: Object) -> Optional[Dict[str, str]]:
-    """By node what its pod of a DaemonSet suffers from, ``""`` for nothing; ``None`` where it is not rolled out."""
+    """By node what is wrong with its pod of a DaemonSet, ``""`` for nothing; ``None`` where it is not rolled out."""
     status: Dict[str, Any] = live.get("status") or {}
     wanted = status.get("desiredNumberScheduled") or 0
     if status.get("observedGeneration") != metadata(live).get("generation"):

@@ -143,7 +143,7 @@ def until(
 
     late = {item: text for item, text in zip(objects, client.all(lateness, objects)) if text}
     if late:
-        said = f"gave up waiting, after {seconds:.0f} s without progress or on a failure"
+        said = f"gave up waiting after {seconds:.0f} s without progress, or after a failure"
         raise LateError(f"{said}:\n{listed(list(late.values()))}", list(late))
 
 

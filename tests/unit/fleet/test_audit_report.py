@@ -90,7 +90,7 @@ def test_many_different_workloads_are_counted() -> None:
 def test_nothing_to_change() -> None:
     assert audited([named("web"), node("n1")])["text"] == (
         "Kubernetes v1.36.3, DRA resource.k8s.io/v1, DRAExtendedResource on, DRAConsumableCapacity on\n"
-        "A migration to DRA would have to change no workload."
+        "For a migration to DRA, no workload would have to change."
     )
 
 
@@ -98,7 +98,7 @@ def test_nothing_is_promised_of_what_was_not_looked_at() -> None:
     server = Server([named("decode")])
     server.refused["/apis/apps/v1/deployments"] = ApiError(403, {"message": "deployments is forbidden"})
     result = audited([], server)
-    said = "A migration to DRA would have to change no workload that could be examined"
+    said = "For a migration to DRA, no workload that could be examined would have to change"
     assert said in result["text"]
     assert said in audit_report(result)
 
@@ -160,7 +160,7 @@ def test_texts_of_others_are_no_markup() -> None:
 
 def test_a_page_without_findings() -> None:
     page = audit_report(audited([named("web"), node("n1")]))
-    assert "A migration to DRA would have to change no workload" in page
+    assert "For a migration to DRA, no workload would have to change" in page
     assert 'href="#findings"' not in page
 
 

@@ -53,8 +53,8 @@ REFUSED = [
     ({OWN + "namespace": "rdma", OWN + "parent_namespace": "rdma"}, "the same as rdma_host_device_namespace"),
     ({"rdma_claims_templates": [{"name": "one", "nics": 1}]}, "rdma_claims_templates is set, but rdma_strategy is"),
     ({"rdma_driver_exclude": ["3f:00"]}, "rdma_driver_exclude is '3f:00'"),
-    ({"rdma_driver_exclude": ["0000:3f:00.0", "0000:8a:00.0"]}, "no node of the group has an ACTIVE NIC of InfiniBand"),
-    ({"rdma_discover_expect_link_layer": "Ethernet"}, "no node of the group has an ACTIVE NIC of Ethernet"),
+    ({"rdma_driver_exclude": ["0000:3f:00.0", "0000:8a:00.0"]}, "no node of the group has an ACTIVE InfiniBand NIC"),
+    ({"rdma_discover_expect_link_layer": "Ethernet"}, "no node of the group has an ACTIVE Ethernet NIC"),
 ]
 
 
@@ -126,7 +126,7 @@ def test_a_software_device_is_refused(root_of: Callable[[str], Any]) -> None:
     facts = gather.gather(str(root_of("case-soft-roce")), gather.GatherOptions(allow_software=True))
     found = plan(hosts_of({"soft": facts}, rdma_discover_expect_link_layer="Ethernet"))
     (line,) = found["problems"]
-    assert "no node of the group has an ACTIVE NIC" in line
+    assert "no node of the group has an ACTIVE Ethernet NIC" in line
     assert any("is a software device, which the device plugin cannot find" in text for text in found["warnings"])
 
 

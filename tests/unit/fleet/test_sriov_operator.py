@@ -321,7 +321,7 @@ def test_a_policy_for_no_node_is_left_for_later(facts_of: Facts) -> None:
     for kind in ("SriovNetworkPoolConfig", "SriovNetwork"):
         assert objects(none, kind) == objects(whole, kind)
     assert none["labels"] == whole["labels"]
-    text = "no nodes of the cluster yet, so no SriovNetworkNodePolicy is written for them, and no object is removed"
+    text = "not in the cluster yet, so no SriovNetworkNodePolicy is written for them, and no object is removed"
     assert f"lab-[01-02]: {text}" in none["warnings"]
     assert not any("no nodes of the cluster" in line for line in whole["warnings"] + some["warnings"])
 

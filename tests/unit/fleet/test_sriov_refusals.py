@@ -93,17 +93,17 @@ def test_a_vf_whose_driver_is_not_allowed_is_named(facts_of: Facts) -> None:
     facts["excluded"].append({"hca": "mlx5_9", "port": 1, "reasons": [reason]})
     (line,) = plan(hosts_of({"one": facts}, **EIGHT))["problems"]
     why = f"pods get no VF of {pf['name']}, because the host needs mlx5_9 (driver igbvf is not one of igb)"
-    assert line.endswith(f"a VF of an ACTIVE NIC of Ethernet that a pod can have; {why}")
+    assert line.endswith(f"a VF of an ACTIVE Ethernet NIC that a pod can have; {why}")
 
 
 def test_no_node_has_a_usable_port(facts_of: Facts) -> None:
     facts = copy.deepcopy(facts_of("lab-01"))
     own: dict[str, Any] = {**EIGHT, "rdma_driver_exclude": [facts["hcas"][0]["pci"]["address"]]}
     (line,) = plan(hosts_of({"one": facts}, **own))["problems"]
-    assert "rdma_strategy is sriov, but no node of the group has a VF of an ACTIVE NIC of Ethernet" in line
+    assert "rdma_strategy is sriov, but no node of the group has a VF of an ACTIVE Ethernet NIC" in line
     unplug(facts, facts["usable"][0])
     (line,) = plan(hosts_of({"one": facts}, rdma_discover_expect_link_layer="Ethernet"))["problems"]
-    assert "rdma_strategy is sriov, but no node of the group has a VF of an ACTIVE NIC of Ethernet" in line
+    assert "rdma_strategy is sriov, but no node of the group has a VF of an ACTIVE Ethernet NIC" in line
     (line,) = plan(hosts_of({"one": None}))["problems"]
     assert line.endswith(
         "rdma_strategy is sriov, but no node of the group has facts: gather them first (role rdma_discover)"

@@ -34,7 +34,7 @@ def _of_member(member: claims_hosts.ClaimMember, facts: Facts, known: variables.
     every = predict.predicted(member.host.name, facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude)
     found.devices = [device for device in every if device.driver in found.drivers]
     if values.get(_WAIT, known[_WAIT]["default"]):
-        # A driver that provision does not deploy has had its time.
+        # A driver that provision does not deploy was there before, so waiting for it is no use.
         deployed = {model.DRANET, *([model.GPU_DRIVER] if values.get(drivers_plan.GPU_DEPLOY) else [])}
         found.wait = deployed & {device.driver for device in found.devices}
     return found

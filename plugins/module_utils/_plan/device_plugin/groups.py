@@ -78,9 +78,9 @@ class PluginPlan:
     """``labels`` are those of nodes, ``None`` to be removed; ``found`` are problems by host.
 
     ``policy`` are fields of the NicClusterPolicy of a Network Operator that the site runs.
-    ``everywhere`` says that a plugin runs on all nodes. ``later`` are hosts that are no nodes of the cluster yet, and
-    for which there are objects that can only be applied then. ``kept`` are nodes of which nothing is known, whose
-    configuration stays in the cluster and is not among the objects.
+    ``everywhere`` says that a plugin runs on all nodes. ``later`` are hosts that are not in the cluster yet, with
+    objects that can only be applied once they are. ``kept`` are nodes of which nothing is known, whose configuration
+    stays in the cluster and is not among the objects.
     """
 
     namespace: str = ""
@@ -156,7 +156,7 @@ def value_of_shape(value: str, content: Mapping[str, Any]) -> str:
 
 
 def groups_of_value(value: str) -> List[str]:
-    """The groups, as DNS labels, that a node with this value of the label may be of: the second one by its shape."""
+    """The groups, as DNS labels, to which this label value of a node may belong: with the suffix of a shape, two."""
     label = value.partition(".")[0]
     shape = _OF_SHAPE.fullmatch(label)
     return [label, shape.group(1)] if shape else [label]

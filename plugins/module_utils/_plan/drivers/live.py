@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The drivers that are there by now, which go on protecting the nodes of which nothing is known."""
+"""The drivers that are deployed already: they keep protecting the nodes of which nothing is known."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Seq
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import FILTER, GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 
-# As the driver's filter has them.
+# As in the driver's filter.
 _ADDRESS = re.compile(r'"([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])"')
 
 
 @dataclass(frozen=True)
 class LiveDrivers:
-    """``left_out`` are by group the PCI addresses that its driver leaves out, ``groups`` is by node the group whose
-    driver it has, ``None`` without a cluster. Groups are DNS labels.
+    """``left_out``: by group, the PCI addresses that its driver leaves out. Groups are DNS labels.
+
+    ``groups``: by node, the group whose driver the node has; ``None`` without a cluster.
     """
 
     left_out: Mapping[str, Sequence[str]]
     groups: Optional[Mapping[str, str]] = None
 
     def unseen(self, group: str, hosts: Iterable[InventoryHost], seen: Collection[str]) -> List[str]:
-        """The nodes that are not among the ``seen`` and have the driver of a group, which is to be that of ``hosts``.
+        """The nodes that have the driver of a group and are not among the ``seen``.
 
-        Without a cluster all of the latter may have it.
+        ``hosts`` are those that shall have this driver. Without a cluster, any of them may have it already.
         """
         if self.groups is None:
             there = [host.name for host in hosts]

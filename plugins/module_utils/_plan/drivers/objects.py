@@ -23,7 +23,7 @@ GROUP_LABEL = "zerocopy.rdma/group"
 
 _NAME = "dranet"
 _NAME_LABEL = "app.kubernetes.io/name"
-# The argument with which devices it publishes.
+# The argument that says which devices the driver publishes.
 FILTER = "--filter="
 # Of the labels of its pods.
 SELECTOR = f"{_NAME_LABEL}={_NAME}"

@@ -76,7 +76,7 @@ class DriverPlan:
     """``labels`` are those of each node, ``None`` to be removed; ``nodes`` are the same as objects, for manifests.
 
     A host without facts is in ``unknown``, and its labels stay as they are. ``groups`` is by host the group, as a DNS
-    label, whose driver it shall have.
+    label, whose driver the host shall have.
 
     ``unprepared`` is why the driver would not work on nodes as they are now, which the room prepare can change.
     There are no objects where there are problems.
@@ -232,19 +232,19 @@ def _without_facts(group: _DriverGroup, unseen: Sequence[str], kept: Sequence[st
     """Warnings of hosts without facts, and of what is ``kept`` from pods because of ``unseen`` nodes."""
     silent = [host.name for host in group.hosts if host.facts is None]
     if silent:
-        yield f"{fold(silent)}: no facts, so the driver is neither brought there nor removed"
+        yield f"{fold(silent)}: no facts, so the driver is neither deployed there nor removed"
     planned = _left_out(group)
     only = [address for address in kept if address not in planned]
     if only:
-        why = "nothing is known of its NICs, so on all nodes"
-        yield f"{fold(unseen)}: {why} the driver of group {group.name} goes on leaving out {', '.join(only)}"
+        why = f"nothing is known of the NICs there, so the driver of group {group.name} keeps leaving out"
+        yield f"{fold(unseen)}: {why} {', '.join(only)} on all nodes"
 
 
 def _unprotected(group: _DriverGroup, unseen: Sequence[str], live: LiveDrivers) -> Found:
-    """Nodes that have the label of a group without a driver, and would get it with whatever they have."""
+    """Nodes with the label of a group that has no driver yet, which would publish all of their NICs."""
     for node in unseen if live.groups is not None and group.label not in live.left_out else ():
-        right = "but it has no driver yet, and nothing is known of the NICs that pods may not have there"
-        yield node, wrong(GROUP_LABEL, group.label, f"{right}: gather its facts, or remove this label from the node")
+        right = "but this group has no driver yet, and nothing is known of the NICs that pods must not get on this node"
+        yield node, wrong(GROUP_LABEL, group.label, f"{right}: gather its facts, or remove the label from the node")
 
 
 def plan(
@@ -253,7 +253,7 @@ def plan(
     """The objects and labels for all hosts. A group's variables have to be the same on all its hosts.
 
     ``known`` are the specifications of the variables, ``live`` the drivers that are there, ``None`` if nobody knows.
-    Nodes share the filter of their group, so it goes on leaving out what it does as long as one of them is not known.
+    The nodes of a group share a filter. As long as one of them is not known, it keeps leaving out what it does now.
     """
     live = live or LiveDrivers({}, {})
     known = plan_variables.with_prefix(PREFIX, known)

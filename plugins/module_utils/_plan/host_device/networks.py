@@ -78,7 +78,7 @@ def _nics(facts: Facts) -> int:
 def resources(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
     """The full names that the groups of these hosts have by their variables; what is wrong is left out.
 
-    Also those of rails that a group may have had before, with other networks: as many as a node has NICs.
+    They include those of rails that a group may have had with other networks before: up to one per NIC of a node.
     """
     found: Dict[str, None] = {}
     nics = max((_nics(host.facts) for host in hosts if host.facts is not None), default=0)

@@ -130,7 +130,7 @@ def _nothing(group: PluginGroup, layer: str, of_vfs: bool, left_out: Sequence[st
     if numbers and all(numbers) and not of_vfs:
         right = f"with {STRATEGY} none, prepare removes those of {VFS}"
         return wrong(STRATEGY, name, f"but all usable NICs of the group have VFs, and {why}: {right}")
-    problem = group.without(f"has {'a VF of ' if of_vfs else ''}an ACTIVE NIC of {layer} that a pod can have")
+    problem = group.without(f"has {'a VF of ' if of_vfs else ''}an ACTIVE {layer} NIC that a pod can have")
     return replace(problem, text="; ".join([problem.text, *left_out]))
 
 

@@ -68,7 +68,7 @@ def _by_sriov_operator(group: PluginGroup, result: HostDevicePlan, nodes: Option
         found += sriov_operator.policies(place, group.label, own, of_rail, having)
     result.later += later
     if later:
-        text = "no nodes of the cluster yet, so no SriovNetworkNodePolicy is written for them, and no object is removed"
+        text = "not in the cluster yet, so no SriovNetworkNodePolicy is written for them, and no object is removed"
         result.warnings.append(f"{fold(later)}: {text}")
     found += [sriov_operator.network_of(place, pods, network, layer, cni) for network in of_rail]
     result.warnings += sriov_operator.warnings(group.name, layer, most)

@@ -105,7 +105,7 @@ def headline(audit: Audit) -> str:
     """What the audit comes to."""
     if not audit.workloads:
         seen = " that could be examined" if audit.unseen else ""
-        return f"A migration to DRA would have to change no workload{seen}"
+        return f"For a migration to DRA, no workload{seen} would have to change"
     return f"For a migration to DRA, {counted(len(audit.workloads), 'workload')} would have to change"
 
 

@@ -96,11 +96,11 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
         found: Dict[str, List[str]] = {}
         for node, value in served.items():
             old, host = groups_of_value(value), having.get(node)
-            # A node that has left the inventory has the plugin as long as a host of its group has it.
+            # A node that has left the inventory keeps the plugin as long as a host of its group has it.
             stays = {_group(host)} if host else set() if node in names else kept
             if not stays.isdisjoint(old):
                 continue
-            # Of a group that is gone nobody knows the variables any more.
+            # The variables of a group that has left the inventory are not known any more.
             of_gone: List[str] = []
             if groups.isdisjoint(old):
                 values: List[Mapping[str, Any]] = [{}, *(one.variables for one in hosts[:1])]

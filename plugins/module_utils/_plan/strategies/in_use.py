@@ -64,7 +64,7 @@ def offered(
 
 
 def _served(strategy: Strategy, hosts: Sequence[InventoryHost], cluster: ClusterUse) -> Dict[str, str]:
-    """The value of its label by host, and by other node where a DaemonSet of its set of objects has it."""
+    """By node the value of its label: of hosts, and of other nodes that a DaemonSet of its set of objects selects."""
     names, there = {host.name for host in hosts}, _selected(strategy, cluster)
     values = {node: labels.get(strategy.label, "") for node, labels in cluster.labels.items()}
     return {node: value for node, value in values.items() if value and (node in names or value in there)}

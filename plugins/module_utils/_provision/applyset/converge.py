@@ -156,7 +156,7 @@ class _ApplysetRun:
             else:
                 self._state(self._plan.stated, self._parent.close)
         except ClusterError as error:
-            rest = f"and the next run prunes what was created, because this failed now ({error})"
+            rest = f"and what was created could not be removed ({error}), so the next run prunes it"
         raise refused(self._request, problems, rest)
 
     def _write(self, steps: List[ApplyStep]) -> None:

@@ -9,7 +9,7 @@
 A ResourceClaim or template is needed by whatever names it: pods, and everything that makes pods. What that is besides
 Kubernetes' own workloads nobody knows (LeaderWorkerSet, JobSet, RayCluster ...), so all custom resources of the
 namespace are searched for the name. It costs a list of each kind, and only when a claim or template has left the set.
-What workloads keep of their earlier versions needs nothing: no pod is made of it unless somebody rolls back.
+The revision history of a workload needs nothing: no pod is made from it unless somebody rolls back.
 A NetworkAttachmentDefinition is needed by the pods that name it, in whatever namespace: CNI reads it when they end.
 """
 
@@ -82,7 +82,7 @@ def networks_of(pod: Object) -> Iterator[Tuple[str, str]]:
 
 
 def _revisions(stateful_set: Object) -> Iterator[str]:
-    """The versions of which it makes pods: two of them as long as an update is not complete."""
+    """The revisions from which it makes pods: two as long as an update is not complete."""
     status = stateful_set.get("status") or {}
     yield from (str(status.get(name)) for name in ("currentRevision", "updateRevision"))
 

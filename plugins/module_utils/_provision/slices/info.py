@@ -147,7 +147,7 @@ class _Info:
             return ""
         reasons = [one.reason for one in differences.missing if one.driver == driver and not one.intended]
         reasons += [one.reason for one in differences.differing if one.driver == driver and one.attribute == model.RDMA]
-        return reasons[0] if reasons else "DRANET runs there, but publishes none of them"
+        return reasons[0] if reasons else "the driver runs there, but publishes none of them"
 
 
 def _read(name: str, entry: Any) -> Expected:

@@ -58,7 +58,7 @@ def until_published(
 ) -> Set[Tuple[str, str]]:
     """Wait until each of these drivers has published a device of its node (:func:`model.serving`); see :func:`until`.
 
-    One wait for all of them: on a node that is silent all drivers are.
+    There is one wait for all drivers, because on a silent node none of them publishes.
     """
     drivers = {driver for driver, _node in wanted}
     query = {"fieldSelector": f"spec.driver={min(drivers)}"} if len(drivers) == 1 else {}

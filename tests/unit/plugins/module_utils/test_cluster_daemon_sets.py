@@ -105,7 +105,7 @@ def nodes(**labels: Dict[str, str]) -> List[Dict[str, Any]]:
     return [{"metadata": {"name": name, "labels": own}} for name, own in labels.items()]
 
 
-BARE = "DaemonSet dra/driver has no pod there, for which the node lacks the label " + NIC + "=true"
+BARE = "DaemonSet dra/driver has no pod there, because the node lacks the label " + NIC + "=true"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,9 @@ def test_a_set_fails_or_names_the_nodes(server: Server, client: Client) -> None:
     live = store.objects[PATH]
     live.update(status=daemon_set(2, 2)["status"], metadata={**live["metadata"], "uid": "uid", "generation": 2})
     store.objects.update({f"{PODS}/{one['metadata']['name']}": one for one in (GOOD, BAD)})
-    said = "^gave up waiting, after 0 s without progress or on a failure:\nDaemonSet dra/driver: 0 of 2 pods available"
+    said = (
+        "^gave up waiting after 0 s without progress, or after a failure:\nDaemonSet dra/driver: 0 of 2 pods available"
+    )
     with pytest.raises(ClusterError, match=said):
         run(client, driver, wait=True)
     # What has left the set goes all the same.

@@ -206,7 +206,7 @@ def test_waiting_ends_without_progress(
     monkeypatch: pytest.MonkeyPatch, server: Server, client: Client, before: List[str]
 ) -> None:
     stuck = ["3 of 6 pods"] * 9
-    expected = "^gave up waiting, after 50 s without progress or on a failure:\nDaemonSet dra/driver: 3 of 6 pods$"
+    expected = "^gave up waiting after 50 s without progress, or after a failure:\nDaemonSet dra/driver: 3 of 6 pods$"
     with pytest.raises(ClusterError, match=expected):
         wait_until(monkeypatch, server, client, 50, [*before, *stuck])
 
