@@ -128,7 +128,8 @@ class Playbook:
         """What verify.yml says at its end, where it fails, and its report."""
         report = self._scratch / "report"
         done = self._run(options, _claiming(groups), {"rdma_verify_directory": str(report), **variables}, "verify.yml")
-        assert done.returncode in (0, 2), done.stdout + done.stderr
+        # 4: a host cannot be reached.
+        assert done.returncode in (0, 2, 4), done.stdout + done.stderr
         last = list(_results(done.stdout).values())[-1]
         document: Object = json.loads((report / "verify.json").read_text())
         return str(last["msg"]) if last.get("failed") else "", document
