@@ -137,6 +137,8 @@ def _slices(facts_of: Facts) -> Callable[[str], List[Object]]:
 
 @pytest.fixture(name="kubelets")
 def make_kubelets(cluster: dynamic.DynamicClient, facts_of: Facts, cluster_set: ClusterSet) -> Iterator[Kubelets]:
+    # Of earlier tests: where no kubelet is played, pods that are deleted stay.
+    cluster_set.kubectl("delete", "pods", "--all", "--namespace=kube-system", "--force", "--grace-period=0")
     with Kubelets(cluster, NODES, PLUGINS, _slices(facts_of)) as playing:
         yield playing
     cluster_set.kubectl("delete", "resourceslices", "--all")
