@@ -56,6 +56,16 @@ def test_a_container_gets_the_nics_beside_its_gpus_and_no_others(hardware: Calla
     assert {node.major for node in found.adjustment.devices} == {231, 10}
 
 
+def test_minors_are_those_that_the_driver_says(root_of: Callable[[str], Path]) -> None:
+    root = root_of("h100-01")
+    first, second = sorted((root / "proc/driver/nvidia/gpus").glob("*/information"))[:2]
+    text, other = first.read_text(), second.read_text()
+    first.write_text(other)
+    second.write_text(text)
+    gpus = Watched(str(root), GatherOptions(), ()).now().gpus
+    assert [(gpu.index, gpu.minor) for gpu in gpus][:3] == [(0, 1), (1, 0), (2, 2)]
+
+
 def test_its_environment_is_that_of_its_nics_where_it_has_none(hardware: Callable[..., Hardware]) -> None:
     infiniband = given(hardware("h100-01"), "0,3").adjustment.environment
     assert infiniband["NCCL_IB_HCA"] == "=mlx5_0:1,mlx5_3:1"

@@ -189,6 +189,7 @@ def test_the_command_line_comes_before_the_environment_before_the_file():
     found = configuration.read(text, {"RDMA_INJECT_INDEX": "30"}, given)
     assert (found.index, found.namespaces) == ("40", ("a", "b"))
     assert configuration.read("", {}, {}) == configuration.Configuration()
+    assert configuration.read(text, {"RDMA_INJECT_MEMLOCK": "unlimited"}, {}).memlock == configuration.UNLIMITED
 
 
 @pytest.mark.parametrize(
