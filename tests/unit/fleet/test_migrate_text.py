@@ -293,6 +293,11 @@ def test_keys_that_are_no_texts(rewrite: Run, files: Path) -> None:
     assert (result["files"], result["notes"]) == (["llm/decode.yaml"], [])
 
 
+def test_a_value_that_contains_itself_is_refused() -> None:
+    with pytest.raises(yaml_values.TextError, match="has values that no manifest has"):
+        yaml_values.read("spec: &spec {template: *spec}\n")
+
+
 def test_a_file_that_cannot_be_read_keeps_no_other(rewrite: Run, files: Path) -> None:
     (files / "llm" / "latin.yaml").write_bytes(b"name: M\xfcller\n")
     result = rewrite()

@@ -61,6 +61,8 @@ def test_what_is_right(archive: Callable[..., str], tmp_path: Path) -> None:
         ({"_version": "25.10.x"}, "it must be one version, like 25.10.0"),
         ({"_version": "25.10.0\n"}, "it must be one version, like 25.10.0"),
         ({"_version": "25.10.0", "_chart": "./chart.tgz"}, "the path of an archive must be absolute"),
+        ({"_version": "25.10.0", "_chart": "chart.tgz"}, "the path of an archive must be absolute"),
+        ({"_version": "25.10.0", "_chart": "./chart"}, "the path of an archive must be absolute"),
         ({"_version": "25.10.0", "_repository": ""}, "chart is 'network-operator', it must be an archive, a reference"),
         ({"_version": "25.10.0", "_repository": "oci://nvcr.io/x"}, "give a chart in a registry as oci://..."),
         ({"_version": "25.10.0", "_chart": "/nowhere/chart.tgz"}, "which is not a chart: No such file or directory"),
