@@ -31,8 +31,9 @@ options:
     type: dict
   daemon_sets:
     description:
-      - DaemonSets of the strategies, as M(zerocopy.rdma.cluster_info) returns them. A device plugin of a node without
-        facts is not given another configuration. If that of its group changes, the other nodes get one of their own.
+      - DaemonSets of the strategies, as M(zerocopy.rdma.cluster_info) returns them. The device plugin of a node without
+        facts keeps its configuration. If the configuration of its group would change, the other nodes get one of their
+        own.
     type: list
     elements: dict
 """

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from ansible.errors import AnsibleFilterError
@@ -22,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 Plan = TypeVar("Plan")
+Given = TypeVar("Given")
 
 _PREFIXES = (
     plan_variables.STRATEGY,
@@ -58,14 +60,17 @@ def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str
     return {**plan_variables.defaults(known), **_inventory.typed(host, own, known)}
 
 
+def _given(value: Union[Given, str, None]) -> Optional[Given]:
+    # Before ansible-core 2.19 a template without a value is empty text.
+    return None if isinstance(value, str) else value
+
+
 def drivers(
     daemon_sets: Union[Sequence[Mapping[str, Any]], str, None], nodes: Union[Mapping[str, Mapping[str, str]], str, None]
 ) -> Optional[live.LiveDrivers]:
     """The deployed drivers according to these objects and, with a cluster, to the labels of its nodes."""
-    # Before ansible-core 2.19 a template without a value is empty text.
-    if daemon_sets is None or isinstance(daemon_sets, str):
-        return None
-    return live.read(plain(daemon_sets), None if isinstance(nodes, str) else nodes)
+    there = _given(daemon_sets)
+    return None if there is None else live.read(plain(there), _given(nodes))
 
 
 def cluster(
@@ -79,19 +84,20 @@ def cluster(
 ) -> ClusterState:
     """What M(zerocopy.rdma.resource_slice_info) and M(zerocopy.rdma.cluster_info) said, as strategies take it."""
     published = plain(slices or [])
-    # Before ansible-core 2.19 a template without a value is empty text.
-    classes = None if isinstance(device_classes, str) else device_classes
-    served = None if isinstance(kinds, str) else kinds
-    of_operators = None if isinstance(objects, str) else objects
-    labels = {} if nodes is None or isinstance(nodes, str) else nodes
-    plugins = plain([] if daemon_sets is None or isinstance(daemon_sets, str) else daemon_sets)
+    state = ClusterState(
+        slices=published,
+        device_classes=_given(device_classes),
+        kinds=_given(kinds),
+        objects=_given(objects),
+        labels=_given(nodes) or {},
+        daemon_sets=plain(_given(daemon_sets) or []),
+    )
     if not kubernetes:
-        return ClusterState(None, published, classes, served, of_operators, labels, daemon_sets=plugins)
+        return state
     match = re.match(r"v?([0-9]+)\.([0-9]+)", str(kubernetes))
     if match is None:
         raise AnsibleFilterError(f"kubernetes is {kubernetes!r}, it must be a version like v1.36.3")
-    version = tuple(int(number) for number in match.groups())
-    return ClusterState(version, published, classes, served, of_operators, labels, daemon_sets=plugins)
+    return replace(state, kubernetes=tuple(int(number) for number in match.groups()))
 
 
 def planned(

@@ -119,7 +119,7 @@ def test_a_node_that_cannot_be_reached_keeps_its_configuration(cluster_set: Clus
     again = both.without("a100-01").partly(**own)[1]
     assert not again[APPLIED]["changed"]
     assert not again["Label the nodes with their plugin"]["changed"]
-    # Nobody knows where the other one may have its NICs.
+    # Verify expects what provision does.
     _said, report = both.without("a100-01").verified("--tags=cluster", **own)
     assert [subject for _host, subject, _verdict in verdicts(report, "cluster.plugin")] == [
         f"kube-system/rdma-shared-{found['v100-01']}"
