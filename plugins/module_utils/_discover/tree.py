@@ -54,10 +54,21 @@ class Tree:
         self.root = os.path.realpath(root)
         self.live = self.root == "/"
         self.unreadable: Dict[str, str] = {}
+        self._directories: Dict[str, str] = {}
+
+    def _recorded(self, path: str) -> str:
+        """The real path of a file of a recorded node. Its directories do not change, so each is looked up once."""
+        directory, _, name = os.path.join(self.root, path).rpartition(os.sep)
+        if name in ("", ".", ".."):
+            return os.path.realpath(os.path.join(self.root, path))
+        if directory not in self._directories:
+            self._directories[directory] = os.path.realpath(directory)
+        full = self._directories[directory] + os.sep + name
+        return os.path.realpath(full) if os.path.islink(full) else full
 
     def _real(self, path: str) -> Optional[str]:
         try:
-            return os.path.realpath(os.path.join(self.root, path))
+            return os.path.realpath(os.path.join(self.root, path)) if self.live else self._recorded(path)
         except OSError as error:
             # A link that vanishes between lstat and readlink; realpath forgives everything else.
             self._note(path, error)

@@ -34,6 +34,24 @@ def in_time(call: Any) -> Any:
     return answers[0]
 
 
+def test_a_link_out_of_a_recorded_node_leads_nowhere(tmp_path: Path) -> None:
+    put(tmp_path / "other" / "name", "other")
+    put(tmp_path / "node" / "devices" / "a" / "name", "own")
+    for link, target in (
+        ("a", "devices/a"),
+        ("out", "../other"),
+        ("devices/out", str(tmp_path / "other" / "name")),
+        ("devices/in", "../devices/a/name"),
+    ):
+        os.symlink(target, str(tmp_path / "node" / link))
+    tree = Tree(str(tmp_path / "node"))
+    assert [tree.text(path) for path in ("a/name", "devices/in", "devices/../a/name")] == ["own"] * 3
+    assert [tree.text(path) for path in ("out/name", "devices/out", "../other/name", "devices/../../other/name")] == [
+        None
+    ] * 4
+    assert [tree.resolve(path) for path in ("a/name", "devices/..", "out")] == ["devices/a/name", None, None]
+
+
 def test_a_fifo_is_an_empty_file(tmp_path: Path) -> None:
     os.mkfifo(str(tmp_path / "state"))
     tree = Tree(str(tmp_path))
