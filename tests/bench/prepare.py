@@ -134,7 +134,7 @@ def private(arguments: list[str]) -> dict[str, float]:
     return found
 
 
-def measure(count: int, scratch: Path, community: bool) -> dict[str, dict[str, float]]:
+def measure(count: int, scratch: Path, community: bool, site: bool) -> dict[str, dict[str, float]]:
     """Seconds of the second run of each playbook on ``count`` hosts."""
     print(f"{count} nodes: preparing one of each kind, and copying", file=sys.stderr)
     common = ["-i", str(copies(prepared(scratch), scratch / "nodes", count))]
@@ -146,6 +146,8 @@ def measure(count: int, scratch: Path, community: bool) -> dict[str, dict[str, f
     spent = {}
     for name, arguments, run in runs:
         spent[name] = measured(count, name, run(arguments))
+    if not site:
+        return spent
     own = [*common, "-e", f"rdma_manifests={scratch}/manifests", "-e", "rdma_cluster=none"]
     playbook([*own, str(SITE)])
     spent["site"] = measured(count, "site", unchanged([*own, str(SITE)]))
@@ -164,8 +166,9 @@ def measured(count: int, name: str, spent: dict[str, float]) -> dict[str, float]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nodes", type=int, nargs="+", default=[50, 200, 800])
+    parser.add_argument("--nodes", type=int, nargs="+", default=[50, 400, 1000])
     parser.add_argument("--community", type=int, default=50, help="up to how many nodes it is measured (%(default)s)")
+    parser.add_argument("--site", type=int, default=400, help="up to how many nodes it is measured (%(default)s)")
     parser.add_argument("--json", type=Path, help="file for the figures")
     parser.add_argument("--second-run", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -179,14 +182,14 @@ def main() -> None:
     for count in options.nodes:
         scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=CHECKOUT / "build"))
         try:
-            spent = figures[count] = measure(count, scratch, count <= options.community)
+            spent = figures[count] = measure(count, scratch, count <= options.community, count <= options.site)
         finally:
             shutil.rmtree(scratch)
         ping, prepare = spent["ping"]["cpu"], spent["prepare"]["cpu"]
-        community = spent.get("community", {"cpu": math.nan})["cpu"]
+        community, site, empty = (spent.get(name, {"cpu": math.nan})["cpu"] for name in ("community", "site", "empty"))
         print(
             f"{count:5} {ping:7.1f} {prepare:8.1f} {community:10.1f} {prepare / ping:17.2f} {community / prepare:20.2f}"
-            f" {prepare / count * 1000:20.0f} {spent['site']['cpu'] / spent['empty']['cpu']:13.2f}",
+            f" {prepare / count * 1000:20.0f} {site / empty:13.2f}",
             flush=True,
         )
     if options.json:
