@@ -27,43 +27,45 @@ options:
       - For the task's own host, variables of the play and the role, which C(hostvars) lacks, are used as well.
     type: dict
     required: true
-  part:
-    description: Which part of the plan to return.
-    type: str
-    choices:
-      links: The links. Empty if the variables request none.
-      unmanaged: VFs that NetworkManager must not manage, with C(rdma_links_unmanage_vfs). Those of C(rdma_links_vfs)
-        are part of the links.
-      warnings: Links that cannot be planned, and why.
-    default: links
 """
 
 EXAMPLES = r"""
 - name: Show the links of each host
   ansible.builtin.debug:
-    msg: "{{ hostvars[inventory_hostname] | zerocopy.rdma.links }}"
+    msg: "{{ (hostvars[inventory_hostname] | zerocopy.rdma.links).links }}"
 """
 
 RETURN = r"""
 _value:
-  description: The part of the plan, as options of M(zerocopy.rdma.nm_links).
-  type: list
-  elements: raw
+  description: The plan, as options of M(zerocopy.rdma.nm_links).
+  type: dict
+  contains:
+    links:
+      description: The links. Empty if the variables request none.
+      type: list
+      elements: dict
+    unmanaged:
+      description:
+        - VFs that NetworkManager must not manage, with C(rdma_links_unmanage_vfs). Those of C(rdma_links_vfs) are part
+          of the links.
+      type: list
+      elements: str
   sample:
-    - name: rdma-rail0
-      hca: mlx5_0
-      port: 1
-      type: ethernet
-      addresses: [10.10.0.7/16]
-      mtu: 9000
-      rail_table: 100
+    links:
+      - name: rdma-rail0
+        hca: mlx5_0
+        port: 1
+        type: ethernet
+        addresses: [10.10.0.7/16]
+        mtu: 9000
+        rail_table: 100
+    unmanaged: []
 """
 
 from typing import Any, Callable, Dict, List, Mapping
 
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
-from ansible.vars.hostvars import HostVarsVars
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
@@ -72,40 +74,27 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import p
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
-_PARTS = ("links", "unmanaged", "warnings")
-
-
-def _own(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, Any]:
-    names = [name for name in plan_variables.options_of() if name not in plan_variables.of_playbooks()]
-    is_own = (
-        isinstance(variables, HostVarsVars) and context.get("inventory_hostname") == variables["inventory_hostname"]
-    )
-    if is_own:
-        return {name: context.get(name) for name in names if name in context}
-    return {name: variables[name] for name in names if name in variables}
+# What the plan of links depends on. Roles have many more variables, and templates are slow.
+_MATTER = ("rdma_links_", "rdma_discover_", "rdma_kernel_netns_mode")
 
 
 @pass_context
-def links(context: Mapping[str, Any], variables: Mapping[str, Any], part: str = "links") -> List[Any]:
-    if part not in _PARTS:
-        raise AnsibleFilterError(f"links: part is {part!r}, it must be one of {', '.join(_PARTS)}")
-    host = str(variables["inventory_hostname"])
-    values = _inventory.typed(host, _own(context, variables), plan_variables.options_of())
+def links(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, List[Any]]:
+    host, own = _inventory.of_task(context, variables, lambda name: name.startswith(_MATTER))
+    values = _inventory.typed(host, own, plan_variables.options_of())
     sent = plan_variables.sent(variables)
     facts = None if sent is None else _inventory.read_facts(host, sent)
     if facts is None or "hcas" not in facts.sent:
         if links_plan.asked(values) is None:
-            return []
+            return {"links": [], "unmanaged": []}
         raise AnsibleFilterError(f"{host}: there are no facts about its HCAs: {GATHER_FIRST}")
     try:
         plan = links_plan.plan(host, values, facts)
     except PlanError as error:
         raise AnsibleFilterError(f"{host}: {error}") from error
-    if part == "links":
-        for warning in plan.warnings:
-            Display().warning(f"{host}: {warning}")
-    found: Dict[str, List[Any]] = {"links": plan.links, "unmanaged": plan.unmanaged, "warnings": plan.warnings}
-    return found[part]
+    for warning in plan.warnings:
+        Display().warning(f"{host}: {warning}")
+    return {"links": plan.links, "unmanaged": plan.unmanaged}
 
 
 class FilterModule:

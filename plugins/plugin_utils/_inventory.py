@@ -13,6 +13,7 @@ import functools
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ansible.errors import AnsibleError, AnsibleFilterError
+from ansible.vars.hostvars import HostVarsVars
 from jinja2 import Environment, Template, Undefined, UndefinedError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
@@ -122,6 +123,27 @@ def of_host(
                 broken.append(Problem(name, f"cannot be worked out: {error}"))
     own.update({name: value for name, value in play.items() if wanted(name)})
     return own, broken
+
+
+def of_task(
+    context: Mapping[str, Any], variables: Mapping[str, Any], wanted: Callable[[str], bool]
+) -> Tuple[str, Dict[str, Any]]:
+    """Name and wanted variables of one host of ``hostvars``.
+
+    The task's own host has those of the play and the role as well, which ``hostvars`` lacks. ``context`` is Jinja's.
+    Raises AnsibleFilterError.
+    """
+    host = str(variables["inventory_hostname"])
+    is_own = isinstance(variables, HostVarsVars) and context.get("inventory_hostname") == host
+    source = context if is_own else variables
+    own: Dict[str, Any] = {}
+    for name in plan_variables.options_of():
+        if wanted(name) and name in source and name not in plan_variables.results():
+            try:
+                own[name] = _value(source, name)
+            except _BrokenError as error:
+                raise AnsibleFilterError(f"{host}: {name} cannot be worked out: {error}") from error
+    return host, own
 
 
 def typed(host: str, own: Mapping[str, Any], known: plan_variables.Options) -> Dict[str, Any]:

@@ -54,9 +54,8 @@ def hosts(context: Mapping[str, Any], names: Sequence[str], hostvars: _inventory
 
 def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, Any]:
     """The variables of one host of ``hostvars`` in their types, defaults included. ``context`` is Jinja's."""
-    host = str(variables["inventory_hostname"])
     known = _inventory.options(context)
-    own, _broken = _inventory.of_host(variables, _inventory.of_play(context, {host: variables}), _matters)
+    host, own = _inventory.of_task(context, variables, _matters)
     return {**plan_variables.defaults(known), **_inventory.typed(host, own, known)}
 
 

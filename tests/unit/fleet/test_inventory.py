@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleFilterError
+from ansible.parsing.dataloader import DataLoader
+from ansible.vars.hostvars import HostVarsVars
 from jinja2 import StrictUndefined
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
@@ -59,6 +61,25 @@ def test_a_host_has_its_own_values_and_those_of_the_play() -> None:
 def test_results_of_earlier_tasks_are_no_variables_of_a_host() -> None:
     host = {"rdma_driver_plan": {"objects": []}, "rdma_claims_published": "{{ gone }}", "rdma_driver_enabled": False}
     assert _inventory.of_host(host, {}, variables.ours) == ({"rdma_driver_enabled": False}, [])
+
+
+def test_one_host_has_the_variables_of_its_task() -> None:
+    inventory = {"inventory_hostname": "one", MTU: 4092, "rdma_links_rails": 2, "rdma_driver_plan": {}, "rdma_typo": 1}
+    context = {"inventory_hostname": "one", MTU: 9000, DRIVERS: ["ionic"], "rdma_links_rails": 2}
+
+    def found(host: str, variables_of: Any) -> Any:
+        return _inventory.of_task(dict(context, inventory_hostname=host), variables_of, variables.ours)
+
+    of_play = HostVarsVars(inventory, loader=DataLoader(), host="one")
+    assert found("one", of_play) == ("one", {MTU: 9000, DRIVERS: ["ionic"], "rdma_links_rails": 2})
+    assert found("two", of_play) == ("one", {MTU: 4092, "rdma_links_rails": 2})
+    assert found("one", inventory) == ("one", {MTU: 4092, "rdma_links_rails": 2})
+
+
+def test_one_host_with_a_variable_that_cannot_be_worked_out_is_refused() -> None:
+    host = {"inventory_hostname": "one", MTU: StrictUndefined(name="mtu"), DRIVERS: StrictUndefined(name="other")}
+    with pytest.raises(AnsibleFilterError, match=f"one: {MTU} cannot be worked out: 'mtu' is undefined"):
+        _inventory.of_task({}, host, lambda name: name == MTU)
 
 
 def test_defaults_are_not_made_from_results() -> None:

@@ -314,10 +314,10 @@ def hostvars(facts: dict[str, Any] | None, **variables: Any) -> dict[str, Any]:
 
 def test_filter(facts_of: Facts) -> None:
     own = hostvars(facts_of("a100-01"), rdma_links_subnet="10.0.0.0/24", rdma_links_rails="3", other="x")
-    assert [link["hca"] for link in links_filter({}, own)] == ["mlx5_0", "mlx5_1"]
-    assert links_filter({}, own, part="unmanaged") == []
-    assert len(links_filter({}, own, part="warnings")) == 1
-    assert links_filter({}, hostvars(None)) == []
+    found = links_filter({}, own)
+    assert [link["hca"] for link in found["links"]] == ["mlx5_0", "mlx5_1"]
+    assert found["unmanaged"] == []
+    assert links_filter({}, hostvars(None)) == {"links": [], "unmanaged": []}
 
 
 def test_filter_sees_the_variables_of_the_play(facts_of: Facts) -> None:
@@ -325,7 +325,7 @@ def test_filter_sees_the_variables_of_the_play(facts_of: Facts) -> None:
     own = hostvars(facts_of("a100-01"), rdma_links_mtu=4092)
 
     def planned(variables: Any) -> list[Any]:
-        return [(link.get("addresses"), link["mtu"]) for link in links_filter(context, variables)]
+        return [(link.get("addresses"), link["mtu"]) for link in links_filter(context, variables)["links"]]
 
     assert planned(HostVarsVars(own, loader=DataLoader(), host="n7")) == [(["10.0.0.7/24"], 2044)]
     assert planned(HostVarsVars(dict(own, inventory_hostname="n8"), loader=DataLoader(), host="n8")) == [(None, 4092)]
@@ -351,8 +351,3 @@ def test_filter_sees_the_variables_of_the_play(facts_of: Facts) -> None:
 def test_filter_refuses(facts_of: Facts, facts: str | None, variables: dict[str, Any], message: str) -> None:
     with pytest.raises(AnsibleFilterError, match=message):
         links_filter({}, hostvars(facts_of(facts) if facts else None, **variables))
-
-
-def test_filter_names_the_parts(facts_of: Facts) -> None:
-    with pytest.raises(AnsibleFilterError, match="part is 'all', it must be one of links, unmanaged, warnings"):
-        links_filter({}, hostvars(None), part="all")
