@@ -127,7 +127,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
             problems=messages(found.found),
             wait=found.wait,
             everywhere=found.everywhere,
-            unknown=list(dict.fromkeys([*silent, *found.later, *found.kept])),
+            unknown=list(dict.fromkeys([*silent, *found.kept])),
             nodes=manifests.nodes(found.labels),
         )
         if not result.problems:

@@ -103,7 +103,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         fleet: Sequence[InventoryHost],
         cluster: ClusterState,
     ) -> HostDevicePlan:
-        return plan.plan(own, known, fleet, cluster.kinds, cluster.labels or None, self.live(fleet, cluster))
+        return plan.plan(own, known, fleet, cluster.kinds, self.live(fleet, cluster))
 
     def answer(self, found: HostDevicePlan, result: StrategyPlan) -> None:
         for group, of_rail in found.networks.items():
