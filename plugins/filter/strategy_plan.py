@@ -33,7 +33,7 @@ options:
     description:
       - DaemonSets of the strategies, as M(zerocopy.rdma.cluster_info) returns them. The device plugin of a node without
         facts keeps its configuration. If the configuration of its group would change, the other nodes get one of their
-        own.
+        own. The same holds for an operator's policies in O(objects).
     type: list
     elements: dict
 """

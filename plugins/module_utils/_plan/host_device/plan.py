@@ -276,8 +276,8 @@ def plan(
     _one_name(groups, result)
     if result.found:
         return result
-    result.kept = live.left_out([group.label for group in groups], [own for own, _counts in result.configurations])
     of_host = {host: own.label_value for own, counts in result.configurations for host in counts}
+    result.kept = live.left_out([group.label for group in groups], set(of_host.values()))
     result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
     of_nics = providers.handed_out(groups, result, fleet, kinds)
     ours = of_cni or any(not own.operated for own, _counts in result.configurations)
