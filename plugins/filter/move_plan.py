@@ -53,6 +53,10 @@ options:
     description: The DaemonSets of the driver that are there already, as for the filter P(zerocopy.rdma.driver#filter).
     type: list
     elements: dict
+  operated:
+    description: Operators' objects in the cluster, as M(zerocopy.rdma.cluster_info) returns them.
+    type: list
+    elements: dict
   plugins:
     description: Device plugins of others, as M(zerocopy.rdma.node_move_info) returns them. The text lists them.
     type: list
@@ -133,6 +137,7 @@ def move_plan(
     kinds: Union[List[str], str, None] = None,
     plugins: Sequence[Mapping[str, Any]] = (),
     daemon_sets: Optional[List[Dict[str, Any]]] = None,
+    operated: Optional[List[Dict[str, Any]]] = None,
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     uses = {name: node_use.read(node) for name, node in nodes.items()}
@@ -142,7 +147,7 @@ def move_plan(
     labels = {name: use.labels for name, use in uses.items()}
     drivers = _strategy_inventory.drivers(daemon_sets, labels)
     state = _strategy_inventory.cluster(
-        slices, kubernetes, device_classes, kinds, nodes=labels, daemon_sets=daemon_sets
+        slices, kubernetes, device_classes, kinds, operated, nodes=labels, daemon_sets=daemon_sets
     )
     cluster = replace(state, drivers=drivers)
     every = moves.plannable(found, uses, now)

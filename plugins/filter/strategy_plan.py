@@ -33,7 +33,7 @@ options:
     description:
       - DaemonSets of the strategies, as M(zerocopy.rdma.cluster_info) returns them. The device plugin of a node without
         facts keeps its configuration. If the configuration of its group would change, the other nodes get one of their
-        own.
+        own. The same holds for an operator's policies in O(objects).
     type: list
     elements: dict
 """
@@ -114,9 +114,8 @@ _value:
       type: bool
     unknown:
       description:
-        - Hosts without facts and, with the SR-IOV operator, hosts that are not in the cluster yet, because its webhook
-          rejects policies that select no node. Also nodes outside the inventory whose device plugin keeps its
-          configuration. Objects that only they need may be missing from C(sets), so nothing should be pruned.
+        - Hosts without facts, and nodes outside the inventory whose device plugin keeps its configuration. Objects
+          that only they need may be missing from C(sets), so nothing should be pruned.
       type: list
       elements: str
     policy:

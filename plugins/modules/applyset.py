@@ -81,6 +81,15 @@ options:
       - Whether to delete objects that have left the set. Otherwise they remain members until a later call prunes them.
     type: bool
     default: true
+  rejectable:
+    description:
+      - Kinds of objects that the cluster's admission (a webhook, or a ValidatingAdmissionPolicy) may reject. Such an
+        object does not make the call fail. It is left as it is in the cluster, and the other objects are applied.
+        RV(objects) has the reason.
+      - If the object has a C(spec.nodeSelector), RV(unready) names the nodes that it selects.
+    type: list
+    elements: str
+    default: []
   wait:
     description:
       - Whether to wait until the applied objects are ready and deleted objects are gone. Nothing is pruned before the
@@ -179,12 +188,12 @@ objects:
       type: str
       returned: for these kinds
     action:
-      description: V(created), V(configured), V(unchanged), V(pruned) or V(kept).
+      description: V(created), V(configured), V(unchanged), V(rejected), V(pruned) or V(kept).
       type: str
     reason:
-      description: Why the object was kept.
+      description: Why the object was kept or rejected.
       type: str
-      returned: when RV(objects[].action) is V(kept)
+      returned: when RV(objects[].action) is V(kept) or V(rejected)
   sample:
     - action: kept
       alias: h100-1nic
@@ -202,6 +211,7 @@ unready:
   description:
     - Nodes on which pods of DaemonSets were not ready when the wait ended, or that had no pod of a NicNodePolicy, each
       with the reasons. Empty unless O(unready_nodes=report).
+    - Also nodes that a rejected object of O(rejectable) selects.
   returned: success
   type: dict
   sample:
@@ -225,6 +235,7 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
         field_manager=params["field_manager"],
         force_conflicts=params["force_conflicts"],
         prune=params["prune"],
+        rejectable=params["rejectable"],
         wait=params["wait"],
         report_nodes=params["unready_nodes"] == "report",
         wait_timeout=params["wait_timeout"],
@@ -244,6 +255,7 @@ def main() -> None:
             "field_manager": {"type": "str", "default": FIELD_MANAGER},
             "force_conflicts": {"type": "str", "choices": ["never", "members", "always"], "default": "never"},
             "prune": {"type": "bool", "default": True},
+            "rejectable": {"type": "list", "elements": "str", "default": []},
             "wait": {"type": "bool", "default": False},
             "unready_nodes": {"type": "str", "choices": ["fail", "report"], "default": "fail"},
             "wait_timeout": {"type": "int", "default": 120},

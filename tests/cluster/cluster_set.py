@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import pytest
+from vmlab.progress import await_condition
 
 from ansible_collections.zerocopy.rdma.plugins.modules import applyset
 
@@ -85,6 +86,34 @@ class ClusterSet:
         parent = self.get("secret", "set")["metadata"]["labels"]["applyset.kubernetes.io/id"]
         selector = f"applyset.kubernetes.io/part-of={parent}"
         return self.kubectl("get", f"{_NAMESPACED},{_CLUSTER}", "-A", "-l", selector, "-o", "name").split()
+
+    @contextlib.contextmanager
+    def denying(self, resource: str, expression: str, probe: Object) -> Iterator[None]:
+        """Admission rejects objects of a resource (``pods``) for which a CEL expression is false, as for ``probe``."""
+        name, api = f"{self.namespace}-denying", "admissionregistration.k8s.io/v1"
+        plural, _dot, group = resource.partition(".")
+        rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": [plural]}
+        spec = {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": expression, "message": "no supported NIC is selected"}],
+        }
+        policy = {"apiVersion": api, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec}
+        binding: Object = {**policy, "kind": "ValidatingAdmissionPolicyBinding"}
+        binding["spec"] = {"policyName": name, "validationActions": ["Deny"]}
+        for item in (policy, binding):
+            self.kubectl("create", "-f", "-", stdin=item)
+        try:
+            await_condition("the denial", lambda: "denied request" in self._tried(probe), seconds=60)
+            yield
+        finally:
+            for item in (binding, policy):
+                self.kubectl("delete", item["kind"], name)
+        await_condition("the end of the denial", lambda: "denied request" not in self._tried(probe), seconds=60)
+
+    def _tried(self, item: Object) -> str:
+        """What the API server says of an object, without making it."""
+        flags = ["--server-side", "--force-conflicts", "--dry-run=server"]
+        return self.kubectl("apply", *flags, "-f", "-", stdin=item, check=False)
 
     def _items(self, *arguments: str) -> List[Object]:
         found: List[Object] = json.loads(self.kubectl("get", *arguments, "-o", "json"))["items"]

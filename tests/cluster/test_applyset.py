@@ -70,6 +70,38 @@ def test_check_mode_predicts_and_writes_nothing(cluster_set: ClusterSet) -> None
     assert sorted(set(actions(done).values())) == ["configured", "pruned", "unchanged"]
 
 
+def test_what_admission_may_reject_stays_as_it_is(cluster_set: ClusterSet) -> None:
+    other, mine = (config_map(name, cluster_set.namespace) for name in ("other", "mine"))
+    cluster_set(objects=[other, mine])
+    for one in (other, mine):
+        one["data"] = {"key": "changed"}
+    new = config_map("new", cluster_set.namespace)
+    new["data"] = {"key": "changed"}
+    expression = "object.metadata.name == 'other' || !has(object.data) || object.data['key'] != 'changed'"
+    names = [f"ConfigMap {cluster_set.namespace}/{name}" for name in ("other", "mine", "new")]
+    with cluster_set.denying("configmaps", expression, mine):
+        said = cluster_set(objects=[other, mine, new], rejectable=["Secret"])["msg"]
+        assert said.startswith("2 of 3 objects rejected, nothing was applied")
+        options: Dict[str, Any] = {"objects": [other, mine, new], "rejectable": ["ConfigMap"], "wait": True}
+        predicted = cluster_set(**options, _ansible_check_mode=True)
+        done = cluster_set(**options)
+        assert predicted == done
+        found = actions(done)
+        assert [found[name] for name in names] == ["configured", "rejected", "rejected"]
+        reasons = [one["reason"] for one in done["objects"] if one["action"] == "rejected"]
+        assert all("denied request: no supported NIC is selected" in text for text in reasons)
+        assert cluster_set.get("configmap", "other")["data"] == {"key": "changed"}
+        assert cluster_set.get("configmap", "mine")["data"] == {"key": "value"}
+        assert cluster_set.absent("configmap", "new")
+        # Nothing is left to do but what is rejected.
+        assert cluster_set(**options)["changed"] is False
+    # A field that the API server does not know is no matter of admission.
+    wrong = {**mine, "datum": {}}
+    assert "datum" in cluster_set(objects=[other, wrong], rejectable=["ConfigMap"])["msg"]
+    found = actions(cluster_set(**options))
+    assert [found[name] for name in names] == ["unchanged", "configured", "created"]
+
+
 def test_a_change_shows_what_changes_and_nothing_else(cluster_set: ClusterSet) -> None:
     wanted = objects(cluster_set.namespace)
     cluster_set(objects=wanted)

@@ -184,6 +184,33 @@ def test_two_strategies_share_an_operator_and_leave(
     assert policy(cluster_set) == SITES
 
 
+def test_a_node_that_cannot_be_reached_keeps_its_policy(
+    cluster_set: ClusterSet, install: Install, playbook: Playbook
+) -> None:
+    install(True)
+    v100 = groups(cluster_set.namespace)["v100"]
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [], "rdma_group": "gpu", "groups": {"a100": v100, "v100": v100}}
+
+    def policies() -> Dict[str, Object]:
+        items = json.loads(cluster_set.kubectl("get", "nicnodepolicies", "-o", "json"))["items"]
+        return {item["metadata"]["name"]: item["spec"] for item in items}
+
+    playbook.of("a100-01")(**own)
+    first, both = policies(), playbook.of("a100-01", "v100-01")
+    assert set(first) == {"rdma-shared-gpu"}
+    said, _results = both.without("a100-01").partly(**own)
+    assert said == {"a100-01": ""}
+    found = policies()
+    assert found["rdma-shared-gpu"] == first["rdma-shared-gpu"]
+    (other,) = set(found) - set(first)
+    ((label, value),) = found[other]["nodeSelector"].items()
+    assert cluster_set.kubectl("get", "nodes", "-l", f"{label}={value}", "-o", "name").split() == ["node/v100-01"]
+    assert not both.without("a100-01").partly(**own)[1][SHARED]["changed"]
+    both(**own)
+    assert set(policies()) == {"rdma-shared-gpu"}
+    assert policies() != first
+
+
 def test_a_policy_of_somebody_else_is_not_taken_over(
     cluster_set: ClusterSet, install: Install, playbook: Playbook
 ) -> None:

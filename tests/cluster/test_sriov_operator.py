@@ -132,6 +132,36 @@ def test_vfs_by_the_operator(
     assert ("", f"{operator}/sriov-network-config-daemon", "fail") in verdicts(report, "cluster.plugin")
 
 
+def test_a_policy_that_is_rejected_stops_no_other_host(
+    cluster_set: ClusterSet, playbook: Playbook, operator: str, facts_of: Facts
+) -> None:
+    playbook, namespace = playbook.of("lab-01", "lab-02"), cluster_set.namespace
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
+    groups = {"lab": {**operated(namespace, operator), "rdma_links_vfs": 8}}
+    # The nodes have their NICs in different places. The webhook of the operator would know none of the second one.
+    (nic,) = facts_of("lab-02")["hcas"]
+    address = nic["pci"]["address"]
+    selects = {"nodeSelector": {}, "nicSelector": {"rootDevices": [address]}, "numVfs": 8, "resourceName": "x"}
+    probe = custom(operator, "SriovNetworkNodePolicy", "probe", selects)
+    expression = f"!('{address}' in object.spec.nicSelector.rootDevices)"
+    with cluster_set.denying(KINDS[0] + f".{_GROUP}", expression, probe):
+        said, results = playbook.partly(groups=groups, **own)
+        assert set(said) == {"lab-02"}
+        assert said["lab-02"].startswith(f"lab-02: SriovNetworkNodePolicy {operator}/sriov-lab-")
+        assert said["lab-02"].endswith("no supported NIC is selected")
+        done = actions(results[APPLIED])
+        assert sorted(done[name] for name in done if name.startswith("SriovNetworkNodePolicy")) == [
+            "created",
+            "rejected",
+        ]
+        assert done[f"SriovNetwork {operator}/sriov-lab"] == "created"
+        (line, hint) = results["Show which policies the webhook of the SR-IOV operator rejected"]["msg"]
+        assert "denied request: no supported NIC is selected" in line
+        assert "(rdma_links_vfs)" in hint
+    done = actions(playbook(groups=groups, **own)[APPLIED])
+    assert sorted(done[name] for name in done if name.startswith("SriovNetworkNodePolicy")) == ["created", "unchanged"]
+
+
 def test_vfs_of_infiniband_by_the_operator(cluster_set: ClusterSet, operator: str, facts_of: Facts) -> None:
     facts = copy.deepcopy(facts_of("v100-01"))
     for hca in facts["hcas"]:

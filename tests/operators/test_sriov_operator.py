@@ -70,9 +70,17 @@ def test_vfs_by_the_operator(cluster_set: ClusterSet, operator: Operator, facts_
     said = cluster_set(**SET, objects=objects)["msg"]
     assert "is higher than the virtual functions allocated for the PF externally value(0)" in said
     assert operator.items("sriovnetworks") == []
-    for name in NODES:
-        operator.says(name, facts_of(name), vfs=8)
-    assert set(actions(cluster_set(**SET, objects=objects, force_conflicts="members")).values()) == {"created"}
+    # A node without VFs holds up its own policy and nothing else.
+    first, second = NODES
+    operator.says(first, facts_of(first), vfs=8)
+    options = {"objects": objects, "force_conflicts": "members", "rejectable": ["SriovNetworkNodePolicy"]}
+    done = cluster_set(**SET, **options)
+    assert sorted(actions(done).values()) == ["created"] * (len(objects)) + ["rejected"]
+    assert set(done["unready"]) == {second}
+    operator.says(second, facts_of(second), vfs=8)
+    assert [action for action in actions(cluster_set(**SET, **options)).values() if action != "unchanged"] == [
+        "created"
+    ]
     # What the webhook adds to a policy is not undone.
     assert not cluster_set(**SET, objects=objects, force_conflicts="members")["changed"]
 

@@ -65,7 +65,7 @@ def unready(client: Client, key: ObjectKey, resource: Resource) -> Optional[Dict
 
 def selects_no_node(client: Client, key: ObjectKey, wanted: Object) -> bool:
     """Whether an object is a NicNodePolicy for nodes that the cluster does not have: it does not become ready."""
-    return key.group_kind == NODE_POLICY and not _selected(client, wanted)
+    return key.group_kind == NODE_POLICY and not selected(client, wanted)
 
 
 def _of_daemon_set(client: Client, live: Object) -> Optional[Dict[str, str]]:
@@ -82,7 +82,7 @@ def _of_policy(client: Client, live: Object) -> Optional[Dict[str, str]]:
     if status.get("state") != "notReady" or not sets:
         return None
     found: Dict[str, str] = {}
-    nodes = _selected(client, live)
+    nodes = selected(client, live)
     for item in sets:
         pods = _troubles(client, item)
         if pods is None:
@@ -95,8 +95,8 @@ def _of_policy(client: Client, live: Object) -> Optional[Dict[str, str]]:
     return found if found or not nodes else None
 
 
-def _selected(client: Client, policy: Object) -> Dict[str, Dict[str, str]]:
-    """The nodes of a NicNodePolicy with their labels."""
+def selected(client: Client, policy: Object) -> Dict[str, Dict[str, str]]:
+    """The nodes of a policy (a NicNodePolicy, for example) with their labels."""
     selector = (policy.get("spec") or {}).get("nodeSelector") or {}
     query = {"labelSelector": ",".join(f"{name}={value}" for name, value in selector.items())}
     items = client.get("/api/v1/nodes", query, METADATA_LIST).get("items") or []

@@ -20,7 +20,8 @@ class Provisioned:
     """What the role of a strategy left.
 
     ``missing`` are nodes that could not be labelled, ``nodes`` what ``resource_slice_info`` said of each node,
-    ``unready`` by node the DaemonSets that are not ready there, ``unmet`` by host the claims that nodes do not meet.
+    ``unready`` by node the DaemonSets that are not ready there and the policies that were rejected, ``unmet`` by host
+    the claims that nodes do not meet.
     """
 
     missing: Collection[str] = ()

@@ -175,7 +175,7 @@ def test_provision_takes_it_from_nobody(facts_of: Facts, own: dict[str, Any], po
     found = strategies({}, list(hosts), hosts, nodes, objects=[{"kind": "NicNodePolicy", "spec": spec}])
     assert len(found["problems"]) == (1 if message else 0)
     assert not message or message in found["problems"][0]
-    wanted = [{"kind": "NicNodePolicy.mellanox.com", "name": ""}] if own == {} else []
+    wanted = [] if "rdma_strategy" in own else [{"kind": "NicNodePolicy.mellanox.com", "name": ""}]
     assert found["objects"] == wanted
 
 

@@ -156,3 +156,11 @@ def test_objects_by_the_name_that_users_gave() -> None:
         ),
         (None, "b", "pass", "set b has 0 objects, as applied"),
     ]
+
+
+def test_why_an_object_is_not_there() -> None:
+    policy = {"kind": "SriovNetworkNodePolicy", "namespace": "sriov", "name": "one"}
+    rejected = {**policy, "action": "rejected", "reason": "no supported NIC is selected"}
+    text = "SriovNetworkNodePolicy sriov/one of set a is rejected: no supported NIC is selected"
+    found = by_id(checks(sets={"a": [rejected]}), "cluster.objects")
+    assert found == [(None, "SriovNetworkNodePolicy sriov/one", "fail", text)]

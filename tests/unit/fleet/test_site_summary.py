@@ -86,11 +86,11 @@ def test_roles_leave_what_is_read() -> None:
 
 def test_objects_of_all_strategies_together() -> None:
     roles = ("rdma_driver", "rdma_host_device")
-    objects = [{"action": action} for action in ("unchanged", "kept", "pruned", "configured", "created")]
+    objects = [{"action": action} for action in ("unchanged", "kept", "rejected", "pruned", "configured", "created")]
     hostvars: dict[str, Any] = {name: {"group_names": ["h100"]} for name in ("h100-01", "h100-02")}
     hostvars["h100-02"].update({f"{role}_result": {"objects": objects} for role in roles})
     # A host that failed has no results of later tasks.
-    told = "objects of the cluster: 2 created, 2 configured, 2 pruned, 2 kept, 2 unchanged"
+    told = "objects of the cluster: 2 created, 2 configured, 2 pruned, 2 rejected, 2 kept, 2 unchanged"
     assert said(hostvars, ("h100-01",))[:2] == ["h100: 1 failed (h100-01)", told]
 
 

@@ -303,29 +303,6 @@ def test_others_may_select_nodes_by_our_label(facts_of: Facts, there: Any, messa
     assert plan(hosts, PLUGIN, ours, nodes=nodes)["problems"] == []
 
 
-def test_a_policy_for_no_node_is_left_for_later(facts_of: Facts) -> None:
-    """The operator's webhook refuses one, which would stop all other groups."""
-    other = {"case": facts_of("case-h100-roce")}
-    hosts = {
-        **lab(facts_of),
-        **SRIOV.hosts_of(other, "roce", **EIGHT, **OPERATED, **{OWN + "networks": ["10.91.0.0/24"]}),
-    }
-    whole = plan(hosts, nodes={name: {} for name in hosts})
-    assert (whole["problems"], whole["unknown"]) == ([], [])
-    # The policy of a group is for all of its nodes that are there.
-    some = plan(hosts, nodes={"case": {}, "lab-02": {}})
-    assert (some["sets"], some["unknown"]) == (whole["sets"], [])
-    none = plan(hosts, nodes={"case": {}})
-    assert (none["problems"], none["unknown"]) == ([], ["lab-01", "lab-02"])
-    assert {*objects(whole, "SriovNetworkNodePolicy")} - {*objects(none, "SriovNetworkNodePolicy")} == {"sriov-lab"}
-    for kind in ("SriovNetworkPoolConfig", "SriovNetwork"):
-        assert objects(none, kind) == objects(whole, kind)
-    assert none["labels"] == whole["labels"]
-    text = "not in the cluster yet, so no SriovNetworkNodePolicy is written for them, and no object is removed"
-    assert f"lab-[01-02]: {text}" in none["warnings"]
-    assert not any("no nodes of the cluster" in line for line in whole["warnings"] + some["warnings"])
-
-
 def test_a_selector_that_the_operator_cannot_read_is_no_pool(facts_of: Facts) -> None:
     hosts = lab(facts_of)
     unknown: list[dict[str, str]] = [{"key": "role", "operator": "in"}, {}]

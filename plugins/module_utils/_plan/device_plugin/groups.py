@@ -78,9 +78,8 @@ class PluginPlan:
     """``labels`` are those of nodes, ``None`` to be removed; ``found`` are problems by host.
 
     ``policy`` are fields of the NicClusterPolicy of a Network Operator that the site runs.
-    ``everywhere`` says that a plugin runs on all nodes. ``later`` are hosts that are not in the cluster yet, with
-    objects that can only be applied once they are. ``kept`` are nodes of which nothing is known, whose configuration
-    stays in the cluster and is not among the objects.
+    ``everywhere`` says that a plugin runs on all nodes. ``kept`` are nodes of which nothing is known, whose
+    configuration stays in the cluster and is not among the objects.
     """
 
     namespace: str = ""
@@ -91,7 +90,6 @@ class PluginPlan:
     warnings: List[str] = field(default_factory=list)
     policy: PolicyFields = field(default_factory=PolicyFields)
     everywhere: bool = False
-    later: List[str] = field(default_factory=list)
     kept: List[str] = field(default_factory=list)
 
 

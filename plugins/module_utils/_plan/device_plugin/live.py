@@ -4,13 +4,17 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The configurations of a device plugin in the cluster, which nodes go on using as long as nothing is known of them."""
+"""The configurations of a device plugin in the cluster, which nodes go on using as long as nothing is known of them.
+
+They are in our own DaemonSets, or in the policies of an operator.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import groups_of_value
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import (
     DIGEST,
     PluginConfiguration,
@@ -30,10 +34,14 @@ class LivePlugins:
         there = self.digests.get(own.label_value)
         return own.label_value in self.unseen and there not in (None, own.digest)
 
-    def left_out(self, values: Collection[str], planned: Iterable[PluginConfiguration]) -> List[str]:
-        """Such nodes with one of these values, for which there is no configuration in a plan."""
-        there = {own.label_value for own in planned}
-        return [node for value in values if value not in there for node in self.unseen.get(value, ())]
+    def left_out(self, groups: Collection[str], planned: Collection[str]) -> List[str]:
+        """Such nodes of these groups (DNS labels) whose value is not among the ``planned`` ones."""
+        return [
+            node
+            for value, nodes in self.unseen.items()
+            if value not in planned and not set(groups).isdisjoint(groups_of_value(value))
+            for node in nodes
+        ]
 
 
 NO_PLUGINS = LivePlugins()
@@ -44,9 +52,13 @@ def read(
     daemon_sets: Iterable[Mapping[str, Any]],
     nodes: Mapping[str, Mapping[str, str]],
     hosts: Iterable[InventoryHost],
+    operated: Mapping[str, str],
 ) -> LivePlugins:
-    """``daemon_sets`` are those of the plugin, perhaps among others, ``nodes`` the labels of all nodes."""
-    digests: Dict[str, str] = {}
+    """``daemon_sets`` are those of the plugin, perhaps among others, ``nodes`` the labels of all nodes.
+
+    ``operated`` are the digests of configurations that operators have.
+    """
+    digests: Dict[str, str] = dict(operated)
     for item in daemon_sets:
         template = item["spec"]["template"]
         value = (template["spec"].get("nodeSelector") or {}).get(label)

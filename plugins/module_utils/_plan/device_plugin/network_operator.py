@@ -13,6 +13,7 @@ NICs, a NicNodePolicy (since v26.4.0) for those that it selects. A component is 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Opt
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import (
     DevicePlugin,
     PluginConfiguration,
+    digest_of,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
@@ -131,6 +133,20 @@ def node_policy(
             **(beside or {}),
         },
     }
+
+
+def digests(plugin: DevicePlugin, every: Sequence[Mapping[str, Any]]) -> Dict[str, str]:
+    """Of the configurations in NicNodePolicies, by the value of the nodes' label; ``every`` may have other objects."""
+    found: Dict[str, str] = {}
+    for item in every:
+        spec = item.get("spec") or {}
+        value = (spec.get("nodeSelector") or {}).get(plugin.label)
+        config = (spec.get(plugin.component) or {}).get("config")
+        if item["kind"] == NODE_POLICY.partition(".")[0] and value and config:
+            # What somebody has broken by hand is no configuration.
+            with contextlib.suppress(ValueError):
+                found[value] = digest_of(json.loads(config))
+    return found
 
 
 def _short(name: str) -> str:

@@ -29,6 +29,16 @@ DIGEST = "zerocopy.rdma/config"
 OPERATED = {"plugin": "", "network_operator": ".operator", "sriov_operator": ".sriov"}
 
 
+def config_text(document: Any) -> str:
+    """The file that a plugin reads."""
+    return json.dumps(document, indent=2) + "\n"
+
+
+def digest_of(content: Any) -> str:
+    """The digest of a document that a plugin reads, or of what an operator makes one from."""
+    return hashlib.sha256(config_text(content).encode()).hexdigest()[:12]
+
+
 @dataclass(frozen=True)
 class PluginConfiguration(ABC):
     """One configuration of a plugin; ``value`` is that of the nodes' label, a DNS label.
@@ -72,13 +82,8 @@ class PluginConfiguration(ABC):
         """Of the ConfigMap and the DaemonSet."""
 
     @property
-    def config(self) -> str:
-        """The file that the plugin reads."""
-        return json.dumps(self.document, indent=2) + "\n"
-
-    @property
     def digest(self) -> str:
-        return hashlib.sha256(self.config.encode()).hexdigest()[:12]
+        return digest_of(self.document)
 
     @property
     def before(self) -> List[Manifest]:
@@ -115,7 +120,7 @@ class DevicePlugin:
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
                 "metadata": self._metadata(namespace, configuration),
-                "data": {_KEY: configuration.config},
+                "data": {_KEY: config_text(configuration.document)},
             }
             for configuration in every
         ]

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.objects import (
     DevicePlugin,
     PluginConfiguration,
+    digest_of,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
@@ -59,6 +60,11 @@ done
 """
 
 
+def digest_of_vfs(every: Iterable[Tuple[str, str, int]]) -> str:
+    """Of NICs, each with its resource, its PCI address and the number of its VFs."""
+    return digest_of(sorted(every))
+
+
 @dataclass(frozen=True)
 class HostDevices(PluginConfiguration):
     """NICs; ``pools`` have their PCI addresses by the name of their resource after the ``prefix``.
@@ -88,6 +94,14 @@ class HostDevices(PluginConfiguration):
             for name, addresses in self.pools.items()
         ]
         return {"resourceList": pools}
+
+    @property
+    def digest(self) -> str:
+        # Policies of the SR-IOV operator have no prefix.
+        if self.operated and self.vfs:
+            every = [(name, address) for name, addresses in self.pools.items() for address in addresses]
+            return digest_of_vfs((name, address, self.vfs[address]) for name, address in every)
+        return super().digest
 
     def _selector(self, addresses: Sequence[str]) -> Dict[str, List[str]]:
         if self.vfs:

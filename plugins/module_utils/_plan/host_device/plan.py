@@ -241,13 +241,12 @@ def plan(
     known: plan_variables.Options,
     fleet: Sequence[InventoryHost] = (),
     kinds: Optional[Collection[str]] = None,
-    nodes: Optional[Collection[str]] = None,
     live: LivePlugins = NO_PLUGINS,
 ) -> HostDevicePlan:
     """The NICs and VFs of hosts that all have this strategy; their ``found`` problems are by host.
 
-    ``fleet`` are all hosts, ``kinds`` the operators' kinds that the API server serves, ``nodes`` the cluster's nodes;
-    both are ``None`` if nobody knows. ``live`` are the configurations that nodes have.
+    ``fleet`` are all hosts, ``kinds`` the operators' kinds that the API server serves, ``None`` if nobody knows.
+    ``live`` are the configurations that nodes have.
     """
     result = HostDevicePlan()
     groups = plugin_groups.groups(hosts, PREFIX, known, result.found, _OF_LINKS, FLEET_WIDE)
@@ -277,10 +276,10 @@ def plan(
     _one_name(groups, result)
     if result.found:
         return result
-    result.kept = live.left_out([group.label for group in groups], [own for own, _counts in result.configurations])
     of_host = {host: own.label_value for own, counts in result.configurations for host in counts}
+    result.kept = live.left_out([group.label for group in groups], set(of_host.values()))
     result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
-    of_nics = providers.handed_out(groups, result, fleet, kinds, nodes)
+    of_nics = providers.handed_out(groups, result, fleet, kinds)
     ours = of_cni or any(not own.operated for own, _counts in result.configurations)
     namespaces = manifests.namespaces(result.namespace) if ours else []
     result.objects = [*namespaces, *of_cni, *of_nics]

@@ -22,7 +22,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.re
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.host_device.sriov_operator import SRIOV_OPERATOR
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 
 def handed_out(
@@ -30,9 +29,8 @@ def handed_out(
     result: HostDevicePlan,
     fleet: Sequence[InventoryHost],
     kinds: Optional[Collection[str]],
-    nodes: Optional[Collection[str]],
 ) -> List[Manifest]:
-    """The objects of all groups; ``fleet`` are all hosts, ``kinds`` as in ClusterState, ``nodes`` the cluster's."""
+    """The objects of all groups; ``fleet`` are all hosts, ``kinds`` as in ClusterState."""
     of_provider = {
         name: [group for group in groups if group.values[programs.PROVIDER] == name]
         for name in (PLUGIN, NETWORK_OPERATOR, SRIOV_OPERATOR)
@@ -43,11 +41,11 @@ def handed_out(
     if of_provider[NETWORK_OPERATOR]:
         found += _by_network_operator(of_provider[NETWORK_OPERATOR], result, fleet, kinds)
     for group in of_provider[SRIOV_OPERATOR]:
-        found += _by_sriov_operator(group, result, nodes)
+        found += _by_sriov_operator(group, result)
     return found
 
 
-def _by_sriov_operator(group: PluginGroup, result: HostDevicePlan, nodes: Optional[Collection[str]]) -> List[Manifest]:
+def _by_sriov_operator(group: PluginGroup, result: HostDevicePlan) -> List[Manifest]:
     """The objects by which the SR-IOV operator does."""
     place, of_rail = result.operators[group.name], result.networks[group.name]
     (pods,), layer = result.namespaces[group.name], result.layers[group.name]
@@ -58,18 +56,9 @@ def _by_sriov_operator(group: PluginGroup, result: HostDevicePlan, nodes: Option
         return []
     # First of all, so that the operator drains no more nodes than it may.
     found = [sriov_operator.pool(place, group.label, [own for own, _counts in ours], most)]
-    later: List[str] = []
     for own, counts in ours:
-        # The operator's webhook refuses a policy that selects no node.
-        if nodes is not None and not set(nodes).intersection(counts):
-            later += counts
-            continue
         having = [host for host in group.hosts if host.name in counts]
         found += sriov_operator.policies(place, group.label, own, of_rail, having)
-    result.later += later
-    if later:
-        text = "not in the cluster yet, so no SriovNetworkNodePolicy is written for them, and no object is removed"
-        result.warnings.append(f"{fold(later)}: {text}")
     found += [sriov_operator.network_of(place, pods, network, layer, cni) for network in of_rail]
     result.warnings += sriov_operator.warnings(group.name, layer, most)
     return found

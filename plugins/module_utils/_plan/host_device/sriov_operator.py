@@ -123,6 +123,19 @@ def policies(
     return found
 
 
+def digests(every: Sequence[Mapping[str, Any]]) -> Dict[str, str]:
+    """Of the VFs in policies, by the value of their nodes' label; ``every`` may have other objects."""
+    found: Dict[str, List[Tuple[str, str, int]]] = {}
+    for item in every:
+        spec = item.get("spec") or {}
+        value = (spec.get("nodeSelector") or {}).get(objects.LABEL)
+        if item["kind"] == POLICY.partition(".")[0] and value:
+            roots = (spec.get("nicSelector") or {}).get("rootDevices") or ()
+            nics = [(str(spec["resourceName"]), str(address), int(spec["numVfs"])) for address in roots]
+            found.setdefault(value, []).extend(nics)
+    return {value: objects.digest_of_vfs(nics) for value, nics in found.items()}
+
+
 def _identity(addresses: Collection[str], hosts: Sequence[InventoryHost]) -> Dict[str, str]:
     """Vendor and device of NICs as far as all have the same."""
     every = [pci for _hca, pci in _functions(addresses, hosts)]

@@ -121,7 +121,8 @@ def _configurations(
     found = []
     for part in parts:
         own = replace(devices, selectors=selectors.selectors([nodes[host] for host in part]))
-        if len(parts) > 1 or live.keeps(own):
+        # With another label a node would load the OFED driver again.
+        if len(parts) > 1 or (live.keeps(own) and not own.driver):
             own = replace(own, value=plugin_groups.value_of_shape(devices.value, own.selectors))
         found.append((own, part))
     return found
@@ -216,10 +217,10 @@ def plan(
         result.configurations += _configurations(devices, nodes, live)
     if not result.found and groups:
         every = [own for own, _part in result.configurations]
-        result.kept = live.left_out([group.label for group in groups], every)
         of_host = {
             host: _value(own, host, labels or {}, result) for own, part in result.configurations for host in part
         }
+        result.kept = live.left_out([group.label for group in groups], set(of_host.values()))
         result.labels = plugin_groups.labels(groups, objects.LABEL, of_host)
         operated = _operated(result, fleet, kinds)
         ours = [own for own in every if not own.operated]

@@ -65,7 +65,11 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
 
     def live(self, fleet: Sequence[InventoryHost], cluster: ClusterState) -> live.LivePlugins:
         """The configurations of its plugin in the cluster."""
-        return live.read(self.label, cluster.daemon_sets, cluster.labels, fleet)
+        return live.read(self.label, cluster.daemon_sets, cluster.labels, fleet, self.operated(cluster.objects or ()))
+
+    @abstractmethod
+    def operated(self, every: Sequence[Mapping[str, Any]]) -> Dict[str, str]:
+        """Digests of the configurations that operators have, by the value of its label; ``every`` are their objects."""
 
     def lacking(
         self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
@@ -127,7 +131,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
             problems=messages(found.found),
             wait=found.wait,
             everywhere=found.everywhere,
-            unknown=list(dict.fromkeys([*silent, *found.later, *found.kept])),
+            unknown=list(dict.fromkeys([*silent, *found.kept])),
             nodes=manifests.nodes(found.labels),
         )
         if not result.problems:

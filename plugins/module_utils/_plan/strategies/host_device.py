@@ -14,7 +14,7 @@ the pod uses the RDMA device all the same, by its device nodes; in ``exclusive``
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -75,6 +75,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         providers = {str(host.variables.get(programs.PROVIDER)) for host in self.own(hosts)}
         return (
             *(sriov_operator.LOOKS if sriov_operator.SRIOV_OPERATOR in providers else ()),
+            *([(network_operator.NODE_POLICY, "")] if network_operator.NETWORK_OPERATOR in providers else ()),
             *(attachments.LOOKS if providers.intersection(_OPERATORS) else ()),
         )
 
@@ -103,7 +104,10 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         fleet: Sequence[InventoryHost],
         cluster: ClusterState,
     ) -> HostDevicePlan:
-        return plan.plan(own, known, fleet, cluster.kinds, cluster.labels or None, self.live(fleet, cluster))
+        return plan.plan(own, known, fleet, cluster.kinds, self.live(fleet, cluster))
+
+    def operated(self, every: Sequence[Mapping[str, Any]]) -> Dict[str, str]:
+        return {**network_operator.digests(objects.PLUGIN, every), **sriov_operator.digests(every)}
 
     def answer(self, found: HostDevicePlan, result: StrategyPlan) -> None:
         for group, of_rail in found.networks.items():

@@ -41,7 +41,7 @@ def kinds() -> List[str]:
 
 def looks(hosts: Sequence[InventoryHost]) -> List[Dict[str, str]]:
     """Kind and name of the operators' objects that any strategy of these hosts looks at."""
-    every = [entry for strategy in STRATEGIES.values() for entry in strategy.looks(hosts)]
+    every = dict.fromkeys(entry for strategy in STRATEGIES.values() for entry in strategy.looks(hosts))
     return [{"kind": kind, "name": name} for kind, name in every]
 
 

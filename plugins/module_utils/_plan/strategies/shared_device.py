@@ -11,7 +11,7 @@ Pods of a node share the HCAs: any of them can use all of their bandwidth, and s
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -52,8 +52,11 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     def with_ofed(self, values: Mapping[str, Any]) -> bool:
         return bool(values.get(plan.PROVIDER) == network_operator.NETWORK_OPERATOR)
 
+    def operated(self, every: Sequence[Mapping[str, Any]]) -> Dict[str, str]:
+        return network_operator.digests(objects.PLUGIN, every)
+
     def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
-        asked = any(host.variables.get(ofed.DEPLOY) for host in self.own(hosts))
+        asked = any(self.with_ofed(host.variables) for host in self.own(hosts))
         return [(network_operator.NODE_POLICY, "")] if asked else []
 
     def lacking(

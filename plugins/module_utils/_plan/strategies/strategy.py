@@ -131,8 +131,8 @@ class StrategyPlan:
     ``nodes`` are the labels as objects, for manifests; ``wait`` says whether to wait until all works. ``policy`` are
     fields of an operator's policy, which others have fields of as well; that of a single strategy counts.
     ``everywhere`` says that a device plugin runs on all nodes, also where it has nothing to offer.
-    ``unknown`` are hosts that have no facts or are not in the cluster yet, and nodes outside the inventory that keep
-    their plugin's configuration. They may need objects that are not in the plan: nothing is to be pruned then.
+    ``unknown`` are hosts without facts, and nodes outside the inventory that keep their plugin's configuration. They
+    may need objects that are not in the plan: nothing is to be pruned then.
     """
 
     sets: List[ObjectSet] = field(default_factory=list)

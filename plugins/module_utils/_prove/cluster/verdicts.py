@@ -19,7 +19,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted impo
 
 Plain = Mapping[str, Any]
 
-_ACTIONS = {"created": "is missing", "configured": "was changed by hand", "pruned": "has left the inventory"}
+_ACTIONS = {
+    "created": "is missing",
+    "configured": "was changed by hand",
+    "pruned": "has left the inventory",
+    "rejected": "is rejected",
+}
 
 
 def _drivers(groups: Mapping[str, str], driven: Collection[str], pods: Sequence[Plain]) -> Iterator[Check]:
@@ -91,7 +96,8 @@ def _objects(sets: Mapping[str, Sequence[Plain]]) -> Iterator[Check]:
         for item in wrong:
             place = f"{item['namespace']}/" if item["namespace"] else ""
             subject = f"{item['kind']} {place}{item.get('alias') or item['name']}"
-            text = f"{subject} of set {name} {_ACTIONS[item['action']]}"
+            why = f": {item['reason']}" if item.get("reason") else ""
+            text = f"{subject} of set {name} {_ACTIONS[item['action']]}{why}"
             yield Check("cluster", "cluster.objects", None, None, subject, "fail", text, {}, "", "provision")
         if not wrong:
             text = f"set {name} has {counted(len(objects), 'object')}, as applied"

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 
 _VERIFY = "zerocopy.rdma.verify"
 # As applyset calls what it did, in the order of the lines.
-_ACTIONS = ("created", "configured", "pruned", "kept", "unchanged")
+_ACTIONS = ("created", "configured", "pruned", "rejected", "kept", "unchanged")
 
 
 @dataclass

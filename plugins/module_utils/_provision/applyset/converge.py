@@ -35,6 +35,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.outcome import Changes, outcome
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent, Scope
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import (
+    REJECTED,
     ApplysetPlan,
     ApplysetRequest,
     ApplyStep,
@@ -129,7 +130,9 @@ class _ApplysetRun:
         self._begun = True
 
     def _apply(self) -> None:
-        todo = [step for step in self._plan.steps if step.action != "unchanged"]
+        accepted = [step for step in self._plan.steps if step.action != REJECTED]
+        todo = [step for step in accepted if step.action != "unchanged"]
+        self._report_rejected()
         if todo or self._stated is None:
             self._begin()
         for step in todo if self._request.check else []:
@@ -140,7 +143,7 @@ class _ApplysetRun:
                 of_rank = [step for step in todo if rank(step.wanted.key.group_kind) == number]
                 self._write([step for step in of_rank if not step.unknown])
             if self._request.wait:
-                self._wait(self._plan.steps)
+                self._wait(accepted)
 
     def _make(self, steps: List[ApplyStep]) -> None:
         """Make all of these objects, which nobody knows yet, or none of them."""
@@ -185,6 +188,13 @@ class _ApplysetRun:
         return self._request.report_nodes and daemon_sets.selects_no_node(
             self._client, step.wanted.key, step.wanted.body
         )
+
+    def _report_rejected(self) -> None:
+        """Note the nodes for which rejected objects are."""
+        for step in self._plan.steps:
+            if step.action == REJECTED and (step.wanted.body.get("spec") or {}).get("nodeSelector"):
+                for node in daemon_sets.selected(self._client, step.wanted.body):
+                    self._done.unready.setdefault(node, []).append(f"{step.wanted.key}: {step.reason}")
 
     def _report_nodes(self, error: wait.LateError) -> None:
         """Note on which nodes DaemonSets do not work. Raises the error where that is not what it is about."""

@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import difference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import (
+    REJECTED,
     ApplysetPlan,
     ApplysetRequest,
 )
@@ -25,7 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 class Changes:
     """What became of the members that have left the set, and of the parent; the steps of the plan tell of the others.
 
-    ``kept`` has the reasons, ``unready`` by node the DaemonSets that are not ready there.
+    ``kept`` has the reasons, ``unready`` by node the DaemonSets that are not ready there, and what was rejected.
     """
 
     pruned: List[SetMember] = field(default_factory=list)
@@ -37,21 +38,21 @@ class Changes:
 def outcome(request: ApplysetRequest, plan: ApplysetPlan, done: Changes) -> Dict[str, Any]:
     """The module's result; in check mode what it would be."""
     objects = [
-        _told(step.wanted.key, step.wanted.resource.api_version, step.action, step.wanted.alias) for step in plan.steps
+        _told(step.wanted.key, step.wanted.resource.api_version, step.action, step.wanted.alias, step.reason)
+        for step in plan.steps
     ]
     for member in plan.leftovers:
         alias = (metadata(member.live).get("labels") or {}).get(ALIAS, "")
-        reason = done.kept.get(member.key)
-        told = _told(member.key, member.resource.api_version, "kept" if reason else "pruned", alias)
-        objects.append({**told, "reason": reason} if reason else told)
+        reason = done.kept.get(member.key, "")
+        objects.append(_told(member.key, member.resource.api_version, "kept" if reason else "pruned", alias, reason))
     if plan.stated is not None or done.parent != "unchanged":
-        objects.append(_told(ObjectKey("", "Secret", request.namespace, request.name), "v1", done.parent, ""))
+        objects.append(_told(ObjectKey("", "Secret", request.namespace, request.name), "v1", done.parent))
     names: Dict[str, Dict[str, Dict[str, str]]] = {}
     for step in plan.steps:
         if step.wanted.alias:
             key = step.wanted.key
             names.setdefault(key.kind, {}).setdefault(key.namespace, {})[step.wanted.alias] = key.name
-    changed = any(told["action"] not in ("unchanged", "kept") for told in objects)
+    changed = any(told["action"] not in ("unchanged", "kept", REJECTED) for told in objects)
     result = {"changed": changed, "objects": objects, "names": names, "unready": done.unready}
     return {**result, "diff": _diff(plan, done)} if request.diff else result
 
@@ -65,7 +66,7 @@ def _diff(plan: ApplysetPlan, done: Changes) -> List[Dict[str, Any]]:
     return changed + [difference(member.key, member.live, None) for member in done.pruned]
 
 
-def _told(key: ObjectKey, api_version: str, action: str, alias: str) -> Dict[str, Any]:
+def _told(key: ObjectKey, api_version: str, action: str, alias: str = "", reason: str = "") -> Dict[str, Any]:
     """What the user is told about an object."""
     told = {
         "api_version": api_version,
@@ -74,4 +75,4 @@ def _told(key: ObjectKey, api_version: str, action: str, alias: str) -> Dict[str
         "name": key.name,
         "action": action,
     }
-    return {**told, "alias": alias} if alias else told
+    return {**told, **{name: text for name, text in (("alias", alias), ("reason", reason)) if text}}

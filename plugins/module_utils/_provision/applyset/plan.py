@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import Dict, Iterable, List, Optional, Set, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
@@ -37,6 +38,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
+REJECTED = "rejected"
+# Of webhooks, and of ValidatingAdmissionPolicies.
+_DENIED = re.compile("denied (?:the )?request")
+
 
 @dataclass(frozen=True)
 class ApplysetRequest:
@@ -49,6 +54,8 @@ class ApplysetRequest:
     # ``never``, ``members`` or ``always``.
     force_conflicts: str = "never"
     prune: bool = True
+    # Kinds of objects that are left as they are, instead of failing, where the cluster's admission rejects them.
+    rejectable: Sequence[str] = ()
     wait: bool = False
     # Whether nodes on which a DaemonSet is not ready in the end are reported, instead of failing.
     report_nodes: bool = False
@@ -61,10 +68,14 @@ class ApplysetRequest:
 
 @dataclass
 class ApplyStep:
-    """One object of the set and what happens to it. ``action`` is ``""`` where only the write itself will tell."""
+    """One object of the set and what happens to it. ``action`` is ``""`` where only the write itself will tell.
+
+    ``reason`` says why it is REJECTED.
+    """
 
     wanted: Wanted
     action: str
+    reason: str = ""
     # Nobody can know the name of this object, which does not exist yet. So it is tried by making it, for half the price
     # of a dry run and a write, and taken back if another one is refused.
     unknown: bool = False
@@ -231,7 +242,9 @@ def _try(client: Client, request: ApplysetRequest, todo: List[ApplyStep], namesp
 
     problems = []
     for step, answer in zip(todo, client.map(tried, todo)):
-        if isinstance(answer, ClusterError):
+        if isinstance(answer, ApiError) and step.wanted.key.kind in request.rejectable and _DENIED.search(str(answer)):
+            step.action, step.reason = REJECTED, str(answer)
+        elif isinstance(answer, ClusterError):
             problems.append(explained(request, step.wanted, answer))
         elif answer is None:
             step.after = step.wanted.body
