@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     Limit,
     Memlock,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
 
 _RDMA_MODULES = ("ib_core", "ib_uverbs", "ib_umad", "rdma_cm", "rdma_ucm")
 # RDMA module that serves a PCI driver (Kconfig of drivers/infiniband/hw).
@@ -55,7 +56,7 @@ def module_states(tree: Tree, names: Sequence[str], release: Optional[str]) -> D
     """State of each kernel module (lib/modules/<release>/modules.dep and modules.builtin, depmod(8))."""
     directory = "lib/modules/" + release if release else None
     lists = [(tree.text(directory + "/" + name) if directory else None) for name in ("modules.builtin", "modules.dep")]
-    builtin, available = [None if text is None else text.replace("-", "_") for text in lists]
+    builtin, available = [None if text is None else canonical(text) for text in lists]
     states = {}
     for name in names:
         in_path = "/" + name + ".ko"
