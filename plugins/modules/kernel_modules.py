@@ -28,7 +28,8 @@ extends_documentation_fragment:
 options:
   modules:
     description:
-      - Modules to load. C(-) and C(_) are equivalent.
+      - Modules to load. In the names of modules and parameters, C(-) and C(_) are equivalent, here and in the other
+        options.
       - An alias (see C(modprobe -c)) is rejected; the error names the module it stands for.
       - A module that was loaded for this list is unloaded when it leaves the list, unless it is in use.
     type: list

@@ -64,9 +64,6 @@ class Playbook:
             **os.environ,
             "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
             "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
-            # What discover found in the first run; the facts are no subject here.
-            "ANSIBLE_CACHE_PLUGIN": "ansible.builtin.jsonfile",
-            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(scratch / "facts" if away else nodes / "facts"),
             "K8S_AUTH_KUBECONFIG": str(plane.kubeconfig),
             "LC_ALL": "C.UTF-8",
         }
@@ -76,7 +73,7 @@ class Playbook:
         return Playbook(self._plane, self._nodes, self._scratch, hosts)
 
     def without(self, *away: str) -> Playbook:
-        """The same where these hosts cannot be reached, and nothing is known of them from earlier runs."""
+        """The same where these hosts cannot be reached."""
         return Playbook(self._plane, self._nodes, self._scratch, self._hosts, away)
 
     def __call__(

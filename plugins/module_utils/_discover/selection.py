@@ -45,8 +45,10 @@ def _of_master(tree: Tree, netdev: str, master: str, kind: Optional[str]) -> Lis
     A port in a VRF is free. A switch such as Open vSwitch may carry the host's own traffic through an internal netdev,
     and the kernel does not show that this netdev needs the port.
     """
-    if discover_netdev.is_bond(tree, master) or kind == "team":
+    if discover_netdev.is_bond(tree, master):
         return [reason(reasons.BOND_SLAVE, netdev=netdev, master=master)]
+    if kind == "team":
+        return [reason(reasons.TEAM_PORT, netdev=netdev, master=master)]
     if discover_netdev.is_bridge(tree, master) or kind not in (None, "vrf"):
         return [reason(reasons.BRIDGE_PORT, netdev=netdev, master=master)]
     return []

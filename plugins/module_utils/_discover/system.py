@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci, units
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     CharDevice,
@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     Limit,
     Memlock,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
 
 _RDMA_MODULES = ("ib_core", "ib_uverbs", "ib_umad", "rdma_cm", "rdma_ucm")
 # RDMA module that serves a PCI driver (Kconfig of drivers/infiniband/hw).
@@ -55,7 +56,7 @@ def module_states(tree: Tree, names: Sequence[str], release: Optional[str]) -> D
     """State of each kernel module (lib/modules/<release>/modules.dep and modules.builtin, depmod(8))."""
     directory = "lib/modules/" + release if release else None
     lists = [(tree.text(directory + "/" + name) if directory else None) for name in ("modules.builtin", "modules.dep")]
-    builtin, available = [None if text is None else text.replace("-", "_") for text in lists]
+    builtin, available = [None if text is None else canonical(text) for text in lists]
     states = {}
     for name in names:
         in_path = "/" + name + ".ko"
@@ -161,13 +162,11 @@ def _limit(word: str) -> Limit:
 
 
 def _runtime_processes(tree: Tree) -> Iterator[Tuple[str, int]]:
+    found = units.processes(tree, [f"{unit}.service" for unit in _RUNTIME_UNITS])
     for unit in _RUNTIME_UNITS:
-        # Control groups version 2, then version 1.
-        for base in ("sys/fs/cgroup", "sys/fs/cgroup/systemd"):
-            procs = tree.text(f"{base}/system.slice/{unit}.service/cgroup.procs") or ""
-            for word in procs.split():
-                if is_number(word) and tree.text(f"proc/{word}/comm") in _RUNTIME_COMMANDS:
-                    yield unit, int(word)
+        for pid in found.get(f"{unit}.service", ()):
+            if tree.text(f"proc/{pid}/comm") in _RUNTIME_COMMANDS:
+                yield unit, pid
 
 
 def memlock(tree: Tree) -> Optional[Memlock]:

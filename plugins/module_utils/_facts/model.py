@@ -117,7 +117,7 @@ class Netdev:
     """The network device of a port.
 
     ``present`` is false when the port names a netdev that the host's network namespace does not hold; ``bond`` whether
-    it is itself a bond, ``master`` the bond, bridge or VRF it is enslaved to.
+    it is itself a bond, ``master`` the bond, team, bridge or VRF it is enslaved to.
     ``source`` says what named it: ``netlink``, ``gid``, ``parent``, ``mac`` or ``device``. ``routes`` and ``rules`` are
     ``None`` where the kernel was not asked.
     """

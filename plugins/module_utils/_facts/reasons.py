@@ -24,6 +24,7 @@ NVSWITCH_MANAGEMENT = "nvswitch_management"
 PCI_UNKNOWN = "pci_unknown"
 PORT_DOWN = "port_down"
 SOFTWARE_DEVICE = "software_device"
+TEAM_PORT = "team_port"
 VF = "vf"
 
 # Reasons that pass by themselves. All others say that the port is no RDMA link of the host's own.
@@ -73,6 +74,7 @@ _TEXTS: Dict[str, Callable[..., str]] = {
     PCI_UNKNOWN: "the PCI function of {hca} is unknown".format,
     PORT_DOWN: _port_down,
     SOFTWARE_DEVICE: _software_device,
+    TEAM_PORT: "{netdev} is a port of team {master}".format,
     VF: _vf,
 }
 

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, List, Mapping
+from typing import Any, Callable, Dict, Iterator, List, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import PASSING
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import duration, integer, memlock, names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, refused, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, refused, shown, wrong
 
 NETNS_MODE = "rdma_kernel_netns_mode"
 MODULES, OPTIONS, BLACKLIST = "rdma_kernel_modules", "rdma_kernel_options", "rdma_kernel_blacklist"
@@ -48,6 +48,18 @@ def _options(options: Mapping[str, Any]) -> Iterator[Problem]:
                     yield wrong(f"{OPTIONS}.{module}.{name}", value, right)
 
 
+def _contradictions(options: Mapping[str, Any], netns_mode: Any) -> Iterator[Problem]:
+    known: Dict[str, Any] = {}
+    for module, parameters in options.items():
+        for name, value in parameters.items() if isinstance(parameters, Mapping) else ():
+            variable, key = f"{OPTIONS}.{module}.{name}", f"{names.module(str(module))}.{names.module(str(name))}"
+            other = known.setdefault(key, value)
+            if str(other) != str(value):
+                yield wrong(variable, value, f"but {key} is also {shown(other)}: leave one of them out")
+            if key == "ib_core.netns_mode" and netns_mode is not None:
+                yield wrong(variable, value, f"but {NETNS_MODE} is set as well: leave it out")
+
+
 def of_kernel(values: Mapping[str, Any]) -> Iterator[Problem]:
     """What is wrong with a host's converted ``rdma_kernel_*`` variables."""
     modules, blacklist = values.get(MODULES) or [], values.get(BLACKLIST) or []
@@ -58,11 +70,7 @@ def of_kernel(values: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(BLACKLIST, f"has {name}, which {MODULES} loads: remove it from one of them")
     options = values.get(OPTIONS) or {}
     yield from _options(options)
-    core = options.get("ib_core")
-    if isinstance(core, Mapping) and "netns_mode" in core and values.get(NETNS_MODE) is not None:
-        yield wrong(
-            f"{OPTIONS}.ib_core.netns_mode", core["netns_mode"], f"but {NETNS_MODE} is set as well: leave it out"
-        )
+    yield from _contradictions(options, values.get(NETNS_MODE))
 
 
 def _memlock(values: Mapping[str, Any], variable: str, unit: int) -> Iterator[Problem]:

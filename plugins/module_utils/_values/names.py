@@ -52,7 +52,7 @@ def is_module(text: str) -> bool:
 
 
 def module(text: str) -> str:
-    """The kernel module's name as ``lsmod`` shows it: ``-`` and ``_`` are the same."""
+    """The name of a kernel module, or of its parameter, as the kernel shows it: ``-`` and ``_`` are the same."""
     return text.replace("-", "_")
 
 

@@ -349,7 +349,7 @@ def test_what_a_netdev_is_enslaved_to(tmp_path: Path, kind: str, reason: Optiona
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"), [("openvswitch", "bridge_port"), ("team", "bond_slave"), ("vrf", None), (None, None)]
+    ("kind", "reason"), [("openvswitch", "bridge_port"), ("team", "team_port"), ("vrf", None), (None, None)]
 )
 def test_a_master_of_which_only_the_kernel_tells_what_it_is(
     tmp_path: Path, kind: Optional[str], reason: Optional[str]

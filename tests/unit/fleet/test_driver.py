@@ -224,13 +224,14 @@ def _usable(facts: Dict[str, Any]) -> List[str]:
     return [one["hca"] for one in facts["usable"]]
 
 
-def test_a_nic_belongs_to_the_node_if_all_its_ports_do(facts_of: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("code", ["bond_slave", "bridge_port", "team_port"])
+def test_a_nic_belongs_to_the_node_if_all_its_ports_do(facts_of: Callable[..., Any], code: str) -> None:
     facts = copy.deepcopy(facts_of("case-two-ports"))
     (hca,) = facts["hcas"]
     facts["usable"], facts["excluded"] = [], []
     found = []
     for port in (1, 2):
-        reason = {"code": "bridge_port", "text": "in words", "fields": {"netdev": f"p{port}", "master": "br0"}}
+        reason = {"code": code, "text": "in words", "fields": {"netdev": f"p{port}", "master": "m0"}}
         facts["excluded"].append({"hca": hca["name"], "port": port, "reasons": [reason]})
         found.append(list(exclusions.why(read.facts(facts))))
     assert found == [[], [hca["pci"]["address"]]]

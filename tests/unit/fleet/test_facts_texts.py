@@ -38,6 +38,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
         ("port_down", {}, "port state is unknown"),
         ("software_device", {"hca": "m", "driver": "rxe"}, "m is a software device (rxe)"),
         ("software_device", {"hca": "m"}, "m is a software device (unknown kind)"),
+        ("team_port", {"netdev": "a", "master": "team0"}, "a is a port of team team0"),
         ("vf", {"pf_address": "0000:1a:00.0"}, "virtual function of 0000:1a:00.0"),
         ("vf", {}, "virtual function of an unknown PF"),
     ],

@@ -23,6 +23,7 @@ _OF_THE_NODE = frozenset(
         reasons.BRIDGE_PORT,
         reasons.DEFAULT_ROUTE,
         reasons.DEFAULT_ROUTE_UNKNOWN,
+        reasons.TEAM_PORT,
     )
 )
 _HARMLESS = reasons.PASSING | {reasons.VF}

@@ -83,7 +83,7 @@ def parse(text: str) -> List[List[str]]:
 def assignments(words: Sequence[str]) -> Dict[str, str]:
     """Parameters of an ``options`` line, ``name=value``; a bare name is a bool that is set."""
     pairs = [word.partition("=") for word in words]
-    return {key: value.replace('"', "") if equals else "1" for key, equals, value in pairs}
+    return {canonical(key): value.replace('"', "") if equals else "1" for key, equals, value in pairs}
 
 
 def soft_dependencies(words: Sequence[str]) -> List[str]:
@@ -124,7 +124,7 @@ def _add_argument(config: ModprobeConfig, argument: str) -> None:
     elif key == "modprobe.blacklist":
         config.blacklisted.update((canonical(name), f"{_CMDLINE} ({key})") for name in value.split(",") if name)
     elif dot and module and parameter:
-        name = f"{canonical(module)}.{parameter}"
+        name = f"{canonical(module)}.{canonical(parameter)}"
         config.options.append(ModuleOption(name, value if equals else "1", _CMDLINE, (1, "")))
 
 

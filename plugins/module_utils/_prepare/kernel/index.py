@@ -19,12 +19,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import
 _MODULES = "/lib/modules"
 
 
-def _pattern(module: str) -> str:
-    return module.replace("_", "[-_]")
-
-
 def _stem(path: str) -> str:
-    return canonical(path.rsplit("/", 1)[-1].split(".ko", 1)[0])
+    return path.rsplit("/", 1)[-1].split(".ko", 1)[0]
 
 
 class Index:
@@ -37,7 +33,8 @@ class Index:
 
     def _text(self, name: str) -> Optional[str]:
         if name not in self._texts:
-            self._texts[name] = self.files.text(f"{_MODULES}/{self.release}/{name}")
+            text = self.files.text(f"{_MODULES}/{self.release}/{name}")
+            self._texts[name] = None if text is None else canonical(text)
         return self._texts[name]
 
     @property
@@ -46,20 +43,20 @@ class Index:
         return self._text("modules.dep") is not None or self._text("modules.builtin") is not None
 
     def builtin(self, module: str) -> bool:
-        return re.search(rf"/{_pattern(module)}\.ko", self._text("modules.builtin") or "") is not None
+        return re.search(rf"/{module}\.ko", self._text("modules.builtin") or "") is not None
 
     def dependencies(self, module: str) -> Optional[List[str]]:
         """What must be loaded before it, in loading order; ``None`` when there is no such module."""
-        line = re.search(rf"^(?:.*/)?{_pattern(module)}\.ko[.a-z0-9]*:(.*)$", self._text("modules.dep") or "", re.M)
+        line = re.search(rf"^(?:.*/)?{module}\.ko[.a-z0-9]*:(.*)$", self._text("modules.dep") or "", re.M)
         return None if line is None else [_stem(path) for path in reversed(line.group(1).split())]
 
     def alias(self, name: str) -> Optional[str]:
         """The module that a name, which is no module's own, stands for."""
-        line = re.search(rf"^alias {_pattern(name)} (\S+)$", self._text("modules.alias") or "", re.M)
-        return None if line is None else canonical(line.group(1))
+        line = re.search(rf"^alias {name} (\S+)$", self._text("modules.alias") or "", re.M)
+        return None if line is None else line.group(1)
 
     def _soft(self, module: str) -> List[str]:
-        line = re.search(rf"^softdep {_pattern(module)} (.*)$", self._text("modules.softdep") or "", re.M)
+        line = re.search(rf"^softdep {module} (.*)$", self._text("modules.softdep") or "", re.M)
         return [] if line is None else soft_dependencies(line.group(1).split())
 
     def closure(

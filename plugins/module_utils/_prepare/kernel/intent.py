@@ -27,7 +27,7 @@ _HEADING = "# Written by zerocopy.rdma.kernel_modules, which overwrites it; stat
 
 @dataclass(frozen=True)
 class KernelIntent:
-    """Names have underscores only, as in /proc/modules; option values are what the kernel is to read.
+    """Names have underscores only, as in /proc/modules and /sys/module; option values are what the kernel is to read.
 
     ``user_memlock`` is in KiB or ``unlimited``. An empty intent is that of ``state: absent``.
     """
@@ -113,7 +113,10 @@ def _options(given: Mapping[Any, Any]) -> Dict[str, Dict[str, str]]:
         for key, value in keys.items():
             if not rules.is_parameter(str(key)):
                 raise HostError(f"options: {module}: {key!r} is not the name of a parameter")
-            options.setdefault(name, {})[str(key)] = _value(f"options: {module}: {key}", value)
+            text = _value(f"options: {module}: {key}", value)
+            other = options.setdefault(name, {}).setdefault(rules.module(str(key)), text)
+            if text != other:
+                raise HostError(f"options: {module}: {key}: {text!r} contradicts {other!r}, another value for it")
     return options
 
 

@@ -11,6 +11,8 @@ import posixpath
 from dataclasses import dataclass
 from typing import List, Optional, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import units
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
@@ -22,7 +24,6 @@ _UNIT_DIRECTORIES = (
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
 )
-_CGROUPS = ("/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice")
 
 
 @dataclass(frozen=True)
@@ -39,23 +40,11 @@ def _unit_installed(files: Files, unit: str) -> bool:
     return any(files.exists(posixpath.join(directory, unit)) for directory in _UNIT_DIRECTORIES)
 
 
-def _pids(files: Files, unit: str) -> List[int]:
-    for parent in _CGROUPS:
-        text = files.text(f"{parent}/{unit}/cgroup.procs") if files.exists(f"{parent}/{unit}/cgroup.procs") else None
-        if text:
-            return [int(word) for word in text.split()]
-    return []
-
-
-def _runs(files: Files, name: str) -> bool:
-    return any(_pids(files, unit) for unit in RUNTIMES[name].units)
-
-
 def _installed(files: Files) -> List[str]:
     found = []
     for name, runtime in RUNTIMES.items():
-        units = any(_unit_installed(files, unit) for unit in runtime.units)
-        if units or any(files.exists(trace) for trace in runtime.traces):
+        unit = any(_unit_installed(files, unit) for unit in runtime.units)
+        if unit or any(files.exists(trace) for trace in runtime.traces):
             found.append(name)
     return found
 
@@ -67,8 +56,10 @@ def detect(files: Files, requested: str) -> RuntimeLayout:
 
     :raises HostError: there is none, or several and ``requested`` is ``auto``.
     """
+    every = [unit for runtime in RUNTIMES.values() for unit in runtime.units]
+    up = units.processes(Tree(files.root), every) if files.live else {}
     if requested == "auto":
-        running = [name for name in RUNTIMES if files.live and _runs(files, name)]
+        running = [name for name, runtime in RUNTIMES.items() if not up.keys().isdisjoint(runtime.units)]
         found = running or _installed(files)
         if not running:
             brought = {name for other in found for name in RUNTIMES[other].brings}
@@ -86,7 +77,7 @@ def detect(files: Files, requested: str) -> RuntimeLayout:
             )
         requested = found[0]
     runtime = RUNTIMES[requested]
-    running_units = [unit for unit in runtime.units if files.live and _pids(files, unit)]
+    running_units = [unit for unit in runtime.units if unit in up]
     installed = [unit for unit in runtime.units if _unit_installed(files, unit)]
     return runtime.layout((running_units or installed or runtime.units)[0])
 
@@ -98,7 +89,7 @@ def configured(layout: RuntimeLayout, daemon: Optional[Daemon]) -> RuntimeLayout
 
 def daemon(files: Files, layout: RuntimeLayout) -> Optional[Daemon]:
     """The running daemon of the unit, found through its control group, or ``None``."""
-    for pid in _pids(files, layout.unit):
+    for pid in units.processes(Tree(files.root), [layout.unit]).get(layout.unit, []):
         try:
             if (files.text(f"/proc/{pid}/comm") or "").strip() != of(layout).process:
                 continue

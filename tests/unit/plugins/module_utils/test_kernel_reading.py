@@ -77,7 +77,11 @@ def test_bad_input_is_named() -> None:
         ({"options": {"ib_core": {"a": [1]}}}, "options: ib_core: a: [1] is neither text nor a number"),
         ({"options": {"ib_core": {"a": "1\noptions b c=2"}}}, "options: ib_core: a: '1\\noptions b c=2' must be text"),
         (
-            {"options": {"ib-core": {"netns_mode": True}}, "netns_mode": "exclusive"},
+            {"options": {"mlx5-core": {"prof-sel": 2}, "mlx5_core": {"prof_sel": 3}}},
+            "options: mlx5_core: prof_sel: '3' contradicts '2', another value for it",
+        ),
+        (
+            {"options": {"ib-core": {"netns-mode": True}}, "netns_mode": "exclusive"},
             "options: ib_core: netns_mode: '1' contradicts netns_mode 'exclusive' (0)",
         ),
     ]
@@ -90,14 +94,19 @@ def test_bad_input_is_named() -> None:
 def test_the_files_say_what_is_wanted() -> None:
     wanted = intent(
         modules=["rdma-cm", "rdma_cm", "ib_umad"],
-        options={"b": {"text": "func x +p", "flag": True}, "a-c": {"n": 3}, "none": {}},
+        options={
+            "b": {"text": "func x +p", "flag": True},
+            "a-c": {"n-m": 3},
+            "a_c": {"n_m": 3, "o": 1},
+            "none": {},
+        },
         blacklist=["z", "irdma"],
         netns_mode="shared",
     )
     load, modprobe = ([line for line in (file.content or "").splitlines() if line[0] != "#"] for file in wanted.files)
     assert load == ["rdma_cm", "ib_umad"]
     assert modprobe == [
-        "options a_c n=3",
+        "options a_c n_m=3 o=1",
         'options b flag=1 text="func x +p"',
         "options ib_core netns_mode=1",
         "blacklist irdma",
@@ -119,7 +128,7 @@ def test_what_others_configure(tmp_path: Path) -> None:
         {
             "/etc/modprobe.d/early.conf": "# options ib_core netns_mode=9\noptions ib-core \\\n  netns_mode=1\n",
             "/usr/lib/modprobe.d/early.conf": "blacklist hidden_by_the_one_in_etc\n",
-            "/run/modprobe.d/zz.conf": "blacklist rdma-cm\noptions mlx5_core prof_sel=2 flag\n"
+            "/run/modprobe.d/zz.conf": "blacklist rdma-cm\noptions mlx5-core prof-sel=2 flag\n"
             "softdep a pre: b-c post: d\n",
             "/etc/modprobe.d/readme": "blacklist ib_umad\n",
             "/etc/modprobe.d/zerocopy-rdma.conf": "options ib_core netns_mode=1\nblacklist ib_umad\n",
@@ -145,7 +154,7 @@ def test_what_others_configure(tmp_path: Path) -> None:
 
 
 def test_the_command_line_counts_on_the_running_node_only(tmp_path: Path) -> None:
-    cmdline = 'root=/dev/vda ib-core.netns_mode=0 module_blacklist=siw,ib-umad modprobe.blacklist=smc a.b="c d" quiet\n'
+    cmdline = 'root=/dev/vda ib-core.netns-mode=0 module_blacklist=siw,ib-umad modprobe.blacklist=smc a.b="c d" quiet\n'
     files = plant(tmp_path, {"/proc/cmdline": cmdline})
     assert kernel_config.read(files, intent()).options == []
     config = kernel_config.read(Running(str(tmp_path)), intent())

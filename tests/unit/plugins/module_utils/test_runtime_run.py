@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledg
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import converge, nri_socket, records, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import Daemon, detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import Daemon, daemon, detect
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.records import Leak
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome
@@ -120,6 +120,26 @@ def notes(node: Node) -> Dict[str, Any]:
 
 def text(node: Node) -> str:
     return Path(node.full(f"/{MAIN}")).read_text()
+
+
+def test_nothing_is_planned_twice_for_a_unit_with_a_slice_of_its_own(
+    node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "sys/fs/cgroup/podruntime.slice/containerd.service/cgroup.procs": "4711\n",
+        "proc/4711/comm": "containerd\n",
+        "proc/4711/stat": "4711 (containerd) S" + " 0" * 18 + " 4200\n",
+        "proc/4711/cmdline": "/usr/bin/containerd\0",
+        "proc/stat": "btime 1700000000\n",
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    monkeypatch.setattr(converge, "daemon", daemon)
+    call(node)
+    asked = len(node.containerd.asked)
+    assert call(node).changes == []
+    assert len(node.containerd.asked) == asked
 
 
 def test_one_restart_for_all(node: Node) -> None:

@@ -97,9 +97,23 @@ def test_ready_is_when_the_cri_answers_and_nri_accepts(tmp_path: Path, monkeypat
         service(tmp_path, Systemd("ActiveState=failed\nSubState=failed\n")).await_ready(ON)
 
 
-def test_the_daemon_is_found_by_its_control_group(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "group",
+    [
+        "system.slice/containerd.service",
+        "systemd/system.slice/containerd.service",
+        # With Slice=podruntime.slice, Slice=kube-runtime.slice, Slice=-.slice.
+        "podruntime.slice/containerd.service",
+        "systemd/kube.slice/kube-runtime.slice/containerd.service",
+        "containerd.service",
+    ],
+)
+def test_the_daemon_is_found_by_its_control_group(tmp_path: Path, group: str) -> None:
     files = {
-        "sys/fs/cgroup/system.slice/containerd.service/cgroup.procs": "20\n415\n",
+        # The containerd of another system, in a container.
+        "sys/fs/cgroup/kubepods.slice/kubepods-pod1.slice/containerd.service/cgroup.procs": "416\n",
+        "sys/fs/cgroup/user.slice/user-1.slice/user@1.service/app.slice/containerd.service/cgroup.procs": "416\n",
+        f"sys/fs/cgroup/{group}/cgroup.procs": "20\n415\n",
         "proc/20/comm": "containerd-shim\n",
         "proc/415/comm": "containerd\n",
         "proc/415/stat": "415 (containerd) S 1 415 415 0 -1 4194560" + " 0" * 12 + " 4200 1\n",
