@@ -103,6 +103,12 @@ def interpret(objects: Dict[str, Dict[str, Any]]) -> Snapshot:
     return Snapshot({entry.name: entry for entry in devices.values()}, actives, checkpoints)
 
 
+_NOT_RUNNING = (
+    "NetworkManager is not running. If it manages this node's network, start it (systemctl enable --now "
+    "NetworkManager). If netplan or systemd-networkd does, configure the RDMA ports there and leave rdma_links_* unset"
+)
+
+
 class NetworkManager:
     """The running NetworkManager."""
 
@@ -118,7 +124,7 @@ class NetworkManager:
         if done.rc != 0:
             reason = done.reason[len("Call failed: ") :] if done.reason.startswith("Call failed: ") else done.reason
             if "was not provided" in reason or "not activatable" in reason or "ServiceUnknown" in reason:
-                reason = "NetworkManager is not running; start it (systemctl enable --now NetworkManager)"
+                reason = _NOT_RUNNING
             raise HostError(reason)
         return json.loads(done.out)["data"] if done.out.strip() else []
 
