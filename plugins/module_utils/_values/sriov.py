@@ -18,5 +18,5 @@ def more_vfs(pci: str, driver: Optional[str], number: int) -> str:
     """What raises the limit of a PF, ``sriov_totalvfs``."""
     if driver == "mlx5_core":
         command = f"mlxconfig -d {pci} set SRIOV_EN=1 NUM_OF_VFS={number}"
-        return f"raise that in its firmware ({command}), then restart the node"
-    return "ask for fewer, or raise that in the firmware's settings (SR-IOV) and restart the node"
+        return f"raise that in its firmware ({command}), then reboot the node"
+    return "ask for fewer, or raise that in the firmware's settings (SR-IOV) and reboot the node"

@@ -29,7 +29,7 @@ refuse() {
     status=$1
     shift
     if [ "$mode" = required ]; then
-        say "not started: $*. Without RDMA it would use TCP; ZEROCOPY_RDMA=optional allows that"
+        say "not started: $*. Without RDMA, the command would use TCP; ZEROCOPY_RDMA=optional allows that"
         exit "$status"
     fi
     say "no RDMA: $*"
@@ -447,8 +447,8 @@ prepare() {
     fi
     if [ -z "$devices" ]; then
         if [ -n "$closed" ]; then
-            refuse "$NO_ACCESS" "the pod may not open${closed}: /dev/infiniband came by a host path instead of a" \
-                "claim or a limit"
+            refuse "$NO_ACCESS" "the pod may not open${closed}: /dev/infiniband is from a hostPath volume, not from" \
+                "a claim or a limit"
         elif ! [ -d "$root/sys/class/infiniband_verbs" ]; then
             refuse "$NO_ACCESS" "the pod has no /sys/class/infiniband_verbs, so nothing can be found out about${nodes}"
         else

@@ -67,7 +67,7 @@ def test_equal_changes_are_told_once() -> None:
         "  runtime  +1 file, ~1 file; restart containerd.service",
         "",
         "Warnings:",
-        "  v100-1: kernel: needs a restart: ib_core.netns_mode is Y, 0 counts from the next boot",
+        "  v100-1: kernel: needs a reboot: ib_core.netns_mode is Y, 0 counts from the next boot",
         "",
         "No answer: v100-2",
     ]

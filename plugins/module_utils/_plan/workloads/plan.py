@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 _KINDS = {"ResourceClaimTemplate": "template", "ResourceClaim": "claim"}
 # Ranks of the example with a claim for each.
 _RANKS = 4
-_APPLY_FIRST = "Apply rdma-env.yml of this directory first: it has the script that the containers start with."
+_APPLY_FIRST = "Apply rdma-env.yml of this directory first: it has the script with which the containers start."
 _VOLCANO = (
     "Volcano's own scheduler fails on pods with ResourceClaimTemplates (volcano#5119), so Kubernetes' scheduler places"
     " them, one by one instead of all or none. Single claims (rdma_claims_claims), one for each of the two pods, need"
@@ -125,7 +125,7 @@ def _of_group(
         yield "nccl-test", title, [note], operators.mpi(name, first, settings)
     note = "NCCL's log in the workers has to say NET/IB, not NET/Socket."
     yield "ray", "A Ray cluster, by KubeRay.", [note], operators.ray(name, first, settings)
-    note = "KServe merges the container main with that of its presets, from which it has its image."
+    note = "KServe merges the container main with that of its presets, which has the image."
     yield "kserve", "KServe LLMInferenceService, prefill and decode.", [note], operators.kserve(name, both, settings)
     title = "vLLM, prefill and decode, by a DisaggregatedSet (LeaderWorkerSet 0.9 or newer)."
     yield "disaggregated-set", title, [routed], operators.disaggregated(name, both, settings)
@@ -134,7 +134,7 @@ def _of_group(
     title = "vLLM, one model on two pods, by a Volcano job."
     notes = ["NCCL's log has to say NET/IB, not NET/Socket."]
     if any(ask.claim for ask in both):
-        notes.append("Pods with claims need Volcano 1.12 or newer: the Job of older ones has no place for them.")
+        notes.append("Pods with claims need Volcano 1.12 or newer: the Job of older versions has no field for claims.")
     if any(map(operators.volcano_fails, both)):
         notes.append(_VOLCANO)
     yield "volcano", title, notes, operators.volcano(name, both, settings)

@@ -15,23 +15,23 @@ _WIDTH = 100
 # By the beginning of the line below which they say something; each of them is said once per file.
 _COMMENTS: Mapping[str, str] = {
     "type: Recreate": "A new pod would wait for the NICs of the old one, so the old one goes first.",
-    "- IPC_LOCK": "RDMA memory is locked, and the limit of locked memory is for pods without this capability.",
-    "- /bin/sh": "Sets NCCL_IB_HCA, UCX_NET_DEVICES and others for the devices of this pod, then runs the rest. "
+    "- IPC_LOCK": "With this capability, root in the container may lock memory beyond the limit, as RDMA does.",
+    "- /bin/sh": "Sets NCCL_IB_HCA, UCX_NET_DEVICES and others for the devices of this pod, then runs the command. "
     "Ends the pod with the reason if RDMA would not be used.",
     "- name: ZEROCOPY_RDMA_DEVICES": "The pod does not start with fewer RDMA devices.",
     "- name: UCX_TLS": "Without tcp, so that a transfer that cannot use RDMA fails instead of being slow.",
-    "- name: UCX_IB_ROCE_REACHABILITY_MODE": "A rank may talk to one on another rail, in another subnet: the "
+    "- name: UCX_IB_ROCE_REACHABILITY_MODE": "A rank may send to a rank on another rail, in another subnet: the "
     "network has to route between rails.",
-    "- name: VLLM_NIXL_SIDE_CHANNEL_HOST": "The other side asks there, over the pod network, for what it needs to "
-    "read the KV cache.",
+    "- name: VLLM_NIXL_SIDE_CHANNEL_HOST": "At this address, over the pod network, the other side asks for what it "
+    "needs to read the KV cache.",
     "medium: Memory": "NCCL and vLLM exchange data between processes here; the default of 64 MiB is too little.",
     "k8s.v1.cni.cncf.io/networks": "Multus moves the netdev of the NIC into the pod.",
-    "resourceClaimTemplateName:": "The name ends with a hash of its content. After a change of the template, create "
-    "the examples again.",
-    "resourceClaimName:": "Of one NIC of one node: the pod runs on that node.",
-    "ray.io/overwrite-container-cmd": "KubeRay leaves the command as it is, and gives its own in a variable.",
+    "resourceClaimTemplateName:": "The name ends with a hash of the template's content. After a change of the "
+    "template, create the examples again.",
+    "resourceClaimName:": "A claim for one NIC of one node: the pod runs on that node.",
+    "ray.io/overwrite-container-cmd": "KubeRay leaves the command as it is, and sets a variable to its own command.",
     "num-gpus:": "KubeRay counts GPUs of limits only.",
-    "- mpirun": "A rank gets nothing of sshd's environment, so each one runs the script in its own pod.",
+    "- mpirun": "A rank does not get the environment of sshd, so each rank runs the script in its own pod.",
 }
 
 

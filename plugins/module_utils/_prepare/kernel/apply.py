@@ -126,7 +126,7 @@ class _KernelRun:
             package = package_of(self.files, module, index.release, lacking=True)
             return (
                 f"modules: {module!r} is not loaded, and there are no modules in /lib/modules/{index.release}: was the "
-                f"kernel replaced since the node was started (then restart it), {package or 'its package'} removed, "
+                f"kernel replaced since the node was booted (then reboot), {package or 'its package'} removed, "
                 "or is this a container?"
             )
         alias = index.alias(module)

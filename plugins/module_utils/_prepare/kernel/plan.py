@@ -208,7 +208,7 @@ class _KernelPlanner:
                 self.result.netns_mode = mode_word(goal)
                 self.result.changes.append(Change("rdma_netns_mode", "ib_core", mode_word(live), mode_word(goal)))
                 if stronger is not None or built_in:
-                    self.result.warnings.append(f"{key} will be {live} again after a restart: {argument}")
+                    self.result.warnings.append(f"{key} will be {live} again after a reboot: {argument}")
                 return
         if stronger is not None:
             # The conflict itself is a warning already.
@@ -219,7 +219,7 @@ class _KernelPlanner:
             self._never(key, f"it is {live}: {module} is built into the kernel, which reads no modprobe.d; {argument}")
         elif self._rebooted(key, goal):
             early = f"{stale[module].path} loads" if module in stale else "something changes it or loads"
-            why = f"although the node was restarted for {goal}: {early} {module} without it"
+            why = f"although the node was rebooted for {goal}: {early} {module} without it"
             self._never(key, f"it is {live}, {why}; {argument}")
         else:
             why = "it is read when the module is loaded"
@@ -250,6 +250,6 @@ class _KernelPlanner:
             if module not in self.have.loaded:
                 continue
             if self._rebooted(key, ""):
-                self._never(key, f"{module} is loaded, although the node was restarted: something asks for it by name")
+                self._never(key, f"{module} is loaded, although the node was rebooted: something loads it by name")
             else:
                 self._ask(key, "", f"{module} is blacklisted but loaded, until the next boot")

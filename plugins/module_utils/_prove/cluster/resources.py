@@ -86,7 +86,7 @@ def _daemon_set(name: str, nodes: int, found: Optional[Plain], foreign: bool) ->
         remedy = "Wait for the rollout, or find the pod that does not become ready."
     elif ready != desired:
         text = f"DaemonSet {name} has {ready} of {counted(desired, 'pod')} ready"
-        remedy = "See the events and logs of the others."
+        remedy = "See the events and logs of the other pods."
     else:
         text, verdict = f"DaemonSet {name} has {ready} of {counted(desired, 'pod')} ready", "pass"
     evidence = {"nodes": nodes, **counts}

@@ -44,7 +44,7 @@ def _drivers(groups: Mapping[str, str], driven: Collection[str], pods: Sequence[
             yield check("fail", "no pod of DRANET is on the node", "See the DaemonSet's events.", "driver")
         elif not ready(pod):
             # Without NRI it starts and ends again and again, and nothing else says so.
-            remedy = "See its log. Where it cannot reach NRI, configure the container runtime."
+            remedy = "See the pod's log. If the pod cannot reach NRI, configure the container runtime."
             text = pod_trouble(dict(pod)) or "it does not answer"
             yield check("fail", f"DRANET's pod {pod['metadata']['name']} is not ready: {text}", remedy, "runtime")
         else:

@@ -94,9 +94,9 @@ def _kernel(node: HostEvidence, result: Map) -> Iterator[Check]:
     yield from _live(node, "kernel", result, list(node.known.system.modules))
     yield from _persistence(node, "kernel", result, "")
     for reason in result.get("reboot_reasons") or []:
-        yield node.check("kernel", "warn", "", reason, "Restart the node.")
+        yield node.check("kernel", "warn", "", reason, "Reboot the node.")
     for option, why in (result.get("not_effective") or {}).items():
-        remedy = "Remove the contradicting setting, then restart the node."
+        remedy = "Remove the contradicting setting, then reboot the node."
         yield node.check("kernel", "fail", option, f"{option} is not in effect: {why}", remedy)
 
 

@@ -32,12 +32,12 @@ _INTENTS = {
     "ports_unexpected": ("ports", "warn", _INTENT.format(EXPECT + "hcas")),
     "gpus_missing": ("gpus", "fail", _INTENT.format(EXPECT + "gpus")),
     "gpus_unexpected": ("gpus", "warn", _INTENT.format(EXPECT + "gpus")),
-    "link_layer_differs": ("link_layer", "fail", "Set the port's link type (mlxconfig LINK_TYPE_P1) and restart."),
+    "link_layer_differs": ("link_layer", "fail", "Set the port's link type (mlxconfig LINK_TYPE_P1), then reboot."),
     "rate_below_intent": ("port_rate", "fail", "Check cable, transceiver and the switch port's speed."),
 }
 _WARNINGS = {
     "no_subnet_manager": ("subnet_manager", "fail", "Start a subnet manager for this fabric, on a switch or opensm."),
-    "port_down": ("port_state", "warn", "Plug in its cable or bring it up, unless it is not meant to be used."),
+    "port_down": ("port_state", "warn", "Plug in the cable or bring the port up, unless it is meant to be unused."),
     "rate_below_maximum": ("port_rate", "warn", "Check cable, transceiver and the switch port's speed."),
     "umad_missing": ("devices", "fail", "Load ib_umad."),
     "uverbs_missing": ("devices", "fail", "Load ib_uverbs."),
@@ -46,13 +46,13 @@ _WARNINGS = {
     "netdev_claimed_twice": (
         "devices",
         "warn",
-        "Restart the node. If this does not help, contact the driver's vendor.",
+        "Reboot the node. If this does not help, contact the driver's vendor.",
     ),
     "no_rdma_device": ("devices", "warn", "Load the module, or find the pod that has the device."),
     "link_errors": ("link_errors", "warn", "Check cable, transceiver and switch port if the counter keeps growing."),
     "acs_redirects": ("acs", "warn", "Disable ACS on these bridges, in the firmware or with setpci."),
     "numa_unknown": ("numa", "warn", "Update the firmware, or enable its NUMA description of PCIe."),
-    "unreadable": ("facts", "warn", "Run as root, and check the kernel log."),
+    "unreadable": ("facts", "warn", "Run verify as root, and check the kernel log."),
 }
 # What of these a run of site mends.
 _MENDS = {"umad_missing": "kernel", "uverbs_missing": "kernel"}
@@ -97,7 +97,7 @@ def _modules(node: HostEvidence) -> Iterator[Check]:
         verdict = "warn" if name in _OPTIONAL else "fail"
         why = f", so there is no {_OPTIONAL[name]}" if name in _OPTIONAL else ""
         text = f"kernel module {name} is {'not loaded' if state == 'available' else 'not installed'}{why}"
-        remedy = "" if state == "available" else "Install the package with it first."
+        remedy = "" if state == "available" else "Install the package that contains it first."
         yield node.check("modules", verdict, name, text, remedy, "kernel", state=state)
 
 
@@ -106,7 +106,7 @@ def _netns_mode(node: HostEvidence) -> Iterator[Check]:
     mode, wanted = node.known.system.netns_mode, node.values.get(name)
     if wanted and mode and mode != wanted:
         text = f"the RDMA netns mode is {mode}, {name} is {wanted}"
-        remedy = "Set it, and restart the node if this is required: the mode cannot be changed while pods run."
+        remedy = "Run prepare, and reboot the node if prepare asks for it: the mode cannot be changed while pods run."
         yield node.check("netns_mode", "fail", "", text, remedy, "kernel", mode=mode, wanted=wanted)
 
 
@@ -142,7 +142,7 @@ def _address(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator
             yield node.check("address", "fail", name, text, "", "links", addresses=has, wanted=wanted)
     if bare:
         text = f"no netdev on the host for the planned address of {joined(bare)}"
-        yield node.check("address", "impossible", "", text, "Load ib_ipoib if they should have addresses.", ports=bare)
+        yield node.check("address", "impossible", "", text, "Load ib_ipoib if the ports need addresses.", ports=bare)
 
 
 def _lacking(netdev: Netdev, wanted: Interface, table: Optional[int]) -> List[str]:

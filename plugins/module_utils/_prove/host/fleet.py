@@ -39,7 +39,7 @@ def _duplicates(nodes: Sequence[HostEvidence]) -> Iterator[Check]:
         for node, name, own in ends:
             others = joined([host for host in hosts if host != node.host])
             text = f"{name} ({own}) has {address}, and so has {others}"
-            remedy = "Give one of them another address (rdma_links_host_number, rdma_links_addresses)."
+            remedy = "Give one of these ports another address (rdma_links_host_number, rdma_links_addresses)."
             evidence = {"address": str(address), "hosts": hosts}
             yield node.check("duplicate_address", "fail", name, text, remedy, "links", **evidence)
 

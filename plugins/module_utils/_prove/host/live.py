@@ -38,7 +38,7 @@ def _pings(node: HostEvidence, own: HostTests, answers: Mapping[str, Map]) -> It
             yield node.check("path_mtu", "impossible", port, text, remedy, **evidence)
         elif not answer["reached"]:
             text = f"no packet arrives from {way}{said}"
-            remedy = "Check that both have their addresses, and check switch, VLAN and firewall."
+            remedy = "Check that both ports have their addresses, and check switch, VLAN and firewall."
             yield node.check("reachable", "fail", port, text, remedy, **evidence)
         elif not answer["whole"]:
             text = f"packets of {probe['mtu']} bytes do not arrive from {way}, but small ones do{said}"
@@ -63,7 +63,7 @@ def _claims(node: HostEvidence, results: List[Map]) -> Iterator[Check]:
         subject = result["netdev"]
         if result["other"]:
             text = f"{result['address']} of {subject} is also claimed by the station {result['other']}"
-            remedy = "Find it by its MAC address in the switch's table, and give it or this port another address."
+            remedy = "Find that station by its MAC address in the switch's table; give it or this port another address."
             yield node.check("duplicate_address", "fail", subject, text, remedy, **result)
         elif result["skipped"]:
             text = f"it is unknown whether another station has {result['address']} of {subject}: {result['skipped']}"

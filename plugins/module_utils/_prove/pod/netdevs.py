@@ -56,7 +56,7 @@ class NetdevJudge(PodJudge):
             return self.check("netdev", "fail", text, "Check the link's other end: cable, switch port, peer.")
         if own.mtu != mtu:
             text = f"{name} has MTU {own.mtu} in the pod, and should have {mtu}"
-            return self.check("netdev", "fail", text, "See what changes it: the CNI, or the claim.", mtu=own.mtu)
+            return self.check("netdev", "fail", text, "See what changes the MTU: the CNI, or the claim.", mtu=own.mtu)
         if not self.report.has_addresses:
             text = f"{name} is in the pod; its addresses are unknown, the image has no ip"
             return self.check("netdev", "impossible", text, "Use an image with iproute2.")
@@ -65,7 +65,7 @@ class NetdevJudge(PodJudge):
         wanted = [address for one in settings for address in one.get("addresses") or []] or _global(netdev.addresses)
         missing = [address for address in wanted if address not in own.addresses]
         if missing:
-            remedy = "Give the host an address on it (rdma_links_subnet), or the claim."
+            remedy = "Give the NIC an address on the host (rdma_links_subnet) or in the claim."
             return self.check("netdev", "fail", f"{name} lacks {', '.join(missing)}", remedy, found=own.addresses)
         return self.check("netdev", "pass", f"{name} has {', '.join(wanted) or 'no address'}", mtu=own.mtu)
 

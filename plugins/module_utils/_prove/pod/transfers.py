@@ -79,7 +79,7 @@ def check(pod: str, host: Optional[str], group: Optional[str], log: Optional[str
         return Check("pod", "pod.transfers", host, group, pod, verdict, f"{pod}: {text}", evidence, remedy)
 
     if log is None:
-        return made("impossible", f"its log cannot be read: {trouble}", "Check that the pod runs, and its containers.")
+        return made("impossible", f"its log cannot be read: {trouble}", "Check that the pod and its containers run.")
     found = read(log)
     if not found.number:
         return made("impossible", "its log has no KV transfer", _REMEDY, found)

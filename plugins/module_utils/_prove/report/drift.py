@@ -156,11 +156,11 @@ def kinds(answers: Sequence[HostDrift]) -> List[DriftGroup]:
 
 
 def _notes(answers: Sequence[HostDrift]) -> Dict[str, List[str]]:
-    """Hosts by each warning and each reason to restart the node."""
+    """Hosts by each warning and each reason to reboot the node."""
     found: Dict[str, List[str]] = {}
     for answer in answers:
         for name, concern in answer.concerns.items():
-            for title, texts in (("", concern["warnings"]), ("needs a restart: ", concern["reboot_reasons"])):
+            for title, texts in (("", concern["warnings"]), ("needs a reboot: ", concern["reboot_reasons"])):
                 for text in texts:
                     found.setdefault(f"{name}: {title}{_line(text)}", []).append(answer.host)
     return found

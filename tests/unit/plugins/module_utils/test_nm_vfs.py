@@ -120,7 +120,7 @@ def test_vfs_that_others_made_get_mtu_and_peace(tree: SriovTree) -> None:
         (
             {"vfs": 9},
             "links: rail0: vfs is 9, but 0000:81:00.0 can have 8 at most; raise that in its firmware "
-            "(mlxconfig -d 0000:81:00.0 set SRIOV_EN=1 NUM_OF_VFS=9), then restart the node",
+            "(mlxconfig -d 0000:81:00.0 set SRIOV_EN=1 NUM_OF_VFS=9), then reboot the node",
         ),
         ({"hca": "mlx5_1"}, "links: rail0: vfs is 2, but 0000:82:00.0 can have 0 at most"),
         ({"vfs": -1}, "links: rail0: vfs: -1 is not a number of VFs"),
