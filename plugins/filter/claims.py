@@ -20,6 +20,13 @@ extends_documentation_fragment:
   - zerocopy.rdma._hosts
   - zerocopy.rdma._published
 positional: hostvars
+options:
+  kueue_classes:
+    description:
+      - DeviceClasses that Kueue's configuration maps to quotas, to warn of templates with others, as
+        M(zerocopy.rdma.resource_slice_info) returns them. By default this is not checked.
+    type: list
+    elements: str
 """
 
 EXAMPLES = r"""
@@ -40,7 +47,7 @@ EXAMPLES = r"""
     fail_msg: "{{ __plan.problems }}"
   vars:
     __plan: "{{ ansible_play_hosts_all | zerocopy.rdma.claims(hostvars, cluster.slices, cluster.kubernetes,
-      cluster.device_classes) }}"
+      cluster.device_classes, cluster.kueue_classes) }}"
   run_once: true
 """
 
@@ -95,6 +102,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from jinja2 import pass_context
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import kueue
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import dra
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
@@ -107,10 +115,13 @@ def claims(
     slices: Optional[List[Dict[str, Any]]] = None,
     kubernetes: Optional[str] = None,
     device_classes: Union[List[str], str, None] = None,
+    kueue_classes: Union[List[str], str, None] = None,
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
-    return asdict(_strategy_inventory.planned(context, found, partial(dra.claims, tolerant=True), cluster))
+    planned = _strategy_inventory.planned(context, found, partial(dra.claims, tolerant=True), cluster)
+    planned.warnings += kueue.unmapped(planned.objects, _strategy_inventory.given(kueue_classes))
+    return asdict(planned)
 
 
 class FilterModule:

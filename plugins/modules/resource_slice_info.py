@@ -16,6 +16,7 @@ description:
     the reason for each difference.
   - Does not compare attributes that the facts do not contain, those of a netdev whose NIC is in a pod, and those that
     change with a cable or by configuration (C(state), C(mtu), C(ipv4), C(ipv6)).
+  - If the cluster has Kueue, lists the ConfigMaps with its label as well, as far as the user may.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -92,6 +93,16 @@ api_version:
   sample: resource.k8s.io/v1
 device_classes:
   description: Names of the DeviceClasses.
+  returned: success
+  type: list
+  elements: str
+  sample: [gpu.nvidia.com, zerocopy-rdma-nic]
+kueue_classes:
+  description:
+    - DeviceClasses in C(deviceClassMappings) of Kueue's configuration. Kueue 0.18 and newer admit no workload with
+      ResourceClaimTemplates that use others.
+    - V(null) if the cluster has no Kueue, or if no ConfigMap with the label C(app.kubernetes.io/name=kueue) with such a
+      configuration can be read.
   returned: success
   type: list
   elements: str

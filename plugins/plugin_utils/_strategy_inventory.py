@@ -59,7 +59,8 @@ def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str
     return {**plan_variables.defaults(known), **_inventory.typed(host, own, known)}
 
 
-def _given(value: Union[Given, str, None]) -> Optional[Given]:
+def given(value: Union[Given, str, None]) -> Optional[Given]:
+    """What a filter was given, ``None`` for nothing."""
     # Before ansible-core 2.19 a template without a value is empty text.
     return None if isinstance(value, str) else value
 
@@ -68,8 +69,8 @@ def drivers(
     daemon_sets: Union[Sequence[Mapping[str, Any]], str, None], nodes: Union[Mapping[str, Mapping[str, str]], str, None]
 ) -> Optional[live.LiveDrivers]:
     """The deployed drivers according to these objects and, with a cluster, to the labels of its nodes."""
-    there = _given(daemon_sets)
-    return None if there is None else live.read(plain(there), _given(nodes))
+    there = given(daemon_sets)
+    return None if there is None else live.read(plain(there), given(nodes))
 
 
 def cluster(
@@ -85,11 +86,11 @@ def cluster(
     published = plain(slices or [])
     state = ClusterState(
         slices=published,
-        device_classes=_given(device_classes),
-        kinds=_given(kinds),
-        objects=_given(objects),
-        labels=_given(nodes) or {},
-        daemon_sets=plain(_given(daemon_sets) or []),
+        device_classes=given(device_classes),
+        kinds=given(kinds),
+        objects=given(objects),
+        labels=given(nodes) or {},
+        daemon_sets=plain(given(daemon_sets) or []),
     )
     if not kubernetes:
         return state

@@ -87,7 +87,7 @@ class Trial:
 TRIALS = (
     Trial(
         "rdma_verify",
-        ("ip", "taskset", "timeout", "ib_write_bw"),
+        ("ip", "taskset", "timeout", "ib_write_bw", "ibv_devices"),
         _VERIFY,
         (r"^==> addresses\n1: lo ", r"^==> end$", r"Unable to find the Infiniband/RoCE device"),
     ),

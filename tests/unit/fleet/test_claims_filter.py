@@ -40,6 +40,35 @@ def test_the_filter(facts_of: Facts) -> None:
     assert unmet == {name: [f"{name}: {said}"] for name in hostvars}
 
 
+@pytest.mark.parametrize(
+    ("mapped", "entries"),
+    [
+        (None, ""),
+        ("", ""),
+        (["gpu.nvidia.com", "zerocopy-rdma-nic"], ""),
+        (["gpu.nvidia.com"], "[{name: zerocopy-rdma-nic, deviceClassNames: [zerocopy-rdma-nic]}]"),
+        (
+            [],
+            "[{name: gpu-nvidia-com, deviceClassNames: [gpu.nvidia.com]}, "
+            "{name: zerocopy-rdma-nic, deviceClassNames: [zerocopy-rdma-nic]}]",
+        ),
+    ],
+)
+def test_classes_that_kueue_has_no_quota_for(facts_of: Facts, mapped: Any, entries: str) -> None:
+    own = {
+        **VERSIONS,
+        "ansible_facts": {"rdma": facts_of("v100-01")},
+        "rdma_claims_templates": [template("one", gpus=1, nics=1), template("two", nics=1)],
+        # Their class needs no mapping.
+        "rdma_claims_extended_resources": [{"name": "rdma/hca", "nic": {}}],
+    }
+    hostvars = {"v100-01": own}
+    found = claims_filter({}, list(hostvars), hostvars, kubernetes="v1.36.3", kueue_classes=mapped)
+    assert (found["problems"], bool(found["resources"])) == ([], True)
+    told = [line for line in found["warnings"] if "Kueue" in line]
+    assert [entries in line for line in told] == ([True] if entries else [])
+
+
 GPUS, NICS = [template("one", gpus=1, nics=1)], [template("one", nics=1)]
 
 

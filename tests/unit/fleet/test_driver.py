@@ -104,6 +104,16 @@ def test_the_parent_of_the_set_is_in_another_namespace_than_the_driver() -> None
             {"feature_gates": {"DRAListTypeAttributes": True}},
             "which DRANET 1.4.0 does not know, and it exits on an unknown one",
         ),
+        (
+            {"arguments": ["--vmodule=nri*=4", "--device-attach-timeout=0"]},
+            "[1] is '--device-attach-timeout=0', but DRANET",
+        ),
+        ({"arguments": ["--feature-gates=AllAlpha=true"]}, "but the role sets --feature-gates itself"),
+        ({"arguments": ["--filter=true"]}, "but the role sets --filter itself"),
+        ({"arguments": ["--bind-address=:9999"]}, "but the DaemonSet of the role needs the default of --bind-address"),
+        ({"arguments": ["-filter=true"]}, "it must be --name=value in one line"),
+        ({"arguments": ["--vmodule", "nri*=4"]}, "it must be --name=value in one line"),
+        ({"arguments": ["--vmodule=nri*=4\n"]}, "it must be --name=value in one line"),
         ({"image": "registry.example:5000/dranet:v1.4.0"}, "it must be an image without scheme, tag or digest"),
         ({"image": "https://registry.example/dranet"}, "it must be an image without scheme"),
         ({"image": "registry.example/dranet@sha256:" + "0" * 64}, "it must be an image without scheme, tag or digest"),
@@ -166,6 +176,17 @@ def test_gates_of_a_later_version_are_its_own_business() -> None:
     values = {"dranet_version": "1.5.0", "digest": "", "feature_gates": {"DRAListTypeAttributes": True}}
     own = {f"rdma_driver_{name}": value for name, value in values.items()}
     assert plan([("v100-01", "v100", own)]).problems == []
+
+
+def test_arguments_of_the_site_follow_those_of_the_role() -> None:
+    more = ["--device-attach-timeout=0", "--hook-path="]
+    values = {"dranet_version": "1.5.0", "digest": "", "arguments": more}
+    own = {f"rdma_driver_{name}": value for name, value in values.items()}
+    made = daemon_sets(plan([("v100-01", "v100", own), ("v100-02", "v100", own), ("a100-01", "a100", {})]))
+    with_more, others = (
+        made[name]["spec"]["template"]["spec"]["containers"][0]["args"] for name in ("dranet-v100", "dranet-a100")
+    )
+    assert with_more == [*others, *more]
 
 
 def test_an_exclude_of_no_node_is_a_mistake(facts_of: Callable[..., Dict[str, Any]]) -> None:

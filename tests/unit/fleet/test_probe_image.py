@@ -18,6 +18,8 @@ from vmlab import recipe, topology  # the lab is a tool, not a package
 
 # The package of each tool that probe.sh runs beside those that every Debian has.
 TOOLS = {"ip": "iproute2", "ib_write_bw": "perftest"}
+# The same for those that docs/choosing-a-strategy.md names for a test by hand.
+BY_HAND = {"ib_write_bw": "perftest", "ibstat": "infiniband-diags", "ibv_devices": "ibverbs-utils"}
 
 
 def instructions() -> list[list[str]]:
@@ -49,6 +51,13 @@ def test_it_has_the_tools_of_the_script() -> None:
     script = (FILES / "probe.sh").read_text("utf-8")
     assert all(re.search(rf"\b{tool}\b", script) for tool in TOOLS)
     assert set(TOOLS.values()) <= packages()
+
+
+def test_it_has_the_tools_for_a_test_by_hand() -> None:
+    page = (CHECKOUT / "docs/choosing-a-strategy.md").read_text("utf-8")
+    named = set(re.findall(r"\b(?:ib_[a-z]+_(?:bw|lat)|ibv_[a-z]+|ibstat)\b", page))
+    assert named == set(BY_HAND)
+    assert set(BY_HAND.values()) <= packages()
 
 
 def test_it_has_nothing_for_nodes() -> None:

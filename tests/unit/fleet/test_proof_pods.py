@@ -198,6 +198,31 @@ def test_a_pod_that_never_ran_is_the_users_when_others_hold_the_nics(
     assert [check["verdict"] for check in busy["checks"]] == ["impossible", "impossible"]
 
 
+_LATE = "attached 2/6 network devices to pod default/p within the container runtime NRI request timeout; failing the"
+
+
+@pytest.mark.parametrize(
+    ("trouble", "remedy"),
+    [
+        (
+            f"NetworkDeviceAttachTimeout: {_LATE} sandbox. Increase NRI plugin_request_timeout",
+            "Raise rdma_runtime_nri_",
+        ),
+        ("NetworkDeviceAttachFailed: failed to attach network device enp1: file exists", "the log of the DRANET pod"),
+        ("FailedPrepareDynamicResources: claim p: claim not found", "the log of the DRANET pod"),
+        ("FailedMount: no such volume", "the log of the kubelet"),
+    ],
+)
+def test_what_a_pod_that_did_not_start_needs(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], trouble: str, remedy: str
+) -> None:
+    pods[0]["result"] |= {"phase": "Pending", "trouble": trouble, "seconds": None, "allocation": [], "output": ""}
+    (check, *_others) = judged(pods[:1])["checks"]
+    assert (check["id"], check["verdict"]) == ("pod.runs", "fail")
+    assert trouble in check["text"]
+    assert remedy in check["remedy"]
+
+
 def test_a_nic_that_is_far_from_its_gpu(
     pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any]
 ) -> None:

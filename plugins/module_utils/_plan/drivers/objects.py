@@ -47,6 +47,7 @@ class Driver:
     poll_min_interval: str = "2s"
     poll_max_interval: str = "1m"
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    more_arguments: Sequence[str] = ()
     pull_secrets: Sequence[str] = ()
     max_unavailable: str = "1"
 
@@ -91,7 +92,8 @@ def _rules() -> List[Dict[str, Any]]:
     ]
 
 
-def _arguments(driver: Driver) -> List[str]:
+def arguments(driver: Driver) -> List[str]:
+    """What DRANET is started with."""
     found = [
         "--v=2",
         "--hostname-override=$(NODE_NAME)",
@@ -106,7 +108,7 @@ def _arguments(driver: Driver) -> List[str]:
     if driver.feature_gates:
         gates = sorted(driver.feature_gates.items())
         found.append("--feature-gates=" + ",".join(f"{gate}={str(on).lower()}" for gate, on in gates))
-    return found
+    return [*found, *driver.more_arguments]
 
 
 def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
@@ -135,7 +137,7 @@ def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
         "image": driver.image,
         # Not as an argument: with an entry point in the image, all flags after it would be ignored without a word.
         "command": ["/dranet"],
-        "args": _arguments(driver),
+        "args": arguments(driver),
         "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
         "resources": {"requests": {"cpu": "100m", "memory": "50Mi"}},
         "securityContext": {"privileged": True},

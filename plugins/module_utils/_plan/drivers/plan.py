@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, more_arguments, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.live import LiveDrivers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL, Driver
@@ -157,6 +157,7 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
         poll_min_interval=values["rdma_driver_poll_min_interval"],
         poll_max_interval=values["rdma_driver_poll_max_interval"],
         feature_gates=values[GATES],
+        more_arguments=more_arguments.checked(values[more_arguments.ARGUMENTS], version),
         pull_secrets=tuple(values["rdma_driver_pull_secrets"]),
         max_unavailable=values["rdma_driver_max_unavailable"],
     )

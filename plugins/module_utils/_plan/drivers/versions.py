@@ -33,6 +33,27 @@ _FIRST_GPU, _PCI_BUS_ID_GPU, _STANDARD_NUMA_GPU = (0, 25, 3, 0), (0, 25, 12, 0),
 _FIRST_YEAR = 24
 # Of DRANET 1.4.0, with those that every component of Kubernetes has. Later ones have more.
 _GATES = ("AllAlpha", "AllBeta", "PersistentResourceSliceAttributes")
+# The same of its arguments, as dranet --help lists them, without those that the DaemonSet sets or relies on.
+_ARGUMENTS = (
+    "add_dir_header",
+    "alsologtostderr",
+    "alsologtostderrthreshold",
+    "inventory-poll-burst",
+    "kubeconfig",
+    "legacy_stderr_threshold_behavior",
+    "log_backtrace_at",
+    "log_dir",
+    "log_file",
+    "log_file_max_size",
+    "logtostderr",
+    "one_output",
+    "profile-provider",
+    "skip_headers",
+    "skip_log_headers",
+    "stderrthreshold",
+    "vmodule",
+    "webhook-url",
+)
 
 
 def text(version: Sequence[int]) -> str:
@@ -68,6 +89,11 @@ def gpu(value: Any) -> Numbers:
 def feature_gates(version: Numbers) -> Optional[Tuple[str, ...]]:
     """The gates that DRANET knows; ``None`` for a version whose gates are not known here."""
     return _GATES if was_read(version) else None
+
+
+def more_arguments(version: Numbers) -> Optional[Tuple[str, ...]]:
+    """The arguments that DRANET knows beside those of the DaemonSet; ``None`` for a version as in ``feature_gates``."""
+    return _ARGUMENTS if was_read(version) else None
 
 
 def was_read(version: Numbers) -> bool:

@@ -187,7 +187,10 @@ def _remedy(trouble: str) -> str:
         return "See which devices the node publishes (resource_slice_info), and what the template's selectors match."
     if "Insufficient" in trouble:
         return "See what is allocatable on the node, and the log of the device plugin there."
-    if "FailedPrepareDynamicResources" in trouble or "dra.net" in trouble:
+    # DRANET says so in its events NetworkDeviceAttachDeferred, ...Timeout and ...Failed, and to the kubelet.
+    if "plugin_request_timeout" in trouble:
+        return "Raise rdma_runtime_nri_request_timeout: DRANET could not attach all NICs within it."
+    if any(word in trouble for word in ("FailedPrepareDynamicResources", "dra.net", "DeviceAttachFailed")):
         return "See the log of the DRANET pod on the node."
     if "ImagePull" in trouble or "ErrImage" in trouble:
         return "Set rdma_verify_image to an image that the nodes can pull."

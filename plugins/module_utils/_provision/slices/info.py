@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import notes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare, model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import NodeDifferences, NodeSeen
@@ -30,6 +31,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.dr
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until_published
 
 SUBSETS = ("slices", "devices")
+_QUEUE = GroupKind("kueue.x-k8s.io", "ClusterQueue")
+# What Kueue's chart and its manifests give all of its objects.
+_OF_KUEUE = {"labelSelector": "app.kubernetes.io/name=kueue"}
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ class _Info:
             "device_classes": [
                 metadata(device_class)["name"] for device_class in self._list("DeviceClass", METADATA_LIST)
             ],
+            "kueue_classes": self._kueue_classes(),
             "nodes": {name: _node(seen[name], one, silent[name]) for name, one in compared.items()},
             "differences": compare.lines(compared),
         }
@@ -93,6 +98,14 @@ class _Info:
         if self._asks_for("devices"):
             found["devices"] = [model.plain(device) for device in devices]
         return found
+
+    def _kueue_classes(self) -> Optional[List[str]]:
+        """The DeviceClasses that Kueue maps, ``None`` without Kueue or a configuration that can be read."""
+        if self._api.find(_QUEUE) is None:
+            return None
+        items = self._client.items_if_allowed("/api/v1/configmaps", _OF_KUEUE) or []
+        found = [note for item in items for note in notes.of_config_map(item) if isinstance(note, notes.KueueNote)]
+        return sorted({name for note in found for name in note.classes}) if found else None
 
     def _asks_for(self, *subsets: str) -> bool:
         return any(subset in self._request.subsets for subset in subsets)

@@ -34,6 +34,7 @@ PATH = "/apis/resource.k8s.io/v1/resourceslices"
 CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
+MAPS = "/api/v1/configmaps"
 BOTH = {model.DRANET, model.GPU_DRIVER}
 
 
@@ -83,6 +84,29 @@ def test_nothing_is_compared_that_is_not_expected(cluster: Server, client: Clien
     assert {(one["kind"], one["apiVersion"]) for one in found["slices"]} == {("ResourceSlice", "resource.k8s.io/v1")}
     assert len(found["devices"]) == len(PUBLISHED) == 15
     assert sorted(asked(cluster)) == sorted(["/version", "/apis", PATH, CLASSES])
+
+
+MAPPING = {"name": "gpus", "deviceClassNames": ["gpu.nvidia.com", "efa"]}
+KUEUE = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "resources": {"deviceClassMappings": [MAPPING]}}
+
+
+@pytest.mark.parametrize(
+    ("maps", "classes"),
+    [
+        (items({"data": {"other": "{}", "config.yaml": yaml.safe_dump(KUEUE)}}), ["efa", "gpu.nvidia.com"]),
+        (items({"data": {"config.yaml": yaml.safe_dump({**KUEUE, "resources": {}})}}), []),
+        (items({"data": {"other": "{}"}}), None),
+        (items(), None),
+        (status(403), None),
+    ],
+)
+def test_device_classes_of_kueue(cluster: Server, client: Client, maps: Reply, classes: Any) -> None:
+    cluster.paths[MAPS] = maps
+    assert info.info(client, SliceRequest())["kueue_classes"] is None
+    assert MAPS not in asked(cluster)
+    queues = {"version": "v1beta2", "resources": [kind("ClusterQueue", "clusterqueues")]}
+    cluster.paths["/apis"][2]["items"].append({"metadata": {"name": "kueue.x-k8s.io"}, "versions": [queues]})
+    assert info.info(client, SliceRequest())["kueue_classes"] == classes
 
 
 def test_subsets_leave_parts_out(cluster: Server, client: Client) -> None:
