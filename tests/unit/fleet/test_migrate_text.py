@@ -338,6 +338,13 @@ def test_a_key_without_a_value(rewrite: Run, own: Path) -> None:
     assert yaml_values.read((own / "decode.yaml").read_text()) == yaml_values.read(text)
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_new_lists_are_where_the_text_has_its_lists(newline: str, rewrite: Run, own: Path) -> None:
+    (own / "one.yaml").write_bytes(_server("one", 8000).replace("\n", newline).encode())
+    assert rewrite(paths=[str(own)])["changed"] is True
+    assert f"{newline}  resourceClaims:{newline}  - name: rdma{newline}" in (own / "one.yaml").read_bytes().decode()
+
+
 def test_keys_that_are_no_texts(rewrite: Run, files: Path) -> None:
     other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tcp}\ndata:\n  8080: llm/decode:8000\n  on: x\n  a: b\n"
     (files / "llm" / "tcp.yaml").write_text(other)

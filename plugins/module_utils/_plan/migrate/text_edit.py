@@ -73,7 +73,7 @@ class _Editor:
         self.edits: Dict[Edit, None] = {}
         self.newline = "\r\n" if "\r\n" in text else "\n"
         # A list below its key at the same column, or further in?
-        self.dumper = _FlatDumper if re.search(r"^( *)[\w./-]+:[ ]*\n(?:\s*#.*\n)*\1- ", text, re.M) else _Dumper
+        self.dumper = _FlatDumper if re.search(r"^( *)[\w./-]+:[ ]*\r?\n(?:\s*#.*\n)*\1- ", text, re.M) else _Dumper
 
     def done(self) -> str:
         result, last = [], 0
