@@ -338,6 +338,16 @@ def test_a_key_without_a_value(rewrite: Run, own: Path) -> None:
     assert yaml_values.read((own / "decode.yaml").read_text()) == yaml_values.read(text)
 
 
+def test_a_link_to_a_manifest_stays_a_link(rewrite: Run, own: Path) -> None:
+    (own / "base").mkdir()
+    (own / "base" / "one.yaml").write_text(_server("one", 8000))
+    (own / "one.yaml").symlink_to("base/one.yaml")
+    assert rewrite(paths=[str(own)])["files"] == ["one.yaml", "base/one.yaml"]
+    assert (own / "one.yaml").is_symlink()
+    assert "resourceClaims" in (own / "base" / "one.yaml").read_text()
+    assert rewrite(paths=[str(own)])["changed"] is False
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_new_lists_are_where_the_text_has_its_lists(newline: str, rewrite: Run, own: Path) -> None:
     (own / "one.yaml").write_bytes(_server("one", 8000).replace("\n", newline).encode())
