@@ -155,7 +155,8 @@ class _PodProbeRun:
         if said:
             return said
         query = {"fieldSelector": f"involvedObject.uid={metadata(pod)['uid']},type=Warning"}
-        events = self.client.get(f"/api/v1/namespaces/{probe.namespace}/events", query).get("items") or []
+        # Who may make pods may not be allowed to see them.
+        events = self.client.items_if_allowed(f"/api/v1/namespaces/{probe.namespace}/events", query) or []
         newest = max(
             events, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), default=None
         )
