@@ -114,3 +114,20 @@ def test_a_resource_that_only_counts_pods_keeps_no_node_in_its_strategy(
     assert (back if begun else off)(client, step)["changed"] is True
     assert label not in found["metadata"]["labels"]
     assert found["status"] == {"capacity": {}, "allocatable": {}}
+
+
+def test_a_pod_whose_namespace_is_being_deleted_is_waited_for(cluster: Server, client: Client) -> None:
+    """Its eviction is refused, which was taken for the end of the move."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "controller": True}
+    resources = {"limits": {"rdma/a": "1"}}
+    pod = {
+        "metadata": {"name": "a-1", "namespace": "old", "uid": "p", "ownerReferences": [owner]},
+        "spec": {"nodeName": "n1", "containers": [{"name": "c", "resources": resources}]},
+    }
+    cluster.paths["/api/v1/pods"] = (200, {}, {"metadata": {"resourceVersion": "1"}, "items": [pod]})
+    said = "pods is forbidden: unable to create new content in namespace old because it is being terminated"
+    causes = [{"reason": "NamespaceTerminating", "message": "namespace old is being terminated", "field": "x"}]
+    refused = {"kind": "Status", "message": said, "reason": "Forbidden", "details": {"causes": causes}}
+    cluster.paths["/api/v1/namespaces/old/pods/a-1/eviction"] = (403, {}, refused)
+    with pytest.raises(ClusterError, match=r"old/a-1 .*: its namespace is being deleted \(waited 0 s\)"):
+        off(client, STEP)
