@@ -326,6 +326,8 @@ def test_a_time_is_known_when_a_container_has_begun() -> None:
         return probe_run._seconds({"metadata": {"creationTimestamp": MADE}, "status": status})
 
     assert seconds() is None
+    # The clock of the node is behind that of the API server.
+    assert seconds(containerStatuses=[{"state": {"running": {"startedAt": "2026-11-20T09:59:58Z"}}}]) == 0
     assert seconds(containerStatuses=[{}, {"state": {"waiting": {}}}]) is None
     assert seconds(containerStatuses=[{"state": {"waiting": {}}}, {"state": {"running": {"startedAt": BEGAN}}}]) == 7.0
     assert seconds(containerStatuses=RAN) == 7.0

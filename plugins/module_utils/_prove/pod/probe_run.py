@@ -181,7 +181,8 @@ def _seconds(pod: Object) -> Optional[float]:
         state: Mapping[str, Any] = container.get("state") or {}
         began = (state.get("running") or state.get("terminated") or {}).get("startedAt")
         if began:
-            return (_time(began) - _time(metadata(pod)["creationTimestamp"])).total_seconds()
+            # By the clocks of the node and of the API server, which may differ.
+            return max(0.0, (_time(began) - _time(metadata(pod)["creationTimestamp"])).total_seconds())
     return None
 
 
