@@ -210,7 +210,7 @@ def test_to_every_other_strategy_and_back_from_the_middle(moving: Moving, kubele
         assert moving.step("v100-01", name, to=to).get("changed") is True
     assert (moving.state("v100-01", to=to), moving.node("v100-01")) == (moves.DONE, after)
     # Away from it again, but the new one does not come: it gets back what it had.
-    moving.step("v100-01", "off")
+    assert moving.step("v100-01", "off").get("changed") is True
     assert label not in moving.node("v100-01")["labels"]
     said = moving.step("v100-01", "on", shows={"pods": True, "resources": {"rdma/none": 1}}, wait_timeout=1)["msg"]
     assert "dra does not work yet" in said

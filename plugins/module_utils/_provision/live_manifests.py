@@ -94,7 +94,7 @@ def rewrite(client: Client, request: LiveRequest, check: bool) -> Dict[str, Any]
     for one, wanted in zip(there, moved.documents):
         one.wanted = wanted
     candidates = [one for one in there if one.change]
-    problems = [why for why in client.map(lambda one: _tried(client, one, request.back), candidates) if why]
+    problems = [why for why in client.map(lambda one: _tried(client, one), candidates) if why]
     changing = [one for one in candidates if one.change]
     problems += [why for why in (_kept(one, request.managers) for one in changing) if why]
     if problems:
@@ -183,7 +183,7 @@ def _patch(client: Client, one: _Live, version: Any, **query: str) -> Any:
     return client.merge(one.path, change, {**_QUERY, **query}).body
 
 
-def _tried(client: Client, one: _Live, back: bool) -> Optional[str]:
+def _tried(client: Client, one: _Live) -> Optional[str]:
     """Why the API server does not take it. Otherwise ``wanted`` gets the defaults that it will have.
 
     A way back that does not know them would find ``dnsPolicy`` there, which was removed.
@@ -196,7 +196,8 @@ def _tried(client: Client, one: _Live, back: bool) -> Optional[str]:
     lost = next(_lost(one.wanted, stored, ""), None)
     if lost:
         return f"{one.key}: the API server, or a webhook of it, does not keep {lost}"
-    if not back:
+    # What a rewrite brings back to what it was before has none.
+    if way_back.BEFORE in table(at(one.wanted, "metadata", "annotations")):
         (was,) = move.back([one.wanted]).documents
         way_back.forget(stored)
         stored = way_back.remembering(was, stored)

@@ -83,16 +83,17 @@ def _read(path: str) -> str:
 
 
 def _write(path: str, text: str) -> None:
-    """Whole or not at all, with the mode of what was there."""
-    directory = os.path.dirname(path)
+    """Whole or not at all, with the mode of what was there. A link stays one: what it leads to is written."""
+    target = os.path.realpath(path)
+    directory = os.path.dirname(target)
     try:
         os.makedirs(directory, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=directory, prefix=".rdma-migrate-")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
                 file.write(text)
-            os.chmod(temporary, os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o644)
-            os.replace(temporary, path)
+            os.chmod(temporary, os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o644)
+            os.replace(temporary, target)
         except BaseException:
             os.unlink(temporary)
             raise

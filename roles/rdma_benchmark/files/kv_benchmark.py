@@ -188,6 +188,12 @@ def counted(ports, device):
     return found
 
 
+def grown(before, after):
+    """By how much; nothing if somebody has reset a counter meanwhile, since then none of them tells."""
+    found = {name: after[name] - before[name] for name in before if name in after}
+    return found if min(found.values(), default=0) >= 0 else {}
+
+
 class Channel:
     """JSON messages on a TCP connection, by which both ends agree on what comes next."""
 
@@ -400,7 +406,7 @@ class Initiator:
                 "avg_GBps": size / average / 1e9,
                 "quantiles_seconds": [quantile(times, percent) for percent in QUANTILES],
                 "verified": True,
-                "counters": {name: after[name] - before[name] for name in before if name in after},
+                "counters": grown(before, after),
                 "tls": os.environ.get("UCX_TLS", ""),
                 "initiator": self.end.describe(),
                 "target": self.target["end"],

@@ -356,6 +356,7 @@ def test_a_workload_with_a_sidecar_that_is_called_like_a_check_of_nodes() -> Non
         ("bench", {"conditions": [{"type": "Failed", "status": "True"}]}),
         ("pretrain", {"state": {"phase": "Completed"}}),
         ("finetune", {"conditions": [{"type": "Succeeded", "status": "True"}]}),
+        ("sets", {"conditions": [{"type": "Completed", "status": "True"}], "terminalState": "Completed"}),
     ],
 )
 def test_a_job_that_has_ended_moves_nowhere(name: str, status: dict[str, Any]) -> None:

@@ -165,6 +165,16 @@ def test_counters_of_a_device_that_is_shared_are_the_nodes(
     assert program.counters(["mlx5_0", "rxe1", "mlx5_9"]) == {"mlx5_0/1/port_xmit_data": 7, "rxe1/1/sent_pkts": 3}
 
 
+def test_counters_that_were_reset_meanwhile_tell_nothing(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as by ibdiagnet --pc. The log of the pair would be damaged otherwise."""
+    readings = [{"mlx5_0/1/port_xmit_data": 1 << 40, "mlx5_1/1/port_xmit_data": 7}, {"mlx5_0/1/port_xmit_data": 9}]
+    readings[1]["mlx5_1/1/port_xmit_data"] = 1 << 20
+    monkeypatch.setattr(program, "counters", lambda _devices: readings.pop(0))
+    _said, found = pair(program, operations=["WRITE"], sizes=[4096])
+    assert (found.error, [case.counters for case in found.cases]) == ("", [{}])
+    assert program.grown({"a": 5, "b": 5}, {"a": 7, "c": 1}) == {"a": 2}
+
+
 def test_quantiles(program: Any) -> None:
     assert [program.quantile([4.0, 1.0, 3.0, 2.0, 5.0], percent) for percent in (0, 50, 95, 100)] == [1, 3, 4.8, 5]
     assert program.quantile([7.0], 99) == 7

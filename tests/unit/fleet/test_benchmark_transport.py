@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,15 @@ def test_the_tables_of_a_real_log() -> None:
     assert {(peer, row.config) for peer, row in write} == {("intra-node", "52% on tcp/lo and 48% on tcp/eth0")}
     assert set(write[0][1].lanes) == {("tcp", "lo"), ("tcp", "eth0")}
     assert [row.lanes for _peer, row in ucx.payload(found.tables, "READ", MIB)] == [(("tcp", "lo"),)]
+
+
+def test_tables_whose_titles_are_side_by_side() -> None:
+    """As UCX wrote them before it gave each title a line of its own: `` | ucp_context_0 inter-node cfg#1 | ... |``."""
+    text = recorded("tcp")
+    titles = re.compile(r"(?m)^(UCX [^|\n]*\|[^|\n]*cfg#[0-9]+ +\|)\nUCX [^|\n]*\|([^|\n]*\|)$")
+    older = re.sub(r"(?m)^UCX .*\| +Range +\|.*\n", "", titles.sub(r"\1\2", text))
+    assert len(titles.findall(text)) == older.count("cfg#") == text.count("cfg#")
+    assert log.read(older).tables == log.read(text).tables
 
 
 def test_sizes_choose_the_row() -> None:

@@ -122,6 +122,24 @@ def test_there_and_back(server: Server) -> None:
     assert run(server, back=True)["changed"] is False
 
 
+def test_a_rewrite_that_is_the_way_back() -> None:
+    """A workload that was written for a device plugin, whose group went to claims and is at the plugin again."""
+    item = plain("decode")
+    spec = item["spec"]["template"]["spec"]
+    spec.pop("hostNetwork")
+    spec["dnsPolicy"] = "ClusterFirst"
+    spec["containers"][0]["resources"] = {"limits": {"rdma/shared": "1"}}
+    spec["containers"][0]["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
+    server = Server([item])
+    before = copy.deepcopy(server.item("decode"))
+    assert run(server)["changed"] is True
+    there = Wish([PodAsk("rdma/shared", limits={"rdma/shared": 1})])
+    found = live_manifests.rewrite(server, live_manifests.LiveRequest(["llm"], there), False)
+    assert (found["changed"], found["notes"]) == (True, [])
+    assert server.item("decode")["spec"] == before["spec"]
+    assert way_back.BEFORE not in server.item("decode")["metadata"].get("annotations", {})
+
+
 def test_every_dry_run_comes_first(server: Server) -> None:
     result = run(server, check=True)
     assert result["changed"] is True

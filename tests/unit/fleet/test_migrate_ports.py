@@ -53,6 +53,31 @@ def test_probes_and_services_follow_the_port() -> None:
     assert there[2] == headless[2]
 
 
+@pytest.mark.parametrize(
+    ("selector", "led"),
+    [
+        ({"leaderworkerset.sigs.k8s.io/name": "b", "role": "leader"}, True),
+        ({"ray.io/cluster": "b-raycluster-x7k2p"}, True),
+        # Of another object, or of pods with another role.
+        ({"leaderworkerset.sigs.k8s.io/name": "bb", "role": "leader"}, False),
+        ({"leaderworkerset.sigs.k8s.io/name": "b", "role": "worker"}, False),
+    ],
+)
+def test_a_service_that_selects_pods_by_what_their_controller_adds(selector: Object, led: bool) -> None:
+    """As in the examples of LeaderWorkerSet: the template alone does not say that the Service leads to its pods."""
+    workload = _deployment("b", 8300)
+    workload["spec"]["template"]["metadata"]["labels"] = {"role": "leader"}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "svc", "namespace": NAMESPACE}}
+    service["spec"] = {"selector": selector, "ports": [{"port": 80, "targetPort": 8300}]}
+    there, notes = moved(_deployment("a", 8000), workload, service)
+    assert there[2] == service
+    assert container(there[1])["args"] == ["--port", "8300" if led else "8000"]
+    label = next(iter(selector))
+    said = f"Service {NAMESPACE}/svc seems to lead to it by {label}, which the template does not have"
+    what = "port 8300 stays, although 8000 is the common port: "
+    assert notes == ([("b", "left", f"{what}{said}")] if led else [])
+
+
 def test_a_port_that_is_elsewhere_in_the_pod_stays() -> None:
     own = {"env": [{"name": "SERVER_PORT", "value": "8300"}]}
     _there, notes = moved(_deployment("a", 8000), _deployment("b", 8300, **own))

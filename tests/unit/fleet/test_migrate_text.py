@@ -185,6 +185,58 @@ def test_anchors_are_not_rewritten(rewrite: Run, files: Path) -> None:
     assert there in result["text"]
 
 
+_TWINS = """\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: twins, namespace: llm}
+spec:
+  pytorchReplicaSpecs:
+    Master: FIRST
+      template:
+        spec:
+          hostNetwork: true
+          containers:
+            - name: train
+              resources:
+                limits: LIMITS
+                  nvidia.com/gpu: 8
+                  rdma/ib: 1
+                requests: {cpu: 8}
+    Worker: SECOND
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "limits", "second"),
+    [
+        ("&one", "", "*one"),
+        ("&one", "", "{<<: *one, replicas: 3}"),
+        ("", "&one", "{template: {spec: {containers: [{name: train, resources: {limits: *one}}]}}}"),
+    ],
+)
+def test_templates_that_share_anything_by_an_anchor(
+    first: str, limits: str, second: str, rewrite: Run, own: Path
+) -> None:
+    """Each of them is rewritten for itself, and then it shows that this text cannot say so."""
+    text = _TWINS.replace("FIRST", first).replace("LIMITS", limits).replace("SECOND", second)
+    (own / "twins.yaml").write_text(text)
+    (own / "other.yaml").write_text(_server("other", 8000))
+    result = rewrite(paths=[str(own)])
+    assert result["files"] == ["other.yaml"]
+    assert [(note["object"], note["level"]) for note in result["notes"]] == [("PyTorchJob llm/twins", "cannot")]
+    assert "anchors" in result["notes"][0]["text"]
+    assert (own / "twins.yaml").read_text() == text
+
+
+def test_what_an_anchor_shares_is_not_gone_back_to_twice(rewrite: Run, own: Path) -> None:
+    """A rewrite of limits and requests, which were one by an anchor, could not be taken back."""
+    shared = "\n      limits: &one\n        nvidia.com/gpu: 1\n        rdma/ib: 1\n      requests: *one"
+    text = _server("one", 8000, shared)
+    (own / "one.yaml").write_text(text)
+    assert [note["level"] for note in rewrite(paths=[str(own)])["notes"]] == ["cannot"]
+    assert (own / "one.yaml").read_text() == text
+
+
 _SERVER = """\
 apiVersion: v1
 kind: Pod
@@ -267,6 +319,23 @@ def test_a_key_without_a_value(rewrite: Run, own: Path) -> None:
     assert found["spec"]["containers"][0]["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
     assert rewrite(paths=[str(own)], state="absent")["notes"] == []
     assert yaml_values.read((own / "decode.yaml").read_text()) == yaml_values.read(text)
+
+
+def test_a_link_to_a_manifest_stays_a_link(rewrite: Run, own: Path) -> None:
+    (own / "base").mkdir()
+    (own / "base" / "one.yaml").write_text(_server("one", 8000))
+    (own / "one.yaml").symlink_to("base/one.yaml")
+    assert rewrite(paths=[str(own)])["files"] == ["one.yaml", "base/one.yaml"]
+    assert (own / "one.yaml").is_symlink()
+    assert "resourceClaims" in (own / "base" / "one.yaml").read_text()
+    assert rewrite(paths=[str(own)])["changed"] is False
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_new_lists_are_where_the_text_has_its_lists(newline: str, rewrite: Run, own: Path) -> None:
+    (own / "one.yaml").write_bytes(_server("one", 8000).replace("\n", newline).encode())
+    assert rewrite(paths=[str(own)])["changed"] is True
+    assert f"{newline}  resourceClaims:{newline}  - name: rdma{newline}" in (own / "one.yaml").read_bytes().decode()
 
 
 def test_keys_that_are_no_texts(rewrite: Run, files: Path) -> None:

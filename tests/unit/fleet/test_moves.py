@@ -99,6 +99,17 @@ def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> 
     ]
 
 
+def test_a_resource_of_an_unknown_plugin_stops_a_move_before_it_begins() -> None:
+    """It would be noticed otherwise when the pods have been evicted, and nothing that a move does takes it away."""
+    node = NodeUse("n1", resources={"rdma/a": 63, "rdma/left": 0, "rdma.io/hca": 100}, counters={"rdma.io/hca": 100})
+    (said,) = moves.plan([host()], {"n1": node}, ["n1"], MoveOptions()).problems
+    assert said.startswith("n1: rdma/a is offered here, but by no device plugin that is known: remove what offers it")
+    assert moves.plan([host()], {"n1": node}, ["n1"], MoveOptions(off={"example.org/rdma": None})).problems == []
+    # Of a node with a plugin of ours it may be that plugin's, and one whose move has begun goes on, or back.
+    for other in (OLD, replace(node, mark=MARK, unschedulable=True)):
+        assert moves.plan([host()], {"n1": other}, ["n1"], MoveOptions()).problems == []
+
+
 def test_plugins_of_others_are_named_with_what_removes_them() -> None:
     image = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"
 

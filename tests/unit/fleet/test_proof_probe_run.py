@@ -35,7 +35,8 @@ class Cluster:
         self.pods: Dict[str, Dict[str, Any]] = {}
         self.claims: Dict[str, Dict[str, Any]] = {}
         self.elsewhere: List[Dict[str, Any]] = []
-        self.events: List[Dict[str, Any]] = []
+        # None: this user may not read them.
+        self.events: Optional[List[Dict[str, Any]]] = []
         self.refused: Dict[str, ApiError] = {}
         self.logs: Dict[str, Any] = {}
         self.slices: List[List[Dict[str, Any]]] = []
@@ -56,6 +57,12 @@ class Cluster:
         self.pods[name] = {**item, "metadata": meta, "status": {"phase": "Pending"}}
         return SimpleNamespace(body=self.pods[name])
 
+    def items_if_allowed(self, path: str, query: Any) -> Optional[List[Dict[str, Any]]]:
+        assert path == "/api/v1/namespaces/default/events"
+        wanted = query["fieldSelector"]
+        mine = [one for one in self.events or () if wanted == f"involvedObject.uid={one['uid']},type=Warning"]
+        return None if self.events is None else mine
+
     def get(self, path: str, query: Any = None) -> Dict[str, Any]:
         if path == PODS:
             assert query == {"labelSelector": "zerocopy.rdma/probe"}
@@ -70,9 +77,6 @@ class Cluster:
             assert query == {"fieldSelector": "spec.nodeName=n1"}
             items = (self.slices.pop(0) if len(self.slices) > 1 else self.slices[0]) if self.slices else []
             return {"metadata": {"resourceVersion": "7"}, "items": items}
-        if path.endswith("/events"):
-            wanted = query["fieldSelector"]
-            return {"items": [one for one in self.events if wanted == f"involvedObject.uid={one['uid']},type=Warning"]}
         if path == f"{CLAIMS}/resourceclaims":
             return {"items": list(self.claims.values())}
         assert (path, query) == (
@@ -254,6 +258,7 @@ def test_each_pair_has_its_own_time(clock: Clock) -> None:
     [
         ({}, [], "failed"),
         ({"reason": "DeadlineExceeded"}, [], "DeadlineExceeded"),
+        ({"reason": "Evicted"}, None, "Evicted"),
         ({"message": "Pod was active too long", "reason": "DeadlineExceeded"}, [], "Pod was active too long"),
         (
             {"reason": "DeadlineExceeded"},
@@ -267,7 +272,7 @@ def test_each_pair_has_its_own_time(clock: Clock) -> None:
         ),
     ],
 )
-def test_why_a_pod_failed(status: Dict[str, Any], events: List[Dict[str, Any]], trouble: str) -> None:
+def test_why_a_pod_failed(status: Dict[str, Any], events: Optional[List[Dict[str, Any]]], trouble: str) -> None:
     cluster = Cluster(look=[GOOD[1], {"phase": "Failed", **status}])
     cluster.events = events
     (found,) = run(cluster, pod("look"))
@@ -321,6 +326,8 @@ def test_a_time_is_known_when_a_container_has_begun() -> None:
         return probe_run._seconds({"metadata": {"creationTimestamp": MADE}, "status": status})
 
     assert seconds() is None
+    # The clock of the node is behind that of the API server.
+    assert seconds(containerStatuses=[{"state": {"running": {"startedAt": "2026-11-20T09:59:58Z"}}}]) == 0
     assert seconds(containerStatuses=[{}, {"state": {"waiting": {}}}]) is None
     assert seconds(containerStatuses=[{"state": {"waiting": {}}}, {"state": {"running": {"startedAt": BEGAN}}}]) == 7.0
     assert seconds(containerStatuses=RAN) == 7.0

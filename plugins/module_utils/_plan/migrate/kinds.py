@@ -64,7 +64,7 @@ _SPECS: Dict[Kind, Tuple[str, ...]] = {
     Kind("serving.kserve.io", "ServingRuntime"): ("spec", "spec.workerSpec"),
 }
 KINDS = (*_TEMPLATES, *_SPECS)
-_JOBS = {kind for kind in KINDS if kind.kind.endswith("Job") and kind.kind != "CronJob"}
+_JOBS = {kind for kind in KINDS if kind.kind.endswith(("Job", "JobSet")) and kind.kind != "CronJob"}
 
 
 class Template(NamedTuple):
@@ -115,7 +115,7 @@ def finished(kind: Kind, item: Mapping[str, Any]) -> bool:
     ended = {"Complete", "Completed", "Succeeded", "Failed", "Aborted", "Terminated"}
     status = table(item.get("status"))
     phases = (at(status, "state", "phase"), status.get("jobDeploymentStatus"), status.get("phase"))
-    return any(isinstance(phase, str) and phase in ended | {"Complete"} for phase in phases) or any(
+    return any(isinstance(phase, str) and phase in ended for phase in phases) or any(
         text(condition.get("type")) in ended and condition.get("status") == "True"
         for condition in entries(status.get("conditions"))
     )

@@ -106,6 +106,11 @@ class NodeUse:
     plugins: Sequence[str] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def offered(self) -> List[str]:
+        """The resources that a device plugin offers now: those that only count pods are ours, and no plugin's."""
+        return [name for name, number in self.resources.items() if number and name not in self.counters]
+
 
 def ended(pod: Mapping[str, Any]) -> bool:
     return text(at(pod, "status", "phase")) in _ENDED

@@ -82,6 +82,19 @@ def leads(other: Other, ref: ObjectRef, pod: PodShape) -> bool:
     return other.ref.namespace == ref.namespace and bool(selector) and selector.items() <= pod.labels.items()
 
 
+def _added(other: Other, ref: ObjectRef, pod: PodShape) -> str:
+    """A label by which it selects pods of ``ref`` although the template lacks it, because their controller adds it.
+
+    Such labels have the name of the object (``leaderworkerset.sigs.k8s.io/name``) or one made of it; no list of them
+    would be complete.
+    """
+    selector = _selector(other)
+    if other.ref.namespace != ref.namespace or any(pod.labels.get(key, one) != one for key, one in selector.items()):
+        return ""
+    missing = [key for key in selector if key not in pod.labels and "/" in key]
+    return next((key for key in missing if f"{selector[key]}-".startswith(f"{ref.name}-")), "")
+
+
 def _pool_ports(pool: Other) -> List[int]:
     spec = table(at(pool.item, "spec"))
     found = [integer(port.get("number")) for port in entries(spec.get("targetPorts"))]
@@ -138,6 +151,7 @@ def _remap(one: Server, target: int, others: Sequence[Other], staying: Templates
         for ref, pod in staying
         if leads(other, ref, pod) and any(one.port in container.ports for container in pod.containers)
     ]
+    added = [(other.ref, label) for other in others for label in [_added(other, one.ref, one.pod)] if label]
     what = f"port {one.port} stays, although {target} is the common port"
     if taken:
         yield one, f"{what}: container {taken[0]} has {target}"
@@ -149,6 +163,8 @@ def _remap(one: Server, target: int, others: Sequence[Other], staying: Templates
         yield one, f"{what}: {stuck[0].ref} leads to it and cannot be changed"
     elif beside:
         yield one, f"{what}: {beside[0]}"
+    elif added:
+        yield one, f"{what}: {added[0][0]} seems to lead to it by {added[0][1]}, which the template does not have"
     else:
         one.was, one.port = one.port, target
         one.spec.clear()

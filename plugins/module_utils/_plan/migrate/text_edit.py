@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Set, Tuple
 
 try:
     import yaml
@@ -24,7 +24,12 @@ except ImportError:
     SafeDumper = object  # type: ignore[misc, assignment]
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.patch import aligned, same
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.yaml_values import Loader, TextError, read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.yaml_values import (
+    Loader,
+    TextError,
+    aliased,
+    read,
+)
 
 _LAYOUT = "cannot be changed in place, because of anchors, merge keys or its layout"
 # Where in the text, and what is to be there.
@@ -48,7 +53,7 @@ class _FlatDumper(_Dumper):
 def changed(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
     """The text with ``new`` instead of ``old``, which are the values of its documents. Raises TextError."""
     nodes = list(yaml.compose_all(text, Loader=Loader))
-    editor = _Editor(text)
+    editor = _Editor(text, aliased(nodes))
     for node, before, after in zip(nodes, old, new):
         if not same(before, after):
             editor.value(node, before, after)
@@ -63,12 +68,12 @@ def changed(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
 
 
 class _Editor:
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, shared: Set[int]) -> None:
+        self.text, self.shared = text, shared
         self.edits: Dict[Edit, None] = {}
         self.newline = "\r\n" if "\r\n" in text else "\n"
         # A list below its key at the same column, or further in?
-        self.dumper = _FlatDumper if re.search(r"^( *)[\w./-]+:[ ]*\n(?:\s*#.*\n)*\1- ", text, re.M) else _Dumper
+        self.dumper = _FlatDumper if re.search(r"^( *)[\w./-]+:[ ]*\r?\n(?:\s*#.*\n)*\1- ", text, re.M) else _Dumper
 
     def done(self) -> str:
         result, last = [], 0
@@ -78,6 +83,11 @@ class _Editor:
             result += [self.text[last:start], new]
             last = end
         return "".join([*result, self.text[last:]])
+
+    def _alone(self, node: Any) -> None:
+        """:raises TextError: an alias has it in a second place, for which the change may not be right."""
+        if id(node) in self.shared:
+            raise TextError(_LAYOUT)
 
     def _edit(self, start: int, end: int, new: str) -> None:
         self.edits[start, end, new.replace("\r\n", "\n").replace("\n", self.newline)] = None
@@ -106,6 +116,7 @@ class _Editor:
         """Change what is at a node."""
         if same(old, new):
             return
+        self._alone(node)
         if isinstance(node, yaml.CollectionNode) and node.flow_style:
             self._edit(node.start_mark.index, node.end_mark.index, self._flow(node, old, new))
         elif isinstance(node, yaml.MappingNode) and isinstance(new, dict) and new:
@@ -170,6 +181,7 @@ class _Editor:
         steps: List[Any] = []
         for place, key in enumerate(keys):
             if key not in new:
+                self._alone(pairs[place][1])
                 steps.append(None)
             else:
                 node, before, after = pairs[place][1], old[key], new[key]
@@ -272,6 +284,7 @@ class _Editor:
             return head + self.text[start:end]
         # Where it had no value.
         head += " " if head.endswith(":") else ""
+        self._alone(value)
         if isinstance(value, yaml.CollectionNode):
             return head + self._flow(value, old, new)
         return head + self._in_flow(new, value.style)

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, List
+from typing import Any, Iterator, List, Sequence, Set, Tuple
 
 try:
     import yaml
@@ -36,7 +36,7 @@ Loader.yaml_implicit_resolvers = {
 
 
 def read(text: str) -> List[Any]:
-    """The values of all documents. Raises TextError."""
+    """The values of all documents, none of them in two places. Raises TextError."""
     try:
         values = list(yaml.load_all(text, Loader=Loader))
         _twice(text)
@@ -49,22 +49,41 @@ def read(text: str) -> List[Any]:
         raise TextError(f"is not YAML{where}: {getattr(error, 'problem', None) or error}") from error
     except (TypeError, ValueError, RecursionError) as error:
         raise TextError(f"has values that no manifest has: {error}") from error
-    return values
+    return [_unshared(value) for value in values]
+
+
+def _unshared(value: Any) -> Any:
+    """A copy in which an alias is a value of its own: what is changed in one place is not changed in another."""
+    if isinstance(value, dict):
+        return {key: _unshared(one) for key, one in value.items()}
+    return [_unshared(one) for one in value] if isinstance(value, list) else value
 
 
 def _twice(text: str) -> None:
-    waiting: List[Any] = [node for node in yaml.compose_all(text, Loader=Loader) if node is not None]
-    seen = set()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    for node, _again in _nodes([node for node in yaml.compose_all(text, Loader=Loader) if node is not None]):
         if isinstance(node, yaml.MappingNode):
             keys = [key.value for key, _value in node.value if isinstance(key, yaml.ScalarNode)]
             for key in keys:
                 if keys.count(key) > 1:
                     raise TextError(f"has the key {key} twice (line {node.start_mark.line + 1})")
+
+
+def aliased(documents: Sequence[Any]) -> Set[int]:
+    """The nodes (by ``id``) of composed documents that are in more than one place."""
+    return {id(node) for node, again in _nodes(documents) if again}
+
+
+def _nodes(documents: Sequence[Any]) -> Iterator[Tuple[Any, bool]]:
+    """Each node, and whether it was there before; what is below it comes only once."""
+    waiting = list(documents)
+    seen = set()
+    while waiting:
+        node = waiting.pop()
+        yield node, id(node) in seen
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
             waiting += [value for _key, value in node.value]
         elif isinstance(node, yaml.SequenceNode):
             waiting += node.value

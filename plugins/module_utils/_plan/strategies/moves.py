@@ -122,7 +122,7 @@ def _was(node: NodeUse) -> str:
     return next((one.name for one in registry.STRATEGIES.values() if one.label and labels.get(one.label)), "")
 
 
-def _against(host: InventoryHost, node: NodeUse, options: MoveOptions) -> Iterator[str]:
+def _against(host: InventoryHost, node: NodeUse, away: str, options: MoveOptions) -> Iterator[str]:
     """What stops a move before it begins."""
     for user in node.users:
         if user.owner_kind in _STAYING:
@@ -136,6 +136,10 @@ def _against(host: InventoryHost, node: NodeUse, options: MoveOptions) -> Iterat
         right = f"set rdma_migrate_old_labels to the node labels that keep {'it' if one else 'them'} away"
         verb = "hands out NICs here: remove it" if one else "hand out NICs here: remove them"
         yield f"{host.name}: {what} {verb} first, or {right}"
+    elif node.offered and not away and not options.off:
+        # What offers them would still be there after the pods have been evicted.
+        right = "remove what offers it, or set rdma_migrate_old_labels to the node labels that keep it away"
+        yield f"{host.name}: {', '.join(node.offered)} is offered here, but by no device plugin that is known: {right}"
 
 
 def plan(
@@ -157,13 +161,11 @@ def plan(
             if at != DONE and not (at == TODO and not _away(node, to)):
                 found.rest.append(host.name)
             continue
-        users = node.users if at in (TODO, CORDONED) else ()
+        users, away = node.users if at in (TODO, CORDONED) else (), _away(node, to)
         off = {**dict.fromkeys(others(to)), **options.off}
-        found.nodes.append(
-            NodeMove(host.name, at, _away(node, to), strategy_of(host.variables), off, users, _was(node))
-        )
-        if users or node.plugins:
-            found.problems += _against(host, node, options)
+        found.nodes.append(NodeMove(host.name, at, away, strategy_of(host.variables), off, users, _was(node)))
+        if users or node.plugins or at == TODO:
+            found.problems += _against(host, node, away, options)
         member = plan_waves.WaveMember(host.name, host.group, options.limits.get(host.group, 0))
         if at != DONE:
             (begun if node.mark else members).append(member)

@@ -8,6 +8,7 @@
 
 A table is logged when the first transfer of its kind is made to an endpoint, for all sizes. Its form is that of
 ucp_proto_select_info in src/ucp/proto/proto_debug.c; logs of UCX 1.23 (NIXL 1.5.1) are in tests/unit/fixtures/nixl.
+Older versions write peer and transfer side by side, in one line.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 _CELLS = re.compile(r"\|([^|]{1,300})\|([^|]{1,300})\|([^|]{1,1000})\|\s*")
-_TITLE = re.compile(r"\|([^|]{1,300})\|\s*")
+_TITLES = re.compile(r"\|[^|]{1,300}\|(?:[^|]{1,300}\|)?\s*")
 _PEER = re.compile(r"\S{1,200} (self|intra-node|inter-node) cfg#[0-9]{1,6}")
 _RANGE = re.compile(r"([0-9]{1,15}[KMGT]?)(?:\.\.([0-9]{1,15}[KMGT]?|inf))?")
 # Ports with several paths (those of 400 Gb/s have two) have the number of one behind them.
@@ -90,15 +91,14 @@ def tables(lines: Sequence[str]) -> List[ProtoTable]:
     for line in lines:
         text = line[line.find("|") :] if "|" in line else ""
         cells = _CELLS.fullmatch(text)
-        title = _TITLE.fullmatch(text)
-        if title:
-            head = _PEER.fullmatch(title[1].strip())
+        for title in text.split("|")[1:-1] if _TITLES.fullmatch(text) else ():
+            head = _PEER.fullmatch(title.strip())
             if head:
                 peer = head[1]
             elif peer:
-                found.append(ProtoTable(peer, title[1].strip()))
+                found.append(ProtoTable(peer, title.strip()))
                 peer = ""
-        elif cells and found:
+        if cells and found:
             row = _row([cell.strip() for cell in cells.groups()])
             if row:
                 found[-1].rows.append(row)

@@ -155,7 +155,8 @@ class _PodProbeRun:
         if said:
             return said
         query = {"fieldSelector": f"involvedObject.uid={metadata(pod)['uid']},type=Warning"}
-        events = self.client.get(f"/api/v1/namespaces/{probe.namespace}/events", query).get("items") or []
+        # Who may make pods may not be allowed to see them.
+        events = self.client.items_if_allowed(f"/api/v1/namespaces/{probe.namespace}/events", query) or []
         newest = max(
             events, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), default=None
         )
@@ -180,7 +181,8 @@ def _seconds(pod: Object) -> Optional[float]:
         state: Mapping[str, Any] = container.get("state") or {}
         began = (state.get("running") or state.get("terminated") or {}).get("startedAt")
         if began:
-            return (_time(began) - _time(metadata(pod)["creationTimestamp"])).total_seconds()
+            # By the clocks of the node and of the API server, which may differ.
+            return max(0.0, (_time(began) - _time(metadata(pod)["creationTimestamp"])).total_seconds())
     return None
 
 

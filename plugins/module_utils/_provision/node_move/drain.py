@@ -34,6 +34,9 @@ def _evict(client: Client, user: User) -> str:
         # Gone, or another pod has its name by now.
         if error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
             return ""
+        # Nothing can be created in such a namespace, not even an eviction, and its pods are about to be deleted.
+        if any(cause.get("reason") == "NamespaceTerminating" for cause in error.causes):
+            return "its namespace is being deleted"
         if error.status != HTTPStatus.TOO_MANY_REQUESTS:
             raise
         causes = [str(cause.get("message") or "") for cause in error.causes]

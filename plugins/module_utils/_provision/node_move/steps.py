@@ -47,9 +47,8 @@ def _leave(node: MovingNode, labels: Labels) -> bool:
     def missing(seen: Seen) -> str:
         there = [f"{metadata(pod)['namespace']}/{metadata(pod)['name']}" for pod in seen.pods if _of(pod, own)]
         told = [f"{name} has not ended" for name in there] + [f"{name} is still there" for name in seen.use.plugins]
-        offered = [name for name, number in seen.use.resources.items() if number]
         # What is there still offers it.
-        return "; ".join(told or [f"{name} is still offered by a device plugin" for name in offered])
+        return "; ".join(told or [f"{name} is still offered by a device plugin" for name in seen.use.offered])
 
     node.wait(missing)
     return _count(node, {}) or changed

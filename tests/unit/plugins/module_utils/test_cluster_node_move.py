@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import ANNOTATION, Mark
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MoveStep
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.steps import done, off
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.steps import back, done, off
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
 
 NODE = "/api/v1/nodes/n1"
@@ -82,3 +83,51 @@ def test_what_a_node_was_is_what_it_was_before_the_first_run(
     cluster.decide = answer
     assert off(client, MoveStep("n1", to="dra", netns_mode="exclusive", timeout=0))["changed"] is True
     assert json.loads(found[-1]["metadata"]["annotations"][ANNOTATION])["netns_mode"] == kept
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_resource_that_only_counts_pods_keeps_no_node_in_its_strategy(
+    begun: bool, cluster: Server, client: Client
+) -> None:
+    """No device plugin offers it, so nobody but the move itself takes it away."""
+    resource, label = "rdma.io/hca", "zerocopy.rdma/inject"
+    annotations = {counters.ANNOTATION: json.dumps({resource: 100})}
+    if begun:
+        annotations[ANNOTATION] = Mark("inject", labels={label: None}).written()
+    found = node(annotations)
+    found["metadata"]["labels"] = {label: "h100"}
+    found["status"] = {name: {resource: "100"} for name in ("capacity", "allocatable")}
+
+    def merged(old: Any, new: Any) -> Any:
+        both = {**old, **{name: merged(old.get(name) or {}, one) for name, one in new.items() if isinstance(one, dict)}}
+        both.update({name: one for name, one in new.items() if not isinstance(one, dict)})
+        return {name: one for name, one in both.items() if one is not None}
+
+    def answer(method: str, path: str, sent: bytes) -> Reply:
+        if method == "PATCH":
+            found.update(merged(found, json.loads(sent)))
+        return 200, {}, {"items": [found]} if path.partition("?")[0] == "/api/v1/nodes" else found
+
+    del cluster.paths["/api/v1/nodes"]
+    cluster.decide = answer
+    step = MoveStep("n1", to="dra", labels={label: None}, ours=[label], timeout=0)
+    assert (back if begun else off)(client, step)["changed"] is True
+    assert label not in found["metadata"]["labels"]
+    assert found["status"] == {"capacity": {}, "allocatable": {}}
+
+
+def test_a_pod_whose_namespace_is_being_deleted_is_waited_for(cluster: Server, client: Client) -> None:
+    """Its eviction is refused, which was taken for the end of the move."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "controller": True}
+    resources = {"limits": {"rdma/a": "1"}}
+    pod = {
+        "metadata": {"name": "a-1", "namespace": "old", "uid": "p", "ownerReferences": [owner]},
+        "spec": {"nodeName": "n1", "containers": [{"name": "c", "resources": resources}]},
+    }
+    cluster.paths["/api/v1/pods"] = (200, {}, {"metadata": {"resourceVersion": "1"}, "items": [pod]})
+    said = "pods is forbidden: unable to create new content in namespace old because it is being terminated"
+    causes = [{"reason": "NamespaceTerminating", "message": "namespace old is being terminated", "field": "x"}]
+    refused = {"kind": "Status", "message": said, "reason": "Forbidden", "details": {"causes": causes}}
+    cluster.paths["/api/v1/namespaces/old/pods/a-1/eviction"] = (403, {}, refused)
+    with pytest.raises(ClusterError, match=r"old/a-1 .*: its namespace is being deleted \(waited 0 s\)"):
+        off(client, STEP)
