@@ -112,8 +112,9 @@ class _KernelRun:
             self.states[module] = "loaded" if self.files.live else "available"
             if module in config.forbidden:
                 raise HostError(f"modules: {module!r} is forbidden by {config.forbidden[module]}")
-            if module in config.installs:
-                command, path = config.installs[module]
+            disabling = config.disabling(module)
+            if disabling is not None:
+                command, path = disabling
                 raise HostError(f"modules: {module!r} cannot be loaded: {path} has 'install {module} {command}'")
         if self.files.live and rewritten:
             for module, keys in self.intent.options.items():

@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import os
 import re
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple
@@ -42,13 +44,21 @@ class ModuleOption:
 
 @dataclass
 class ModprobeConfig:
-    """What modprobe would read, without our own file."""
+    """What modprobe would read, without our own file. ``installs`` are pattern, command and file, in its order."""
 
     options: List[ModuleOption] = field(default_factory=list)
     blacklisted: Dict[str, str] = field(default_factory=dict)
     forbidden: Dict[str, str] = field(default_factory=dict)
-    installs: Dict[str, Tuple[str, str]] = field(default_factory=dict)
+    installs: List[Tuple[str, str, str]] = field(default_factory=list)
     softdeps: Dict[str, List[str]] = field(default_factory=dict)
+
+    def disabling(self, module: str) -> Optional[Tuple[str, str]]:
+        """The command that modprobe runs instead of loading the module, and its file; ``None`` where it is loaded.
+
+        Names may be patterns, and only the first that fits counts (kmod_module_get_install_commands of libkmod).
+        """
+        found = next((entry for entry in self.installs if fnmatch.fnmatchcase(module, entry[0])), None)
+        return found[1:] if found and found[1].split()[0] in _DISABLING else None
 
     def stronger(self, key: str, value: str, intent: KernelIntent) -> Optional[ModuleOption]:
         """Somebody else's setting that comes after ours and says something else."""
@@ -76,7 +86,7 @@ class ModprobeConfig:
 
 def parse(text: str) -> List[List[str]]:
     """The words of each line of a modprobe.d(5) file, continued lines joined, comments left out."""
-    lines = [line.strip() for line in text.replace("\\\n", " ").splitlines()]
+    lines = [line.strip() for line in text.replace("\\\n", "").split("\n")]
     return [_ARGUMENT.findall(line) for line in lines if line and not line.startswith("#")]
 
 
@@ -95,8 +105,10 @@ def _paths(files: Files, own: str) -> List[str]:
     found: Dict[str, str] = {}
     for directory in _DIRECTORIES:
         for name in files.names(directory):
-            if name.endswith(".conf"):
-                found.setdefault(name, f"{directory}/{name}")
+            path = f"{directory}/{name}"
+            # The others libkmod passes over (conf_files_filter_out), so that they hide nothing either.
+            if name.endswith(".conf") and name[0] != "." and files.exists(path) and not os.path.isdir(files.full(path)):
+                found.setdefault(name, path)
     return [found[name] for name in sorted(found) if found[name] != own]
 
 
@@ -110,10 +122,11 @@ def _add(config: ModprobeConfig, path: str, words: Sequence[str]) -> None:
             config.options.append(ModuleOption(f"{module}.{key}", value, path, (0, name)))
     elif directive == "blacklist":
         config.blacklisted.setdefault(module, path)
-    elif directive == "install" and words[2:3] and words[2] in _DISABLING:
-        config.installs[module] = (" ".join(words[2:]), path)
+    elif directive == "install" and words[2:]:
+        config.installs.append((module, " ".join(words[2:]), path))
     elif directive == "softdep":
-        config.softdeps[module] = soft_dependencies(words[2:])
+        # Here as well the first one counts.
+        config.softdeps.setdefault(module, soft_dependencies(words[2:]))
 
 
 def _add_argument(config: ModprobeConfig, argument: str) -> None:
