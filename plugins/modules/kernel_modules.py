@@ -56,7 +56,8 @@ options:
     choices: [shared, exclusive]
   user_memlock:
     description:
-      - Memory that each user, including root, may lock, V(unlimited) or a number of KiB. It applies to new logins.
+      - Memory that each user, including root, may lock, V(unlimited) or a number of KiB from V(64). It applies to new
+        logins.
       - Written to C(/etc/security/limits.d/90-zerocopy-rdma.conf) (with the O(name) you set), below any lines that are
         in that file already.
       - If unset or empty, the limit is not changed.
