@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 
 # Always the same name, so that what a killed run left behind is overwritten and renamed by the next one. It begins
 # with a dot and ends like no configuration file, so neither systemd, NetworkManager, kmod nor containerd reads it.
+# CRI-O does, in its drop-in directory.
 _TEMPORARY = ".{}.zerocopy-rdma.tmp"
 _LABEL = "security.selinux"
 

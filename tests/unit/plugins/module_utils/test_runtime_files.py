@@ -208,6 +208,40 @@ def test_crio_keeps_the_other_limits(tmp_path: Path) -> None:
         call(root)
 
 
+def test_crio_reads_hidden_drop_ins_and_those_in_directories(tmp_path: Path) -> None:
+    below = "etc/crio/crio.conf.d/10-site/limits"
+    limits = '[crio.runtime]\ndefault_ulimits = ["nofile={0}:{0}"]\n'
+    root = make(tmp_path, {below: limits.format(1), "etc/crio/crio.conf.d/20-site/none": ""})
+    call(root)
+    ours = tmp_path / PLACES["crio"][1]
+    assert '["nofile=1:1", "memlock=-1:-1"]' in ours.read_text()
+    (tmp_path / below).write_text(limits.format(2))
+    call(root)
+    assert '["nofile=2:2", "memlock=-1:-1"]' in ours.read_text()
+    # After the first one, before ours.
+    (tmp_path / "etc/crio/crio.conf.d/20-site/.new.conf").write_text(limits.format(3))
+    call(root)
+    assert '["nofile=3:3", "memlock=-1:-1"]' in ours.read_text()
+    (tmp_path / "etc/crio/crio.conf.d/95").mkdir()
+    (tmp_path / "etc/crio/crio.conf.d/95/x").write_text(limits.format(4))
+    with pytest.raises(HostError, match=r"95/x is read after \S+ and sets crio\.runtime\.default_ulimits"):
+        call(root)
+
+
+def test_crio_with_enough_memory_keeps_its_limits_as_they_are(tmp_path: Path) -> None:
+    text = '[crio.runtime]\ndefault_ulimits = ["memlock={}", "nofile=1:1"]\n'
+    theirs, ours = "etc/crio/crio.conf.d/99-site.conf", tmp_path / PLACES["crio"][1]
+    root = make(tmp_path, {theirs: text.format("-1")})
+    for enough in ("-1", "-1:-1", "68719476736", "68719476736:-1"):
+        (tmp_path / theirs).write_text(text.format(enough))
+        call(root, memlock="68719476736")
+        assert not ours.exists()
+    for less in ("68719476735:-1", "0"):
+        (tmp_path / theirs).write_text(text.format(less))
+        with pytest.raises(HostError, match=r"99-site\.conf is read after \S+ and sets crio\.runtime\.default_ulimits"):
+            call(root, memlock="68719476736")
+
+
 def test_refused_before_anything_is_written(tmp_path: Path) -> None:
     rows: List[Tuple[Dict[str, str], Dict[str, Any], str]] = [
         ({"etc/hostname": ""}, {}, "runtime: no container runtime found"),
