@@ -132,6 +132,21 @@ def _killed_at(node: Path, wanted: Sequence[File], moment: int, monkeypatch: pyt
     return False
 
 
+def test_a_file_that_cannot_be_written_leaves_all_as_they_were(node: Path) -> None:
+    (node / "var/lib").mkdir(parents=True)
+    before = tree(node)
+    refused = node / "etc/.main.toml.zerocopy-rdma.tmp"
+    for wanted in (FIRST, SECOND, []):
+        refused.mkdir()
+        with pytest.raises(HostError, match=r"^/etc/main\.toml: "):
+            run(node, wanted)
+        refused.rmdir()
+        assert tree(node) == before
+        run(node, wanted)
+        before = tree(node)
+    assert not (node / "var/lib/zerocopy-rdma").exists()
+
+
 def _but_ledger(found: Dict[str, Any]) -> Dict[str, Any]:
     """It may go on to accept what the killed run found as one of ours."""
     return {path: entry for path, entry in found.items() if not path.endswith("ledger.json")}
