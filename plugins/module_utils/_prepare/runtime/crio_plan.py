@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain, unit_limit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
     Installation,
     Parts,
@@ -28,7 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own
     named,
     refuse_foreign,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan, unit_limit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Path, TomlDocument, lookup
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml_text import header, quoted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import same
@@ -76,10 +76,10 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     plan = RuntimePlan(before=_effective(before), effective=_effective(after))
     plan.wanted = [File(path, text) for path, text in texts.items()]
     if "memlock" in parts:
-        plan.wanted.append(unit_limit(layout.unit, int(parts["memlock"]["limit"])))
+        unit_limit.add(files, layout.unit, int(parts["memlock"]["limit"]), plan)
     refuse_foreign(files, plan.wanted, own)
     plan.files = [*paths, *(file.path for file in plan.wanted)]
-    plan.globs = [f"{layout.dropins}/*", f"{layout.dropins}/*/*"]
+    plan.globs += [f"{layout.dropins}/*", f"{layout.dropins}/*/*"]
     return plan
 
 

@@ -196,6 +196,38 @@ def test_another_limit_and_other_handlers(tmp_path: Path) -> None:
     assert "\nLimitMEMLOCK=1048576\n" in unit.read_text()
 
 
+def test_the_limit_of_a_unit_is_raised_only(tmp_path: Path) -> None:
+    root = make(tmp_path, {**NODES["containerd 2"], "lib/systemd/system/containerd.service": "[Service]\n"})
+    unit = "etc/systemd/system/containerd.service.d"
+    wanted, more = "68719476736", str(65 * 2**30)
+    rows: List[Tuple[str, str, str]] = [
+        # Less, and what systemd takes for nothing.
+        ("etc/systemd/system.conf", "[Manager]\n#DefaultLimitMEMLOCK=infinity\nDefaultLimitMEMLOCK=8M\n", wanted),
+        ("usr/lib/systemd/system.conf.d/10-hpc.conf", "[Manager]\nDefaultLimitMEMLOCK=65G:infinity\n", more),
+        ("lib/systemd/system/containerd.service", "[Service]\nLimitMEMLOCK = 1T\n", str(2**40)),
+        (f"usr/lib/{unit[4:]}/10.conf", "[Service]\nLimitMEMLOCK=infinity\nLimitMEMLOCK=\n", "infinity"),
+        # The same name in /etc hides it.
+        (f"{unit}/10.conf", "[Service]\nLimitMEMLOCK=65G\n", more),
+        (f"{unit}/20.conf", "[Service]\nLimitMEMLOCK=infinity\n", "infinity"),
+    ]
+    for path, text, limit in rows:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+        assert call(root, memlock=wanted).warnings == []
+        ours = (tmp_path / unit / "90-zerocopy-rdma-memlock.conf").read_text()
+        assert ours.endswith(f"[Service]\nLimitMEMLOCK={limit}\n"), path
+    (tmp_path / unit / "old.conf").mkdir()
+    # As 'systemctl edit' names it.
+    edited = tmp_path / unit / "override.conf"
+    edited.write_text("[Service]\nLimitMEMLOCK=64G\n")
+    assert call(root, memlock=wanted).warnings == []
+    edited.write_text("[Service]\nLimitMEMLOCK=65536\n")
+    for _time in range(2):
+        (warning,) = call(root, memlock=wanted).warnings
+        assert f"/{unit}/override.conf is read after " in warning
+        assert "sets LimitMEMLOCK=65536: containers without a limit of their own" in warning
+
+
 def test_crio_keeps_the_other_limits(tmp_path: Path) -> None:
     root = make(tmp_path, NODES["crio"])
     call(root)
