@@ -288,6 +288,16 @@ def test_killed_anywhere(tmp_path: Path) -> None:
             assert tree(root) == before, budget
 
 
+def test_parameters_of_every_module(tmp_path: Path) -> None:
+    node_ = machine(tmp_path)
+    carry_out(
+        node_, intent(options={"ib_core": {"dyndbg": "func ib_register_device +p", "async_probe": 1}}), False, node_
+    )
+    assert (tmp_path / "etc/modprobe.d/zerocopy-rdma.conf").read_text().splitlines()[1:] == [
+        'options ib_core async_probe=1 dyndbg="func ib_register_device +p"'
+    ]
+
+
 def test_what_makes_it_fail(tmp_path: Path) -> None:
     node_ = machine(tmp_path)
     before = tree(tmp_path)
