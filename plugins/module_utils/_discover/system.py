@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci, units
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     CharDevice,
@@ -162,12 +162,9 @@ def _limit(word: str) -> Limit:
 
 def _runtime_processes(tree: Tree) -> Iterator[Tuple[str, int]]:
     for unit in _RUNTIME_UNITS:
-        # Control groups version 2, then version 1.
-        for base in ("sys/fs/cgroup", "sys/fs/cgroup/systemd"):
-            procs = tree.text(f"{base}/system.slice/{unit}.service/cgroup.procs") or ""
-            for word in procs.split():
-                if is_number(word) and tree.text(f"proc/{word}/comm") in _RUNTIME_COMMANDS:
-                    yield unit, int(word)
+        for pid in units.processes(tree, f"{unit}.service"):
+            if tree.text(f"proc/{pid}/comm") in _RUNTIME_COMMANDS:
+                yield unit, pid
 
 
 def memlock(tree: Tree) -> Optional[Memlock]:

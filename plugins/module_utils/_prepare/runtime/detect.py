@@ -11,6 +11,8 @@ import posixpath
 from dataclasses import dataclass
 from typing import List, Optional, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.units import processes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
@@ -22,7 +24,6 @@ _UNIT_DIRECTORIES = (
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
 )
-_CGROUPS = ("/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice")
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,8 @@ def _unit_installed(files: Files, unit: str) -> bool:
     return any(files.exists(posixpath.join(directory, unit)) for directory in _UNIT_DIRECTORIES)
 
 
-def _pids(files: Files, unit: str) -> List[int]:
-    for parent in _CGROUPS:
-        text = files.text(f"{parent}/{unit}/cgroup.procs") if files.exists(f"{parent}/{unit}/cgroup.procs") else None
-        if text:
-            return [int(word) for word in text.split()]
-    return []
-
-
 def _runs(files: Files, name: str) -> bool:
-    return any(_pids(files, unit) for unit in RUNTIMES[name].units)
+    return any(processes(Tree(files.root), unit) for unit in RUNTIMES[name].units)
 
 
 def _installed(files: Files) -> List[str]:
@@ -86,7 +79,7 @@ def detect(files: Files, requested: str) -> RuntimeLayout:
             )
         requested = found[0]
     runtime = RUNTIMES[requested]
-    running_units = [unit for unit in runtime.units if files.live and _pids(files, unit)]
+    running_units = [unit for unit in runtime.units if files.live and processes(Tree(files.root), unit)]
     installed = [unit for unit in runtime.units if _unit_installed(files, unit)]
     return runtime.layout((running_units or installed or runtime.units)[0])
 
@@ -98,7 +91,7 @@ def configured(layout: RuntimeLayout, daemon: Optional[Daemon]) -> RuntimeLayout
 
 def daemon(files: Files, layout: RuntimeLayout) -> Optional[Daemon]:
     """The running daemon of the unit, found through its control group, or ``None``."""
-    for pid in _pids(files, layout.unit):
+    for pid in processes(Tree(files.root), layout.unit):
         try:
             if (files.text(f"/proc/{pid}/comm") or "").strip() != of(layout).process:
                 continue

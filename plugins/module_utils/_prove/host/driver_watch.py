@@ -20,6 +20,7 @@ from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import units
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import modules_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.kernel_log import KernelLog
@@ -31,7 +32,7 @@ PATHS = ("/", "/var", "/var/lib", "/var/lib/containerd", "/var/lib/kubelet", "/v
 MINUTE = 60.0
 _INTERVAL = 1.0
 _GIB = 1 << 30
-_RSYSLOG = "system.slice/rsyslog.service/cgroup.procs"
+_RSYSLOG = "rsyslog.service"
 # By these rsyslog limits what the kernel makes it write: imklog's rate (since 8.35), or the size of a file. Neither is
 # on unless it is set; imjournal, its other source, has a limit by default.
 _LIMITS = re.compile(r"ratelimitinterval\W+[1-9]|rotation\.sizelimit\W+[1-9]|^\s*\$outchannel\s", re.I | re.M)
@@ -87,8 +88,7 @@ def free(root: str) -> Dict[str, float]:
 
 def _unlimited(tree: Tree) -> bool:
     """Whether rsyslog runs and writes all kernel messages. (journald limits its files to a share of the disk.)"""
-    # Control groups version 2, then version 1.
-    if not any(tree.text(f"{base}/{_RSYSLOG}") for base in ("sys/fs/cgroup", "sys/fs/cgroup/systemd")):
+    if not units.processes(tree, _RSYSLOG):
         return False
     files = ["etc/rsyslog.conf", *(f"etc/rsyslog.d/{name}" for name in tree.names("etc/rsyslog.d"))]
     lines = "\n".join(tree.text(name) or "" for name in files if name.endswith(".conf")).splitlines()

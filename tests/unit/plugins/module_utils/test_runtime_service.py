@@ -97,9 +97,10 @@ def test_ready_is_when_the_cri_answers_and_nri_accepts(tmp_path: Path, monkeypat
         service(tmp_path, Systemd("ActiveState=failed\nSubState=failed\n")).await_ready(ON)
 
 
-def test_the_daemon_is_found_by_its_control_group(tmp_path: Path) -> None:
+@pytest.mark.parametrize("slice_", ["system.slice", "runtime.slice"])
+def test_the_daemon_is_found_by_its_control_group(tmp_path: Path, slice_: str) -> None:
     files = {
-        "sys/fs/cgroup/system.slice/containerd.service/cgroup.procs": "20\n415\n",
+        f"sys/fs/cgroup/{slice_}/containerd.service/cgroup.procs": "20\n415\n",
         "proc/20/comm": "containerd-shim\n",
         "proc/415/comm": "containerd\n",
         "proc/415/stat": "415 (containerd) S 1 415 415 0 -1 4194560" + " 0" * 12 + " 4200 1\n",
