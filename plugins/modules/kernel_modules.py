@@ -30,7 +30,8 @@ options:
     description:
       - Modules to load. C(-) and C(_) are equivalent.
       - An alias (see C(modprobe -c)) is rejected; the error names the module it stands for.
-      - A module that was loaded for this list is unloaded when it leaves the list, unless it is in use.
+      - A module that was loaded for this list is unloaded when it leaves the list, unless it is in use or another file
+        in C(modules-load.d) lists it.
     type: list
     elements: str
     default: []

@@ -179,6 +179,7 @@ class _KernelRun:
             config=config,
             modprobe_written=self._written(),
             closure=closure,
+            requested=lambda: kernel_config.requested(files, self.intent.load_path),
             occupied=lambda module: occupied(files, module),
             namespaces=_namespaces,
             images=lambda: _images(files),

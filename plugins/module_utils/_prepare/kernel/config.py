@@ -19,14 +19,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import KernelIntent, same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
 
-# In the order of libkmod: a name found in an earlier directory hides the same name in a later one.
-_DIRECTORIES = (
-    "/etc/modprobe.d",
-    "/run/modprobe.d",
-    "/usr/local/lib/modprobe.d",
-    "/usr/lib/modprobe.d",
-    "/lib/modprobe.d",
-)
+# In the order of libkmod and systemd: a name found below an earlier directory hides the same name below a later one.
+_DIRECTORIES = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
 _CMDLINE = "/proc/cmdline"
 _ARGUMENT = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _DISABLING = ("true", "false", "/bin/true", "/bin/false", "/usr/bin/true", "/usr/bin/false", ":")
@@ -102,14 +96,22 @@ def soft_dependencies(words: Sequence[str]) -> List[str]:
 
 
 def _paths(files: Files, own: str) -> List[str]:
+    """Files in all directories of the kind that ``own`` is in, without that one."""
     found: Dict[str, str] = {}
-    for directory in _DIRECTORIES:
+    for parent in _DIRECTORIES:
+        directory = f"{parent}/{own.split('/')[-2]}"
         for name in files.names(directory):
             path = f"{directory}/{name}"
             # The others libkmod passes over (conf_files_filter_out), so that they hide nothing either.
             if name.endswith(".conf") and name[0] != "." and files.exists(path) and not os.path.isdir(files.full(path)):
                 found.setdefault(name, path)
     return [found[name] for name in sorted(found) if found[name] != own]
+
+
+def requested(files: Files, own: str) -> List[str]:
+    """Modules that files of modules-load.d(5) name, without the file ``own``."""
+    lines = [line.strip() for path in _paths(files, own) for line in (files.text(path) or "").splitlines()]
+    return [canonical(line) for line in lines if line and line[0] not in "#;"]
 
 
 def _add(config: ModprobeConfig, path: str, words: Sequence[str]) -> None:

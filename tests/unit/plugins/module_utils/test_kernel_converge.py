@@ -263,6 +263,26 @@ def test_check_mode_predicts_and_absent_restores(tmp_path: Path) -> None:
     assert carry_out(node_, intent(), False, node_)["changed"] is False
 
 
+def test_what_others_want_loaded_stays_loaded(tmp_path: Path) -> None:
+    node_ = machine(tmp_path)
+    carry_out(node_, WANTED, False, node_)
+    theirs = tmp_path / "etc/modules-load.d/site.conf"
+    theirs.write_text("# rdma_cm\n; rdma_cm\n\n ib-umad \n")
+    (tmp_path / "usr/lib/modules-load.d").mkdir(parents=True)
+    (tmp_path / "usr/lib/modules-load.d/site.conf").write_text("rdma_cm\n")
+    carry_out(node_, intent(), False, node_)
+    assert node_.modules() == ["ext4", "ib_core", "ib_umad"]
+    assert theirs.exists()
+
+
+def test_another_call_of_the_module_keeps_its_modules(tmp_path: Path) -> None:
+    node_ = machine(tmp_path)
+    carry_out(node_, intent(modules=["rdma_cm"]), False, node_)
+    carry_out(node_, intent(name="other", modules=["rdma_cm"]), False, node_)
+    carry_out(node_, intent(), False, node_)
+    assert node_.modules() == ["ext4", "ib_core", "ib_cm", "rdma_cm"]
+
+
 def test_killed_anywhere(tmp_path: Path) -> None:
     reference = machine(tmp_path / "reference")
     carry_out(reference, WANTED, False, reference)
