@@ -114,10 +114,10 @@ class _KernelRun:
             self.states[module] = "loaded" if self.files.live else "available"
             if module in config.forbidden:
                 raise HostError(f"modules: {module!r} is forbidden by {config.forbidden[module]}")
-            disabling = config.disabling(module)
-            if disabling is not None:
-                command, path = disabling
-                raise HostError(f"modules: {module!r} cannot be loaded: {path} has 'install {module} {command}'")
+            preventing = config.preventing(module)
+            if preventing is not None:
+                line, path = preventing
+                raise HostError(f"modules: {module!r} cannot be loaded: {path} has {line!r}")
         if self.files.live and rewritten:
             for module, keys in self.intent.options.items():
                 self._validate_parameters(module, sorted(keys))

@@ -38,21 +38,35 @@ class ModuleOption:
 
 @dataclass
 class ModprobeConfig:
-    """What modprobe would read, without our own file. ``installs`` are pattern, command and file, in its order."""
+    """What modprobe would read, without our own file.
+
+    ``aliases`` and ``installs`` are a pattern, what stands for the modules that it fits, and the file, in its order.
+    """
 
     options: List[ModuleOption] = field(default_factory=list)
     blacklisted: Dict[str, str] = field(default_factory=dict)
     forbidden: Dict[str, str] = field(default_factory=dict)
+    aliases: List[Tuple[str, str, str]] = field(default_factory=list)
     installs: List[Tuple[str, str, str]] = field(default_factory=list)
     softdeps: Dict[str, List[str]] = field(default_factory=dict)
 
-    def disabling(self, module: str) -> Optional[Tuple[str, str]]:
-        """The command that modprobe runs instead of loading the module, and its file; ``None`` where it is loaded.
+    def preventing(self, module: str) -> Optional[Tuple[str, str]]:
+        """The line with which modprobe does not load the module by its name, and its file; ``None`` where it does.
 
-        Names may be patterns, and only the first that fits counts (kmod_module_get_install_commands of libkmod).
+        Names may be patterns. All aliases count, and of install commands the first (libkmod:
+        kmod_lookup_alias_from_config, kmod_module_get_install_commands).
         """
-        found = next((entry for entry in self.installs if fnmatch.fnmatchcase(module, entry[0])), None)
-        return found[1:] if found and found[1].split()[0] in _DISABLING else None
+        aliases, installs = (
+            [entry for entry in lines if fnmatch.fnmatchcase(module, entry[0])]
+            for lines in (self.aliases, self.installs)
+        )
+        if aliases and all(canonical(target) != module for _pattern, target, _path in aliases):
+            pattern, target, path = aliases[0]
+            return f"alias {pattern} {target}", path
+        if installs and installs[0][1].split()[0] in _DISABLING:
+            pattern, command, path = installs[0]
+            return f"install {pattern} {command}", path
+        return None
 
     def stronger(self, key: str, value: str, intent: KernelIntent) -> Optional[ModuleOption]:
         """Somebody else's setting that comes after ours and says something else."""
@@ -75,6 +89,10 @@ class ModprobeConfig:
                 warnings.append(
                     f"{self.blacklisted[module]} blacklists {module}: systemd-modules-load will not load it at boot"
                 )
+            preventing = self.preventing(module)
+            if preventing is not None:
+                line, path = preventing
+                warnings.append(f"{path} has {line!r}: systemd-modules-load will not load {module} at boot")
         return warnings
 
 
@@ -124,6 +142,8 @@ def _add(config: ModprobeConfig, path: str, words: Sequence[str]) -> None:
             config.options.append(ModuleOption(f"{module}.{key}", value, path, (0, name)))
     elif directive == "blacklist":
         config.blacklisted.setdefault(module, path)
+    elif directive == "alias" and words[2:]:
+        config.aliases.append((module, words[2], path))
     elif directive == "install" and words[2:]:
         config.installs.append((module, " ".join(words[2:]), path))
     elif directive == "softdep":

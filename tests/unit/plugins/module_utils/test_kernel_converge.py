@@ -341,6 +341,12 @@ def test_what_makes_it_fail(tmp_path: Path) -> None:
     with pytest.raises(HostError) as caught:
         carry_out(node_, WANTED, True, node_)
     assert "'rdma_cm' cannot be loaded: /etc/modprobe.d/cis.conf has 'install rdma_cm /bin/true'" in str(caught.value)
+    (tmp_path / "etc/modprobe.d/cis.conf").write_text(
+        "install ext4 /bin/true\ninstall rdma_cm /sbin/modprobe -i rdma_cm\n"
+    )
+    assert carry_out(node_, WANTED, True, node_)["warnings"] == [
+        "/etc/modprobe.d/cis.conf has 'install ext4 /bin/true': systemd-modules-load will not load ext4 at boot"
+    ]
     (tmp_path / "proc/cmdline").write_text("quiet module_blacklist=rdma_cm\n")
     with pytest.raises(HostError) as caught:
         carry_out(node_, WANTED, True, node_)

@@ -140,8 +140,8 @@ def test_what_others_configure(tmp_path: Path) -> None:
     stronger = config.stronger("mlx5_core.prof_sel", "3", wanted)
     assert stronger is not None
     assert stronger.value == "2"
-    assert config.disabling("siw") == ("/bin/true", "/lib/modprobe.d/cis.conf")
-    assert config.disabling("other") is None
+    assert config.preventing("siw") == ("install siw /bin/true", "/lib/modprobe.d/cis.conf")
+    assert config.preventing("other") is None
     assert config.softdeps == {"a": ["b_c", "d"]}
 
 
@@ -155,10 +155,17 @@ def test_only_the_first_install_and_softdep_line_counts(tmp_path: Path) -> None:
         },
     )
     config = kernel_config.read(files, intent())
-    assert config.disabling("siw") is None
-    assert config.disabling("rdma_rxe") == ("/bin/false", "/etc/modprobe.d/20-cis.conf")
-    assert config.disabling("xrdma_cm") is None
+    assert config.preventing("siw") is None
+    assert config.preventing("rdma_rxe") == ("install rdma_* /bin/false", "/etc/modprobe.d/20-cis.conf")
+    assert config.preventing("xrdma_cm") is None
     assert config.softdeps == {"ib_core": ["first"]}
+
+
+def test_an_alias_in_the_place_of_a_module(tmp_path: Path) -> None:
+    text = "alias rdma_rxe off\nalias ib0 ib_ipoib\nalias siw-* other\nalias rdma-cm rdma-cm\nalias rdma_* odd\n"
+    config = kernel_config.read(plant(tmp_path, {"/etc/modprobe.d/site.conf": text}), intent())
+    found = [config.preventing(name) for name in ("rdma_rxe", "ib_ipoib", "siw", "rdma_cm")]
+    assert found == [("alias rdma_rxe off", "/etc/modprobe.d/site.conf"), None, None, None]
 
 
 def test_a_value_that_goes_on_in_the_next_line(tmp_path: Path) -> None:
