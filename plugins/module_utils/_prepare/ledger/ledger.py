@@ -197,6 +197,8 @@ class Ledger:
 
         A file that an earlier run changed and that is no longer wanted is restored. If it was edited since, it is left
         alone and ``warnings`` says so.
+
+        :raises HostError: a file that has to be written is masked.
         """
         self.warnings = []
         changes = []
@@ -204,6 +206,8 @@ class Ledger:
             before = self.files.stored(file.path)
             after = self._after(file, before)
             if before != after or file.release:
+                if after is not None:
+                    self.files.refuse_masked(file.path)
                 changes.append(FileChange(file.path, before, after, keep=not file.release))
         named = {file.path for file in wanted}
         for path in self.known:
