@@ -67,8 +67,9 @@ options:
       - With containerd, every runtime handler gets a base runtime specification with this limit. It is derived from the
         handler's present specification or from the runtime's default (C(ctr oci spec)), and derived again after a
         containerd upgrade. A higher limit in a specification is kept.
-      - With CRI-O, the limit is added to C(default_ulimits).
-      - C(LimitMEMLOCK) of the runtime's systemd unit is raised as well. On k3s and RKE2 releases without a drop-in
+      - With CRI-O, the limit is added to C(default_ulimits), unless that allows as much already.
+      - C(LimitMEMLOCK) of the runtime's systemd unit is raised as well, and a higher one is kept. A warning names a
+        drop-in of the unit that is read later and sets a lower one. On k3s and RKE2 releases without a drop-in
         directory (containerd 1.7), this is the only limit that can be raised, and a warning says so. It is sufficient
         unless a handler has its own base specification.
       - With an empty string, the limit is not changed, and one that an earlier call set is reverted.

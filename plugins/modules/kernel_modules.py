@@ -31,7 +31,8 @@ options:
       - Modules to load. In the names of modules and parameters, C(-) and C(_) are equivalent, here and in the other
         options.
       - An alias (see C(modprobe -c)) is rejected; the error names the module it stands for.
-      - A module that was loaded for this list is unloaded when it leaves the list, unless it is in use.
+      - A module that was loaded for this list is unloaded when it leaves the list, unless it is in use or another file
+        in C(modules-load.d) lists it.
     type: list
     elements: str
     default: []
@@ -57,7 +58,8 @@ options:
     choices: [shared, exclusive]
   user_memlock:
     description:
-      - Memory that each user, including root, may lock, V(unlimited) or a number of KiB. It applies to new logins.
+      - Memory that each user, including root, may lock, V(unlimited) or a number of KiB from V(64). It applies to new
+        logins.
       - Written to C(/etc/security/limits.d/90-zerocopy-rdma.conf) (with the O(name) you set), below any lines that are
         in that file already.
       - If unset or empty, the limit is not changed.

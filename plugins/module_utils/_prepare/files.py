@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 
 # Always the same name, so that what a killed run left behind is overwritten and renamed by the next one. It begins
 # with a dot and ends like no configuration file, so neither systemd, NetworkManager, kmod nor containerd reads it.
+# CRI-O does, in its drop-in directory.
 _TEMPORARY = ".{}.zerocopy-rdma.tmp"
 _LABEL = "security.selinux"
 
@@ -103,6 +104,18 @@ class Files:
         stored = self.stored(path)
         return None if stored is None else stored.content.decode("utf-8", "surrogateescape")
 
+    def _is_masked(self, path: str) -> bool:
+        return self.full(path) == os.path.join(self.root, "dev/null")
+
+    def refuse_masked(self, path: str) -> None:
+        """Verify that the file may be written.
+
+        :raises HostError: it is a link to /dev/null, by which an administrator says that there shall be no such file,
+            and by which the device would be replaced.
+        """
+        if self._is_masked(path):
+            raise HostError(f"{path} is a link to /dev/null, which masks it: remove the link, or do without this file")
+
     def exists(self, path: str) -> bool:
         return os.path.exists(self.full(path))
 
@@ -126,6 +139,7 @@ class Files:
 
         :raises HostError: the system refuses; the old file is then untouched.
         """
+        self.refuse_masked(path)
         full = self.full(path)
         directory, name = os.path.split(full)
         temporary = os.path.join(directory, _TEMPORARY.format(name))
@@ -152,6 +166,8 @@ class Files:
 
     def remove(self, path: str) -> None:
         """Remove the file; fine when it is already gone."""
+        if self._is_masked(path):
+            return
         full = self.full(path)
         try:
             os.unlink(full)

@@ -159,6 +159,18 @@ LIMITS = "Limit  Soft Limit  Hard Limit  Units\nMax locked memory  {}  bytes\n"
         ),
         (
             {
+                # With Slice=, as is advised for reserved resources; a container has a service of the same name.
+                "sys/fs/cgroup/kubepods.slice/pod.slice/containerd.service/cgroup.procs": "89\n",
+                "sys/fs/cgroup/kube.slice/kube-runtime.slice/containerd.service/cgroup.procs": "90\n",
+                "proc/89/comm": "containerd",
+                "proc/89/limits": LIMITS.format("1 1"),
+                "proc/90/comm": "containerd",
+                "proc/90/limits": LIMITS.format("8388608 8388608"),
+            },
+            Memlock("containerd", 90, 8388608, 8388608),
+        ),
+        (
+            {
                 "sys/fs/cgroup/system.slice/crio.service/cgroup.procs": "80\n",
                 "proc/80/comm": "crio",
                 # Other limits, and a line that is cut off.

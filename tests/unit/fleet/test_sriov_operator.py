@@ -15,7 +15,6 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan impor
     HOST_DEVICE,
     SRIOV,
     Facts,
-    objects,
 )
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.sriov_operated import (
     EIGHT,

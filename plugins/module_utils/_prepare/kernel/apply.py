@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 # The imports inside functions are of what a node in its steady state never needs; Ansible compiles a module anew on
 # every run.
 _LOAD_SECONDS = 300
+# Parameters that the kernel takes for any module (unknown_module_param_cb in kernel/module/main.c).
+_EVERY_MODULE = ("async_probe", "dyndbg")
 _NOTES = {
     "wanted": shape.listed(shape.text),
     "loaded": shape.listed(shape.text),
@@ -112,9 +114,10 @@ class _KernelRun:
             self.states[module] = "loaded" if self.files.live else "available"
             if module in config.forbidden:
                 raise HostError(f"modules: {module!r} is forbidden by {config.forbidden[module]}")
-            if module in config.installs:
-                command, path = config.installs[module]
-                raise HostError(f"modules: {module!r} cannot be loaded: {path} has 'install {module} {command}'")
+            preventing = config.preventing(module)
+            if preventing is not None:
+                line, path = preventing
+                raise HostError(f"modules: {module!r} cannot be loaded: {path} has {line!r}")
         if self.files.live and rewritten:
             for module, keys in self.intent.options.items():
                 self._validate_parameters(module, sorted(keys))
@@ -143,7 +146,7 @@ class _KernelRun:
             return
         known = {canonical(line.partition(":")[0]): line.partition(":")[0] for line in done.out.splitlines()}
         for name in names:
-            if canonical(name) not in known:
+            if canonical(name) not in (*known, *_EVERY_MODULE):
                 has = "has {}".format(", ".join(sorted(known.values()))) if known else "has none"
                 raise HostError(f"options: {module} has no parameter {name!r}; it {has}")
 
@@ -176,6 +179,7 @@ class _KernelRun:
             config=config,
             modprobe_written=self._written(),
             closure=closure,
+            requested=lambda: kernel_config.requested(files, self.intent.load_path),
             occupied=lambda module: occupied(files, module),
             namespaces=_namespaces,
             images=lambda: _images(files),

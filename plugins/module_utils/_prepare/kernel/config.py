@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import os
 import re
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple
@@ -17,14 +19,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import KernelIntent, same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
 
-# In the order of libkmod: a name found in an earlier directory hides the same name in a later one.
-_DIRECTORIES = (
-    "/etc/modprobe.d",
-    "/run/modprobe.d",
-    "/usr/local/lib/modprobe.d",
-    "/usr/lib/modprobe.d",
-    "/lib/modprobe.d",
-)
+# In the order of libkmod and systemd: a name found below an earlier directory hides the same name below a later one.
+_DIRECTORIES = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
 _CMDLINE = "/proc/cmdline"
 _ARGUMENT = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _DISABLING = ("true", "false", "/bin/true", "/bin/false", "/usr/bin/true", "/usr/bin/false", ":")
@@ -42,13 +38,35 @@ class ModuleOption:
 
 @dataclass
 class ModprobeConfig:
-    """What modprobe would read, without our own file."""
+    """What modprobe would read, without our own file.
+
+    ``aliases`` and ``installs`` are a pattern, what stands for the modules that it fits, and the file, in its order.
+    """
 
     options: List[ModuleOption] = field(default_factory=list)
     blacklisted: Dict[str, str] = field(default_factory=dict)
     forbidden: Dict[str, str] = field(default_factory=dict)
-    installs: Dict[str, Tuple[str, str]] = field(default_factory=dict)
+    aliases: List[Tuple[str, str, str]] = field(default_factory=list)
+    installs: List[Tuple[str, str, str]] = field(default_factory=list)
     softdeps: Dict[str, List[str]] = field(default_factory=dict)
+
+    def preventing(self, module: str) -> Optional[Tuple[str, str]]:
+        """The line with which modprobe does not load the module by its name, and its file; ``None`` where it does.
+
+        Names may be patterns. All aliases count, and of install commands the first (libkmod:
+        kmod_lookup_alias_from_config, kmod_module_get_install_commands).
+        """
+        aliases, installs = (
+            [entry for entry in lines if fnmatch.fnmatchcase(module, entry[0])]
+            for lines in (self.aliases, self.installs)
+        )
+        if aliases and all(canonical(target) != module for _pattern, target, _path in aliases):
+            pattern, target, path = aliases[0]
+            return f"alias {pattern} {target}", path
+        if installs and installs[0][1].split()[0] in _DISABLING:
+            pattern, command, path = installs[0]
+            return f"install {pattern} {command}", path
+        return None
 
     def stronger(self, key: str, value: str, intent: KernelIntent) -> Optional[ModuleOption]:
         """Somebody else's setting that comes after ours and says something else."""
@@ -71,12 +89,16 @@ class ModprobeConfig:
                 warnings.append(
                     f"{self.blacklisted[module]} blacklists {module}: systemd-modules-load will not load it at boot"
                 )
+            preventing = self.preventing(module)
+            if preventing is not None:
+                line, path = preventing
+                warnings.append(f"{path} has {line!r}: systemd-modules-load will not load {module} at boot")
         return warnings
 
 
 def parse(text: str) -> List[List[str]]:
     """The words of each line of a modprobe.d(5) file, continued lines joined, comments left out."""
-    lines = [line.strip() for line in text.replace("\\\n", " ").splitlines()]
+    lines = [line.strip() for line in text.replace("\\\n", "").split("\n")]
     return [_ARGUMENT.findall(line) for line in lines if line and not line.startswith("#")]
 
 
@@ -92,12 +114,22 @@ def soft_dependencies(words: Sequence[str]) -> List[str]:
 
 
 def _paths(files: Files, own: str) -> List[str]:
+    """Files in all directories of the kind that ``own`` is in, without that one."""
     found: Dict[str, str] = {}
-    for directory in _DIRECTORIES:
+    for parent in _DIRECTORIES:
+        directory = f"{parent}/{own.split('/')[-2]}"
         for name in files.names(directory):
-            if name.endswith(".conf"):
-                found.setdefault(name, f"{directory}/{name}")
+            path = f"{directory}/{name}"
+            # The others libkmod passes over (conf_files_filter_out), so that they hide nothing either.
+            if name.endswith(".conf") and name[0] != "." and files.exists(path) and not os.path.isdir(files.full(path)):
+                found.setdefault(name, path)
     return [found[name] for name in sorted(found) if found[name] != own]
+
+
+def requested(files: Files, own: str) -> List[str]:
+    """Modules that files of modules-load.d(5) name, without the file ``own``."""
+    lines = [line.strip() for path in _paths(files, own) for line in (files.text(path) or "").splitlines()]
+    return [canonical(line) for line in lines if line and line[0] not in "#;"]
 
 
 def _add(config: ModprobeConfig, path: str, words: Sequence[str]) -> None:
@@ -110,10 +142,13 @@ def _add(config: ModprobeConfig, path: str, words: Sequence[str]) -> None:
             config.options.append(ModuleOption(f"{module}.{key}", value, path, (0, name)))
     elif directive == "blacklist":
         config.blacklisted.setdefault(module, path)
-    elif directive == "install" and words[2:3] and words[2] in _DISABLING:
-        config.installs[module] = (" ".join(words[2:]), path)
+    elif directive == "alias" and words[2:]:
+        config.aliases.append((module, words[2], path))
+    elif directive == "install" and words[2:]:
+        config.installs.append((module, " ".join(words[2:]), path))
     elif directive == "softdep":
-        config.softdeps[module] = soft_dependencies(words[2:])
+        # Here as well the first one counts.
+        config.softdeps.setdefault(module, soft_dependencies(words[2:]))
 
 
 def _add_argument(config: ModprobeConfig, argument: str) -> None:

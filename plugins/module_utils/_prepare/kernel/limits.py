@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from typing import List, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import errors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File, Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import memlock
 
 _HEADING = "# Written by zerocopy.rdma.kernel_modules, which overwrites it; state absent restores it.\n"
 # A wildcard does not apply to root (limits.conf(5)).
@@ -26,12 +27,11 @@ _BLOCK = re.compile(
 def checked(limit: Optional[str]) -> Optional[str]:
     """The limit in KiB or ``unlimited``; ``None`` where it is left alone.
 
-    :raises HostError: it is neither.
+    :raises HostError: it is neither, or less than a kernel without any setting allows.
     """
     if not limit:
         return None
-    if not re.fullmatch(r"unlimited|[1-9][0-9]{0,15}", limit, re.ASCII):
-        raise HostError(f"user_memlock: {limit!r} is neither 'unlimited' nor a number of KiB")
+    errors.checked("user_memlock", limit, lambda text: memlock.limit(text, 1024))
     return limit
 
 

@@ -46,6 +46,7 @@ class KernelState:
     config: ModprobeConfig = field(default_factory=ModprobeConfig)
     modprobe_written: Optional[int] = None
     closure: Callable[[Sequence[str]], List[str]] = lambda modules: []
+    requested: Callable[[], List[str]] = list
     occupied: Callable[[str], Optional[str]] = lambda module: None
     namespaces: Callable[[], List[str]] = list
     images: Callable[[], List[Initramfs]] = list
@@ -136,7 +137,8 @@ class _KernelPlanner:
             result.changes.append(Change("module", module, "unloaded", "loaded"))
         # Without a change of the list, all that was loaded is still needed, and modules.dep need not be read.
         if self.loaded and self.notes.get("wanted", []) != self.intent.modules:
-            needed = {*self.intent.modules, *have.closure(self.intent.modules)} if self.intent.modules else set()
+            named = [*self.intent.modules, *have.requested()]
+            needed = {*named, *have.closure(named)} if named else set()
             dropped = [module for module in self.loaded if module not in needed]
             result.unload, kept = unloading(dropped, have.loaded, have.occupied)
             result.changes += [Change("module", module, "loaded", "unloaded") for module in result.unload]

@@ -14,6 +14,7 @@ loses nothing, and the next run continues from there.
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import os
 from dataclasses import dataclass
@@ -196,6 +197,8 @@ class Ledger:
 
         A file that an earlier run changed and that is no longer wanted is restored. If it was edited since, it is left
         alone and ``warnings`` says so.
+
+        :raises HostError: a file that has to be written is masked.
         """
         self.warnings = []
         changes = []
@@ -203,6 +206,8 @@ class Ledger:
             before = self.files.stored(file.path)
             after = self._after(file, before)
             if before != after or file.release:
+                if after is not None:
+                    self.files.refuse_masked(file.path)
                 changes.append(FileChange(file.path, before, after, keep=not file.release))
         named = {file.path for file in wanted}
         for path in self.known:
@@ -240,24 +245,42 @@ class Ledger:
         return Stored(kept.content, before.mode, before.uid, before.gid)
 
     def apply(self, changes: Sequence[FileChange]) -> None:
-        """Write what ``compare`` returned, each file whole or not at all, after its original was saved."""
+        """Write what ``compare`` returned, each file whole or not at all, after its original was saved.
+
+        :raises HostError: one cannot be written; those before it are then put back, as far as that is possible.
+        """
         if not changes:
             return
+        known = copy.deepcopy(self._document.files)
         if not self.files.exists(self.path):
             # Before the first original: a run that is killed in between leaves no original without a ledger.
             self._write()
         for change in changes:
             self._remember(change)
         self.save()
-        for change in changes:
-            if change.after is None:
-                self.files.remove(change.path)
-            elif change.after != change.before:
-                self.files.write(change.path, change.after)
+        done: List[FileChange] = []
+        try:
+            for change in changes:
+                self._replace(change.path, change.before, change.after)
+                done.append(change)
+        except HostError:
+            with contextlib.suppress(HostError):
+                for change in reversed(done):
+                    self._replace(change.path, change.after, change.before)
+                self._document.files = known
+                self._remove_made_directories()
+                self.save()
+            raise
         for change in changes:
             self._settle(change)
         self._remove_made_directories()
         self.save()
+
+    def _replace(self, path: str, now: Optional[Stored], wanted: Optional[Stored]) -> None:
+        if wanted is None:
+            self.files.remove(path)
+        elif wanted != now:
+            self.files.write(path, wanted)
 
     def _remember(self, change: FileChange) -> None:
         entry = self._document.files.get(change.path)

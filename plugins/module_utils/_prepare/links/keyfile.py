@@ -25,8 +25,10 @@ HEADER = "# Written by zerocopy.rdma (nm_links). Changes are overwritten.\n"
 # NetworkManager keeps this section when it writes a profile anew, as a rollback does; by it we know our own.
 _MARK = ("zerocopy.rdma", "nm_links")
 _NAMESPACE = uuid.UUID("5b5f2a7c-4f0e-5d3b-9a51-6f2d1f4f7a10")
-# Above the profiles of an installer, so that a port which comes back from a pod gets ours.
-_PRIORITY = "100"
+# Above the profiles of an installer, so that a port which comes back from a pod gets ours: cloud-init gives its own 120
+# (cloudinit/net/network_manager.py), some distributions the highest that there is. Of equals the last one that was
+# active goes first.
+_PRIORITY = "999"
 # NetworkManager probes for this long (ms) whether somebody has the address, whenever it brings the link up.
 _DAD_TIMEOUT = "2000"
 _RULE_PRIORITY = 32000

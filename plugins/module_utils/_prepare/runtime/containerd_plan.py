@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain as runtime_chain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import edit, oci_spec, place
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import edit, oci_spec, place, unit_limit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import keys as runtime_keys
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import own as runtime_own
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.ask import SPOKEN, Asker, check
@@ -28,7 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.int
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import ConfigKey, Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN, SPEC, Own
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan, unit_limit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument
 
 _BASE = '{{ template "base" . }}\n'
@@ -70,6 +70,8 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     used = {key.value for key in keys} | {str(table.get(runtime_keys.BASE_SPEC)) for table in before.handlers.values()}
     specs = [file for file in specs if file.path in used or not posixpath.basename(file.path).startswith(SPEC)]
     plan.wanted = [File(path, text) for path, text in texts.items()] + specs
+    if "memlock" in parts:
+        unit_limit.add(files, layout.unit, int(parts["memlock"]["limit"]), plan)
     plan.files += [file.path for file in plan.wanted if file.path not in plan.files]
     _release(files, recorded, chain, plan)
     runtime_own.refuse_foreign(files, plan.wanted, own)
@@ -124,7 +126,6 @@ def _keys(
         keys += runtime_keys.nri_keys(parts["nri"], before)
     if "memlock" in parts:
         wanted = int(parts["memlock"]["limit"])
-        specs.append(unit_limit(layout.unit, wanted))
         chosen = runtime_keys.chosen_handlers(parts["memlock"]["handlers"], before)
         plan.handlers = sorted(chosen)
         made: Dict[str, str] = {}

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import chain, unit_limit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
     Installation,
     Parts,
@@ -28,7 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own
     named,
     refuse_foreign,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan, unit_limit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import Path, TomlDocument, lookup
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml_text import header, quoted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import same
@@ -36,6 +36,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock impo
 
 _NRI: Path = ("crio", "nri")
 _ULIMITS: Path = ("crio", "runtime", "default_ulimits")
+_MEMLOCK = "memlock="
 _HEAD = "# Written by the Ansible collection zerocopy.rdma; changes here are undone by its next run.\n"
 
 
@@ -45,7 +46,7 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     :raises HostError: a file is broken, or one that CRI-O reads after ours says something else.
     """
     files, layout, binary, run = installed.files, installed.layout, installed.binary, installed.run
-    dropins = _dropins(files, layout, own)
+    dropins = _dropins(files, layout.dropins, own)
     paths = [layout.main, *dropins]
     if files.live:
         _accepted(
@@ -75,17 +76,24 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     plan = RuntimePlan(before=_effective(before), effective=_effective(after))
     plan.wanted = [File(path, text) for path, text in texts.items()]
     if "memlock" in parts:
-        plan.wanted.append(unit_limit(layout.unit, int(parts["memlock"]["limit"])))
+        unit_limit.add(files, layout.unit, int(parts["memlock"]["limit"]), plan)
     refuse_foreign(files, plan.wanted, own)
     plan.files = [*paths, *(file.path for file in plan.wanted)]
-    plan.globs = [f"{layout.dropins}/*"]
+    plan.globs += [f"{layout.dropins}/*", f"{layout.dropins}/*/*"]
     return plan
 
 
-def _dropins(files: Files, layout: RuntimeLayout, own: Own) -> List[str]:
-    """Drop-ins that are not ours."""
-    paths = [f"{layout.dropins}/{name}" for name in files.names(layout.dropins) if not name.startswith(".")]
-    return [path for path in paths if not (path in own and named(path))]
+def _dropins(files: Files, directory: str, own: Own) -> List[str]:
+    """Drop-ins that are not ours, in CRI-O's order: of any name, also in directories below (UpdateFromPath)."""
+    found: List[str] = []
+    for name in files.names(directory):
+        path = f"{directory}/{name}"
+        full = os.path.join(files.full(directory), name)
+        if os.path.isdir(full) and not os.path.islink(full):
+            found += _dropins(files, path, own)
+        elif not (path in own and named(path)):
+            found.append(path)
+    return found
 
 
 def _check(document: TomlDocument) -> None:
@@ -112,19 +120,26 @@ def _wanted(parts: Parts, before: Dict[str, Any]) -> Dict[str, List[Tuple[Path, 
             ((*_NRI, "nri_plugin_request_timeout"), parts["nri"]["request_timeout"]),
         ]
     if "memlock" in parts:
-        limit = int(parts["memlock"]["limit"])
-        value = "-1" if limit == UNLIMITED else str(limit)
-        # The list is replaced as a whole, so the other entries are copied.
-        kept = [entry for entry in lookup(before, _ULIMITS, []) if not entry.startswith("memlock=")]
-        wanted["memlock"] = [(_ULIMITS, [*kept, f"memlock={value}:{value}"])]
+        limit, have = int(parts["memlock"]["limit"]), lookup(before, _ULIMITS, [])
+        if _memlock(have) < limit:
+            value = "-1" if limit == UNLIMITED else str(limit)
+            # The list is replaced as a whole, so the other entries are copied.
+            kept = [entry for entry in have if not entry.startswith(_MEMLOCK)]
+            wanted["memlock"] = [(_ULIMITS, [*kept, f"{_MEMLOCK}{value}:{value}"])]
     return wanted
+
+
+def _memlock(limits: Sequence[str]) -> int:
+    """Bytes that a container may lock with these entries, ``NAME=SOFT[:HARD]``; the last one of a name counts."""
+    entries = [entry[len(_MEMLOCK) :] for entry in limits if entry.startswith(_MEMLOCK)] or ["0"]
+    return min(UNLIMITED if side == "-1" else int(side) if side.isdecimal() else 0 for side in entries[-1].split(":"))
 
 
 def _not_overridden(path: str, documents: Dict[str, TomlDocument], keys: List[Tuple[Path, Any]]) -> None:
     for other, document in documents.items():
         for key, value in keys:
             found = document.get(key)
-            later = os.path.dirname(other) == os.path.dirname(path) and other > path
+            later = other.startswith(os.path.dirname(path) + "/") and other.split("/") > path.split("/")
             if later and found is not None and not same(found, value):
                 raise HostError(
                     f"{other} is read after {path} and sets {'.'.join(key)} to {quoted(found)} instead of"
@@ -157,7 +172,8 @@ def _accepted(
     with tempfile.TemporaryDirectory(prefix="zerocopy-rdma-") as directory:
         for path in sorted({*dropins, *texts}):
             text = texts.get(path) or files.text(path) or ""
-            target = os.path.join(directory, os.path.basename(path))
+            target = os.path.join(directory, os.path.relpath(path, layout.dropins))
+            os.makedirs(os.path.dirname(target), exist_ok=True)
             with open(target, "w", encoding="utf-8", errors="surrogateescape") as handle:
                 handle.write(text)
         main = ["--config", layout.main] if files.exists(layout.main) else []

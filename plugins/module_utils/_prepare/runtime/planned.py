@@ -13,8 +13,6 @@ from typing import List
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 
 
 @dataclass
@@ -33,12 +31,3 @@ class RuntimePlan:
     differs: bool = False
     handlers: List[str] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
-
-
-def unit_limit(unit: str, wanted: int) -> File:
-    """The drop-in of the systemd unit with this limit of locked memory in bytes."""
-    value = "infinity" if wanted == UNLIMITED else str(wanted)
-    return File(
-        f"/etc/systemd/system/{unit}.d/{DROPIN}memlock.conf",
-        f"# Written by the Ansible collection zerocopy.rdma.\n[Service]\nLimitMEMLOCK={value}\n",
-    )

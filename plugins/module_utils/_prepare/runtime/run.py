@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 from typing import Any, Dict, List, Optional, Tuple
@@ -197,6 +198,7 @@ class RuntimeRun:
 
     def _apply(self, changes: List[FileChange]) -> None:
         notes = self._ledger.notes
+        former = copy.deepcopy(notes)
         if changes and self._files.live:
             pending = notes.setdefault(
                 "pending", {"files": {}, "known": self._ledger.known, "parts": notes.get("parts", {})}
@@ -206,7 +208,14 @@ class RuntimeRun:
             pending["daemon"] = self._daemon.identity if self._daemon else ""
         notes["parts"] = self._parts
         notes.pop("seen", None)
-        self._ledger.apply(sorted(changes, key=_order))
+        try:
+            self._ledger.apply(sorted(changes, key=_order))
+        except HostError:
+            # Put back, so that there is nothing for which to restart.
+            if all(self._files.stored(change.path) == change.before for change in changes):
+                self._ledger.notes = former
+                self._ledger.save()
+            raise
         self._ledger.save()
 
     def _restart(self, plan: RuntimePlan, outcome: RuntimeOutcome) -> None:

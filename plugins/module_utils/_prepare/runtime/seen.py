@@ -16,7 +16,7 @@ from typing import List, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 
 # Increased when a new version of this collection plans differently.
-_PLANNER = 1
+_PLANNER = 2
 
 
 def digest(files: Files, paths: Sequence[str], globs: Sequence[str], binary: str) -> str:
@@ -40,4 +40,7 @@ def digest(files: Files, paths: Sequence[str], globs: Sequence[str], binary: str
 
 def _globbed(files: Files, pattern: str) -> List[str]:
     root = files.root.rstrip("/")
-    return [path[len(root) :] for path in glob.glob(root + pattern)]
+    directory, name = os.path.split(root + pattern)
+    # Python passes over hidden names, the runtimes do not.
+    paths = glob.glob(root + pattern) + glob.glob(os.path.join(directory, f".{name}"))
+    return [path[len(root) :] for path in paths if not os.path.isdir(path)]

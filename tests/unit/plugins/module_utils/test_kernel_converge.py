@@ -263,6 +263,26 @@ def test_check_mode_predicts_and_absent_restores(tmp_path: Path) -> None:
     assert carry_out(node_, intent(), False, node_)["changed"] is False
 
 
+def test_what_others_want_loaded_stays_loaded(tmp_path: Path) -> None:
+    node_ = machine(tmp_path)
+    carry_out(node_, WANTED, False, node_)
+    theirs = tmp_path / "etc/modules-load.d/site.conf"
+    theirs.write_text("# rdma_cm\n; rdma_cm\n\n ib-umad \n")
+    (tmp_path / "usr/lib/modules-load.d").mkdir(parents=True)
+    (tmp_path / "usr/lib/modules-load.d/site.conf").write_text("rdma_cm\n")
+    carry_out(node_, intent(), False, node_)
+    assert node_.modules() == ["ext4", "ib_core", "ib_umad"]
+    assert theirs.exists()
+
+
+def test_another_call_of_the_module_keeps_its_modules(tmp_path: Path) -> None:
+    node_ = machine(tmp_path)
+    carry_out(node_, intent(modules=["rdma_cm"]), False, node_)
+    carry_out(node_, intent(name="other", modules=["rdma_cm"]), False, node_)
+    carry_out(node_, intent(), False, node_)
+    assert node_.modules() == ["ext4", "ib_core", "ib_cm", "rdma_cm"]
+
+
 def test_killed_anywhere(tmp_path: Path) -> None:
     reference = machine(tmp_path / "reference")
     carry_out(reference, WANTED, False, reference)
@@ -288,6 +308,16 @@ def test_killed_anywhere(tmp_path: Path) -> None:
             assert tree(root) == before, budget
 
 
+def test_parameters_of_every_module(tmp_path: Path) -> None:
+    node_ = machine(tmp_path)
+    carry_out(
+        node_, intent(options={"ib_core": {"dyndbg": "func ib_register_device +p", "async_probe": 1}}), False, node_
+    )
+    assert (tmp_path / "etc/modprobe.d/zerocopy-rdma.conf").read_text().splitlines()[1:] == [
+        'options ib_core async_probe=1 dyndbg="func ib_register_device +p"'
+    ]
+
+
 def test_what_makes_it_fail(tmp_path: Path) -> None:
     node_ = machine(tmp_path)
     before = tree(tmp_path)
@@ -311,6 +341,12 @@ def test_what_makes_it_fail(tmp_path: Path) -> None:
     with pytest.raises(HostError) as caught:
         carry_out(node_, WANTED, True, node_)
     assert "'rdma_cm' cannot be loaded: /etc/modprobe.d/cis.conf has 'install rdma_cm /bin/true'" in str(caught.value)
+    (tmp_path / "etc/modprobe.d/cis.conf").write_text(
+        "install ext4 /bin/true\ninstall rdma_cm /sbin/modprobe -i rdma_cm\n"
+    )
+    assert carry_out(node_, WANTED, True, node_)["warnings"] == [
+        "/etc/modprobe.d/cis.conf has 'install ext4 /bin/true': systemd-modules-load will not load ext4 at boot"
+    ]
     (tmp_path / "proc/cmdline").write_text("quiet module_blacklist=rdma_cm\n")
     with pytest.raises(HostError) as caught:
         carry_out(node_, WANTED, True, node_)

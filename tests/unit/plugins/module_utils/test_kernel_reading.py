@@ -149,8 +149,53 @@ def test_what_others_configure(tmp_path: Path) -> None:
     stronger = config.stronger("mlx5_core.prof_sel", "3", wanted)
     assert stronger is not None
     assert stronger.value == "2"
-    assert set(config.installs) == {"siw"}
+    assert config.preventing("siw") == ("install siw /bin/true", "/lib/modprobe.d/cis.conf")
+    assert config.preventing("other") is None
     assert config.softdeps == {"a": ["b_c", "d"]}
+
+
+def test_only_the_first_install_and_softdep_line_counts(tmp_path: Path) -> None:
+    files = plant(
+        tmp_path,
+        {
+            "/etc/modprobe.d/10-site.conf": "install siw /sbin/modprobe -i siw\nsoftdep ib_core pre: first\n",
+            "/etc/modprobe.d/20-cis.conf": "install siw /bin/false\ninstall rdma-* /bin/false\n"
+            "softdep ib_core pre: second\n",
+        },
+    )
+    config = kernel_config.read(files, intent())
+    assert config.preventing("siw") is None
+    assert config.preventing("rdma_rxe") == ("install rdma_* /bin/false", "/etc/modprobe.d/20-cis.conf")
+    assert config.preventing("xrdma_cm") is None
+    assert config.softdeps == {"ib_core": ["first"]}
+
+
+def test_an_alias_in_the_place_of_a_module(tmp_path: Path) -> None:
+    text = "alias rdma_rxe off\nalias ib0 ib_ipoib\nalias siw-* other\nalias rdma-cm rdma-cm\nalias rdma_* odd\n"
+    config = kernel_config.read(plant(tmp_path, {"/etc/modprobe.d/site.conf": text}), intent())
+    found = [config.preventing(name) for name in ("rdma_rxe", "ib_ipoib", "siw", "rdma_cm")]
+    assert found == [("alias rdma_rxe off", "/etc/modprobe.d/site.conf"), None, None, None]
+
+
+def test_a_value_that_goes_on_in_the_next_line(tmp_path: Path) -> None:
+    text = "options mlx4_core port_type_array=2,\\\n1 probe_vf=0\n"
+    config = kernel_config.read(plant(tmp_path, {"/etc/modprobe.d/site.conf": text}), intent())
+    assert [(option.key, option.value) for option in config.options] == [
+        ("mlx4_core.port_type_array", "2,1"),
+        ("mlx4_core.probe_vf", "0"),
+    ]
+
+
+def test_what_modprobe_passes_over_counts_and_hides_nothing(tmp_path: Path) -> None:
+    seen = {f"/usr/lib/modprobe.d/{name}.conf": f"blacklist {name}\n" for name in ("saved", "linked", "masked")}
+    files = plant(tmp_path, {**seen, "/etc/modprobe.d/.ansible_tmp1x.conf": "install rdma_cm /bin/false\n"})
+    (tmp_path / "etc/modprobe.d/saved.conf").mkdir()
+    (tmp_path / "etc/modprobe.d/linked.conf").symlink_to("/nowhere")
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/null").write_text("")
+    (tmp_path / "etc/modprobe.d/masked.conf").symlink_to("/dev/null")
+    config = kernel_config.read(files, intent())
+    assert (sorted(config.blacklisted), config.installs) == (["linked", "saved"], [])
 
 
 def test_the_command_line_counts_on_the_running_node_only(tmp_path: Path) -> None:

@@ -132,6 +132,42 @@ def _killed_at(node: Path, wanted: Sequence[File], moment: int, monkeypatch: pyt
     return False
 
 
+def test_a_file_that_cannot_be_written_leaves_all_as_they_were(node: Path) -> None:
+    (node / "var/lib").mkdir(parents=True)
+    before = tree(node)
+    refused = node / "etc/.main.toml.zerocopy-rdma.tmp"
+    for wanted in (FIRST, SECOND, []):
+        refused.mkdir()
+        with pytest.raises(HostError, match=r"^/etc/main\.toml: "):
+            run(node, wanted)
+        refused.rmdir()
+        assert tree(node) == before
+        run(node, wanted)
+        before = tree(node)
+    assert not (node / "var/lib/zerocopy-rdma").exists()
+
+
+@pytest.mark.parametrize("devices", [True, False])
+def test_a_masked_file_is_refused_and_the_null_device_stays(node: Path, devices: bool) -> None:
+    (node / "var/lib").mkdir(parents=True)
+    null = node / "dev/null"
+    if devices:
+        null.parent.mkdir()
+        null.write_text("")
+    run(node, FIRST)
+    (node / "etc/main.toml").unlink()
+    (node / "etc/main.toml").symlink_to("/dev/null")
+    before = tree(node)
+    for check in (True, False):
+        with pytest.raises(HostError, match=r"^/etc/main\.toml is a link to /dev/null"):
+            run(node, SECOND) if not check else Ledger(Files(str(node)), "test").compare(SECOND)
+        assert tree(node) == before
+    run(node, SECOND[1:])
+    run(node, [])
+    assert (node / "etc/main.toml").is_symlink()
+    assert null.exists() == devices
+
+
 def _but_ledger(found: Dict[str, Any]) -> Dict[str, Any]:
     """It may go on to accept what the killed run found as one of ours."""
     return {path: entry for path, entry in found.items() if not path.endswith("ledger.json")}

@@ -24,7 +24,7 @@ id=rail0
 uuid=aac56ffa-ab5b-5a89-861c-824cf7271ded
 type=ethernet
 autoconnect=true
-autoconnect-priority=100
+autoconnect-priority=999
 
 [ethernet]
 mac-address=B8:59:9F:3B:2B:88
@@ -77,6 +77,12 @@ def test_a_rail() -> None:
     assert keyfile.uuid_in(profile.text) == profile.uuid
     assert keyfile.is_ours(profile.text)
     assert not keyfile.is_ours(profile.text.replace("[user]", "[proxy]"))
+
+
+def test_no_profile_of_an_installer_goes_first() -> None:
+    cloud_init = 120
+    for profile in profiles(ETHERNET, vlans=[{"id": 7}]):
+        assert int(section(profile.text, "connection")["autoconnect-priority"]) > cloud_init
 
 
 def test_no_profile_names_its_interface() -> None:

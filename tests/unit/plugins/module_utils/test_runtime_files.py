@@ -196,6 +196,38 @@ def test_another_limit_and_other_handlers(tmp_path: Path) -> None:
     assert "\nLimitMEMLOCK=1048576\n" in unit.read_text()
 
 
+def test_the_limit_of_a_unit_is_raised_only(tmp_path: Path) -> None:
+    root = make(tmp_path, {**NODES["containerd 2"], "lib/systemd/system/containerd.service": "[Service]\n"})
+    unit = "etc/systemd/system/containerd.service.d"
+    wanted, more = "68719476736", str(65 * 2**30)
+    rows: List[Tuple[str, str, str]] = [
+        # Less, and what systemd takes for nothing.
+        ("etc/systemd/system.conf", "[Manager]\n#DefaultLimitMEMLOCK=infinity\nDefaultLimitMEMLOCK=8M\n", wanted),
+        ("usr/lib/systemd/system.conf.d/10-hpc.conf", "[Manager]\nDefaultLimitMEMLOCK=65G:infinity\n", more),
+        ("lib/systemd/system/containerd.service", "[Service]\nLimitMEMLOCK = 1T\n", str(2**40)),
+        (f"usr/lib/{unit[4:]}/10.conf", "[Service]\nLimitMEMLOCK=infinity\nLimitMEMLOCK=\n", "infinity"),
+        # The same name in /etc hides it.
+        (f"{unit}/10.conf", "[Service]\nLimitMEMLOCK=65G\n", more),
+        (f"{unit}/20.conf", "[Service]\nLimitMEMLOCK=infinity\n", "infinity"),
+    ]
+    for path, text, limit in rows:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+        assert call(root, memlock=wanted).warnings == []
+        ours = (tmp_path / unit / "90-zerocopy-rdma-memlock.conf").read_text()
+        assert ours.endswith(f"[Service]\nLimitMEMLOCK={limit}\n"), path
+    (tmp_path / unit / "old.conf").mkdir()
+    # As 'systemctl edit' names it.
+    edited = tmp_path / unit / "override.conf"
+    edited.write_text("[Service]\nLimitMEMLOCK=64G\n")
+    assert call(root, memlock=wanted).warnings == []
+    edited.write_text("[Service]\nLimitMEMLOCK=65536\n")
+    for _time in range(2):
+        (warning,) = call(root, memlock=wanted).warnings
+        assert f"/{unit}/override.conf is read after " in warning
+        assert "sets LimitMEMLOCK=65536: containers without a limit of their own" in warning
+
+
 def test_crio_keeps_the_other_limits(tmp_path: Path) -> None:
     root = make(tmp_path, NODES["crio"])
     call(root)
@@ -206,6 +238,40 @@ def test_crio_keeps_the_other_limits(tmp_path: Path) -> None:
         HostError, match=r'99-mine is read after \S+ and sets crio\.nri\.nri_plugin_request_timeout to "2s"'
     ):
         call(root)
+
+
+def test_crio_reads_hidden_drop_ins_and_those_in_directories(tmp_path: Path) -> None:
+    below = "etc/crio/crio.conf.d/10-site/limits"
+    limits = '[crio.runtime]\ndefault_ulimits = ["nofile={0}:{0}"]\n'
+    root = make(tmp_path, {below: limits.format(1), "etc/crio/crio.conf.d/20-site/none": ""})
+    call(root)
+    ours = tmp_path / PLACES["crio"][1]
+    assert '["nofile=1:1", "memlock=-1:-1"]' in ours.read_text()
+    (tmp_path / below).write_text(limits.format(2))
+    call(root)
+    assert '["nofile=2:2", "memlock=-1:-1"]' in ours.read_text()
+    # After the first one, before ours.
+    (tmp_path / "etc/crio/crio.conf.d/20-site/.new.conf").write_text(limits.format(3))
+    call(root)
+    assert '["nofile=3:3", "memlock=-1:-1"]' in ours.read_text()
+    (tmp_path / "etc/crio/crio.conf.d/95").mkdir()
+    (tmp_path / "etc/crio/crio.conf.d/95/x").write_text(limits.format(4))
+    with pytest.raises(HostError, match=r"95/x is read after \S+ and sets crio\.runtime\.default_ulimits"):
+        call(root)
+
+
+def test_crio_with_enough_memory_keeps_its_limits_as_they_are(tmp_path: Path) -> None:
+    text = '[crio.runtime]\ndefault_ulimits = ["memlock={}", "nofile=1:1"]\n'
+    theirs, ours = "etc/crio/crio.conf.d/99-site.conf", tmp_path / PLACES["crio"][1]
+    root = make(tmp_path, {theirs: text.format("-1")})
+    for enough in ("-1", "-1:-1", "68719476736", "68719476736:-1"):
+        (tmp_path / theirs).write_text(text.format(enough))
+        call(root, memlock="68719476736")
+        assert not ours.exists()
+    for less in ("68719476735:-1", "0"):
+        (tmp_path / theirs).write_text(text.format(less))
+        with pytest.raises(HostError, match=r"99-site\.conf is read after \S+ and sets crio\.runtime\.default_ulimits"):
+            call(root, memlock="68719476736")
 
 
 def test_refused_before_anything_is_written(tmp_path: Path) -> None:

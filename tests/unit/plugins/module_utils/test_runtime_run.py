@@ -209,6 +209,23 @@ def test_all_since_the_last_good_restart_is_put_back(node: Node) -> None:
     assert not Path(node.full("/var/lib/zerocopy-rdma")).exists()
 
 
+def test_a_file_that_cannot_be_written_leaves_nothing_to_be_restarted_for(node: Node) -> None:
+    refused = Path(node.full(f"/{MAIN}")).with_name(".config.toml.zerocopy-rdma.tmp")
+    refused.mkdir()
+    with pytest.raises(HostError, match=r"^/etc/containerd/config\.toml: "):
+        call(node)
+    refused.rmdir()
+    assert os.listdir(node.full("/etc/containerd")) == ["config.toml"]
+    assert call(node, state="absent").changes == []
+    call(node, memlock="")
+    refused.mkdir()
+    with pytest.raises(HostError, match=r"^/etc/containerd/config\.toml: "):
+        call(node)
+    refused.rmdir()
+    assert call(node, memlock="").changes == []
+    assert len(node.restarts) == 1
+
+
 def test_killed_before_its_restart(node: Node) -> None:
     node.fails = [Killed()]
     with pytest.raises(Killed):

@@ -120,8 +120,8 @@ def test_the_limit_of_users_is_taken_back_without_a_loss(
 
 
 def test_a_limit_that_is_none_is_refused(run: Run, tmp_path: Path) -> None:
-    for limit in ("64G", "0", "-1", "unlimited\n", "64\nroot - nproc 1"):
-        assert run(root=str(tmp_path), user_memlock=limit)["msg"].startswith("user_memlock: ")
+    for limit in ("64G", "0", "-1", "63", "unlimited\n", "64\nroot - nproc 1"):
+        assert run(root=str(tmp_path), user_memlock=limit)["msg"].startswith("user_memlock is ")
 
 
 def test_the_documented_recovery_restores_a_node_without_its_ledger(run: Run, tmp_path: Path) -> None:
