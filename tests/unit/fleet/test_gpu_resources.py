@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""GPUs by the names that device plugins give them: found by the audit, moved, and counted."""
+"""GPUs by the names that device plugins give them: found by the audit, moved, counted, and never given twice."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.filter.device_plugin_gpus import device_plugin_gpus
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names, gpu
@@ -147,3 +148,49 @@ def test_ports_that_were_moved_belong_to_the_container_with_gpus() -> None:
     assert all("ports_remapped" in [one["code"] for one in each["findings"]] for each in found["workloads"])
     there, _notes = moved(server("a", 8000), server("b", 8001), wish=Wish([ONE], more=SITE))
     assert [one["spec"]["containers"][1]["ports"] for one in there] == [[{"containerPort": 8000}]] * 2
+
+
+def node(name: str = "n1", labels: dict[str, str] | None = None, **allocatable: str) -> Object:
+    return {"metadata": {"name": name, "labels": labels or {}}, "status": {"allocatable": allocatable}}
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "taken"),
+    [
+        ({"nvidia.com/gpu": "8"}, ["nvidia.com/gpu"]),
+        ({"nvidia.com/v100": "4", "nvidia.com/hostdev": "2"}, ["nvidia.com/v100"]),
+        ({"nvidia.com/gpu.shared": "80", "nvidia.com/gpu": "0"}, ["nvidia.com/gpu.shared"]),
+        ({"nvidia.com/mig-1g.5gb": "7", "nvidia.com/gpu": "7"}, ["nvidia.com/gpu", "nvidia.com/mig-1g.5gb"]),
+        # NVIDIA's, for all that is known.
+        ({"example.org/gpu": "1"}, ["example.org/gpu"]),
+        ({"nvidia.com/gpu": "0", "nvidia.com/v100": "0"}, []),
+        ({"amd.com/gpu": "8", "nvidia.com/resibp2s0": "1", "cpu": "64"}, []),
+    ],
+)
+def test_nodes_whose_gpus_a_device_plugin_has(allocatable: dict[str, str], taken: list[str]) -> None:
+    found = device_plugin_gpus([node(**allocatable)], ["n1"], {}, SITE.gpus, ["nvidia.com/resibp2s0"])
+    assert found == ({"n1": taken} if taken else {})
+
+
+@pytest.mark.parametrize(
+    ("labels", "values", "is_taken"),
+    [
+        ({}, {}, False),
+        ({"nvidia.com/gpu.present": "false"}, {}, False),
+        ({"nvidia.com/gpu.present": "true"}, {}, True),
+        ({"feature.node.kubernetes.io/pci-10de.present": "true"}, {}, True),
+        ({"nvidia.com/gpu.present": "true"}, {"kubeletPlugin": {"nodeSelector": {"group": "h100"}}}, False),
+        (
+            {"nvidia.com/gpu.present": "true", "group": "h100"},
+            {"kubeletPlugin": {"nodeSelector": {"group": "h100"}}},
+            True,
+        ),
+        ({"nvidia.com/gpu.present": "true"}, {"kubeletPlugin": {"affinity": {"nodeAffinity": {}}}}, True),
+        ({"nvidia.com/gpu.present": "true"}, {"kubeletPlugin": {"affinity": {"nodeAffinity": {"x": 1}}}}, False),
+    ],
+)
+def test_nodes_that_are_not_in_the_run(labels: dict[str, str], values: Object, is_taken: bool) -> None:
+    """The chart brings the driver there as well."""
+    nodes = [node("other", labels, **{"nvidia.com/v100": "4"}), node("bare", {"nvidia.com/gpu.present": "true"})]
+    found = device_plugin_gpus(nodes, ["n1"], values)
+    assert found == ({"other": ["nvidia.com/v100"]} if is_taken else {})
