@@ -79,14 +79,21 @@ options:
   choices:
     description:
       - Names of the requests for each workload, by the workload's name or C(namespace/name).
-      - By default, a workload gets the group's only request with as many GPUs as the workload has, or else the only
-        request without GPUs. If several requests match, the workload stays as it is.
+      - By default, a workload gets the group's only request with as many whole GPUs as the workload has, or else the
+        only request without GPUs. If several requests match, the workload stays as it is.
     type: dict
     default: {}
   resources:
     description:
       - Extended resources that give access to RDMA in this cluster, besides those with well-known names. An entry that
         ends with C(/) is a prefix.
+    type: list
+    elements: str
+    default: []
+  gpu_resources:
+    description:
+      - Extended resources that are GPUs in this cluster, besides those with well-known names. An entry that ends with
+        C(/) is a prefix. A claim with GPUs replaces limits of whole GPUs.
     type: list
     elements: str
     default: []

@@ -125,7 +125,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MoveStep
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.steps import STEPS, predicted
 
-_SAME = ("node", "to", "labels", "ours", "resources", "drivers", "evict", "shows", "counters", "netns_mode")
+_SAME = (
+    *("node", "to", "labels", "ours", "resources", "gpu_resources", "drivers"),
+    *("evict", "shows", "counters", "netns_mode"),
+)
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
@@ -146,6 +149,7 @@ def main() -> None:
             "labels": {"type": "dict", "default": {}},
             "ours": texts,
             "resources": texts,
+            "gpu_resources": texts,
             "drivers": texts,
             "evict": {"type": "str", "choices": ["managed", "all", "none"], "default": "managed"},
             "shows": {"type": "dict", "default": {}},

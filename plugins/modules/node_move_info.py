@@ -82,6 +82,7 @@ from dataclasses import asdict
 from typing import Any, Dict
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import foreign, info
@@ -89,7 +90,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
     params = module.params
-    found = info(client, params["ours"], params["drivers"], params["resources"])
+    names = Names(params["resources"], params["gpu_resources"])
+    found = info(client, params["ours"], params["drivers"], names)
     return {
         "changed": False,
         "nodes": {name: node_use.written(use) for name, use in found.items()},
@@ -99,7 +101,7 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
 
 def main() -> None:
     texts = {"type": "list", "elements": "str", "default": []}
-    run({"ours": texts, "drivers": texts, "resources": texts}, _call)
+    run({"ours": texts, "drivers": texts, "resources": texts, "gpu_resources": texts}, _call)
 
 
 if __name__ == "__main__":

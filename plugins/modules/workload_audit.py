@@ -44,6 +44,13 @@ options:
     type: list
     elements: str
     default: []
+  gpu_resources:
+    description:
+      - Extended resources that are GPUs in this cluster, besides those with well-known names (C(nvidia.com/*) unless
+        the name is that of a NIC, C(amd.com/gpu) and others). An entry that ends with C(/) is a prefix.
+    type: list
+    elements: str
+    default: []
 seealso:
   - module: zerocopy.rdma.cluster_info
   - module: zerocopy.rdma.node_extended_resources
@@ -160,8 +167,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.audit imp
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
-    params = module.params
-    return audit(client, AuditRequest(params["device_class"], params["namespaces"], params["resources"]))
+    names = ("device_class", "namespaces", "resources", "gpu_resources")
+    return audit(client, AuditRequest(**{name: module.params[name] for name in names}))
 
 
 def main() -> None:
@@ -171,6 +178,7 @@ def main() -> None:
             "device_class": {"type": "str", "default": "zerocopy-rdma-nic"},
             "namespaces": names,
             "resources": names,
+            "gpu_resources": names,
         },
         _call,
     )

@@ -87,13 +87,26 @@ def test_refused_without_helm_and_beside_the_device_plugin(
     ):
         assert text in said(play("gpu_check", helm=directory))
 
-    body = node("gpu-1")
-    for room in ("capacity", "allocatable"):
-        body["status"][room] = {**body["status"][room], "nvidia.com/gpu": "8"}
-    create(cluster, "Node", body)
-    assert "gpu-1: rdma_driver_gpu_deploy is true, but the NVIDIA device plugin" in said(play("gpu_check"))
+    offered = {"nvidia.com/v100": "4", "nvidia.com/gpu.shared": "80", "example.org/gpu": "8"}
+    nodes = {name: node(name) for name in ("gpu-1", "gpu-2")}
+    nodes["gpu-2"]["metadata"]["labels"]["nvidia.com/gpu.present"] = "true"
+    for body in nodes.values():
+        for room in ("capacity", "allocatable"):
+            body["status"][room] = {**body["status"][room], "nvidia.com/hostdev": "2", **offered}
+        create(cluster, "Node", body)
+    both = "gpu-1 (nvidia.com/gpu.shared, nvidia.com/v100), gpu-2 (nvidia.com/gpu.shared, nvidia.com/v100): rdma_driver"
+    assert both in said(play("gpu_check"))
+    # The chart keeps away from the node that is not in the run.
+    away = {"kubeletPlugin": {"nodeSelector": {"pool": "training"}}}
+    told = said(play("gpu_check", gpu_values=away))
+    assert "deployed. gpu-1 (nvidia.com/gpu.shared, nvidia.com/v100): rdma_driver_gpu_deploy is true, but" in told
     # The kubelet keeps it so when the plugin has gone.
-    patch = {"status": {"capacity": {"nvidia.com/gpu": "0"}, "allocatable": {"nvidia.com/gpu": "0"}}}
-    nodes = cluster.resources.get(api_version="v1", kind="Node")
-    nodes.status.patch(name="gpu-1", body=patch, content_type="application/merge-patch+json")
+    gone = dict.fromkeys(["nvidia.com/v100", "nvidia.com/gpu.shared"], "0")
+    patch = {"status": {"capacity": gone, "allocatable": gone}}
+    api = cluster.resources.get(api_version="v1", kind="Node")
+    for name in nodes:
+        api.status.patch(name=name, body=patch, content_type="application/merge-patch+json")
+    own = {"rdma_gpu_resources": ["example.org/gpu"]}
+    assert "gpu-1 (example.org/gpu), gpu-2" in said(play("gpu_check", "-e", json.dumps(own)))
+    assert changed(play("gpu_check")) == 0
     assert changed(play("gpu")) == 1

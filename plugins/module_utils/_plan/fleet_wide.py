@@ -24,6 +24,7 @@ _OPERATORS = "rdma_operator_"
 NAMES = (
     "rdma_cluster",
     "rdma_context",
+    "rdma_gpu_resources",
     "rdma_kubeconfig",
     "rdma_manifests",
     "rdma_serial",

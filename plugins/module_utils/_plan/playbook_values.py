@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 from typing import Any, Iterator, Mapping
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
 
+GPU_RESOURCES = "rdma_gpu_resources"
 SERIAL = "rdma_serial"
 SERIAL_MAX = "rdma_serial_max"
 POD_NODES = "rdma_verify_pod_nodes"
@@ -27,6 +29,10 @@ def _is_batch(value: Any) -> bool:
 
 def of_playbooks(values: Mapping[str, Any]) -> Iterator[Problem]:
     """What is wrong with the converted variables that playbooks read."""
+    for position, name in enumerate(values.get(GPU_RESOURCES) or ()):
+        if not names.is_extended_resource(f"{name}gpu" if name.endswith("/") else name):
+            why = "it must be an extended resource, such as 'example.com/gpu', or a prefix that ends with '/'"
+            yield wrong(f"{GPU_RESOURCES}[{position}]", name, why)
     serial = values.get(SERIAL)
     batches = serial if isinstance(serial, (list, tuple)) else [] if serial is None else [serial]
     if serial is not None and not batches:

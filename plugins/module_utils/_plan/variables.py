@@ -42,6 +42,7 @@ def left_by(roles: Path = ROLES) -> List[str]:
 PLAYBOOKS: Options = {
     "rdma_cluster": {"type": "str", "choices": ["kubernetes", "none"]},
     "rdma_context": {"type": "str"},
+    "rdma_gpu_resources": {"type": "list", "elements": "str"},
     "rdma_hosts": {"type": "str"},
     "rdma_kubeconfig": {"type": "str"},
     "rdma_manifests": {"type": "str"},

@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.audit 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.cluster import ClusterSeen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, Unseen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.notes import HealthNote, KueueNote
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind
@@ -44,12 +45,14 @@ Read = Callable[[Any], Sequence[Any]]
 class AuditRequest:
     """What the user asks for. Without ``namespaces`` all are read.
 
-    ``resources`` are extended resources of the site that stand for RDMA, or prefixes of them that end with ``/``.
+    ``resources`` are extended resources of the site that stand for RDMA, ``gpu_resources`` those that are GPUs, or
+    prefixes of them that end with ``/``.
     """
 
     device_class: str
     namespaces: Sequence[str] = ()
     resources: Sequence[str] = field(default_factory=list)
+    gpu_resources: Sequence[str] = ()
 
 
 class _Wanted(NamedTuple):
@@ -100,7 +103,7 @@ def audit(client: Client, request: AuditRequest) -> Dict[str, Any]:
             gates=cluster.gates(release, _metrics(client)),
             unseen=unseen,
             device_class=request.device_class,
-            resources=request.resources,
+            names=Names(request.resources, request.gpu_resources),
         )
     )
     return {"changed": False, "text": report.as_text(found), **report.as_json(found)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
 
 
 def options() -> Dict[str, Any]:
@@ -31,6 +32,7 @@ def options() -> Dict[str, Any]:
         "requests": {"type": "list", "elements": "dict", "default": [], "options": request},
         "choices": table,
         "resources": names,
+        "gpu_resources": names,
     }
 
 
@@ -38,4 +40,5 @@ def wish(params: Mapping[str, Any]) -> Wish:
     """What these parameters ask for."""
     asks = [PodAsk(**ask) for ask in params["requests"]]
     choices = {name: [one] if isinstance(one, str) else one for name, one in params["choices"].items()}
-    return Wish(asks, choices, params["resources"], params.get("namespace") or "")
+    more = Names(params["resources"], params["gpu_resources"])
+    return Wish(asks, choices, more, params.get("namespace") or "")

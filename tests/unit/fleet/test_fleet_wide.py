@@ -56,6 +56,14 @@ def test_hosts_that_disagree_are_refused(variable: str, value: Any, other: str) 
     assert preflight(everywhere(**{variable: value})) == []
 
 
+def test_gpu_resources_have_a_domain() -> None:
+    assert preflight(everywhere(rdma_gpu_resources=["example.org/gpu", "example.com/"])) == []
+    (told,) = preflight(everywhere(rdma_gpu_resources=["example.org/gpu", "v100"]))
+    assert "rdma_gpu_resources[1] is 'v100', it must be an extended resource, such as 'example.com/gpu'" in told
+    (told,) = preflight(on_v100(rdma_gpu_resources=["example.org/gpu"]))
+    assert "it must be the same on all hosts" in told
+
+
 def test_to_say_what_is_the_default_is_no_disagreement() -> None:
     assert preflight(on_v100(rdma_driver_namespace="kube-system", rdma_claims_set="zerocopy-rdma-claims")) == []
     # The playbooks name the sets after the hosts of the run.

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
     way_back,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, is_rdma
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
     NAMESPACE,
     Object,
@@ -51,7 +51,7 @@ def test_which_of_them_are_rewritten() -> None:
     for one in there:
         for shape in pods.seen(documents.ref_of(one, "").kind, one).pods:
             if one["metadata"]["name"] in changed:
-                assert not rewrite.asking(shape, ()) or shape.host_paths
+                assert not rewrite.asking(shape, WELL_KNOWN) or shape.host_paths
                 assert not shape.host_network
 
 
@@ -147,7 +147,7 @@ def test_a_single_claim_is_for_one_pod() -> None:
         (Wish([ONE], {"llm/decode": ["three"]}), "three is not a request of the group, which has one-nic"),
         (
             Wish([PodAsk("pair", templates={NAMESPACE: "p"}, gpus=2)], {"decode": ["pair"]}),
-            "the claim has 2 GPUs for one container, but vllm has 1",
+            "the claim has 2 GPUs for one container, but vllm has nvidia.com/gpu: 1",
         ),
     ],
 )

@@ -39,11 +39,13 @@ GPU = '          resources: {limits: {nvidia.com/gpu: "2"}}\n        - name: pro
 
 @pytest.fixture(name="complete")
 def make_complete(facts_of: Facts, tmp_path: Path) -> Any:
-    def run(text: str, group: str = "h100", container: str = "vllm", **more: str) -> tuple[str, list[str]]:
+    def run(
+        text: str, group: str = "h100", container: str = "vllm", settings: Any = None, **more: str
+    ) -> tuple[str, list[str]]:
         path = tmp_path / "decode.yml"
         path.write_text(text)
         given = {"path": str(path), "container": container, "group": group, **more}
-        found = made(facts_of, group, manifests=[given])
+        found = made(facts_of, group, manifests=[given], **settings or {})
         mine = [one["content"] for one in found["examples"] if one["path"] == f"{group}/decode.yml"]
         return (mine[0] if mine else ""), found["problems"]
 
@@ -115,11 +117,34 @@ def test_a_plain_pod_has_annotations_of_its_strategy(complete: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("nvidia.com/gpu", {}),
+        ("nvidia.com/v100", {}),
+        ("nvidia.com/mig-1g.5gb", {}),
+        ("amd.com/gpu", {}),
+        ("example.org/gpu", {"gpu_resource": "example.org/gpu"}),
+        ("example.org/gpu", {"gpu_resources": ["example.org/gpu"]}),
+        ("nvidia.com/gpu", {"gpu_resource": "example.org/gpu"}),
+    ],
+)
+def test_no_container_gets_gpus_twice(complete: Any, name: str, settings: dict[str, Any]) -> None:
+    text = DEPLOYMENT.replace("        - name: proxy", GPU.replace("nvidia.com/gpu", name))
+    _text, problems = complete(text, settings=settings, request="four")
+    (problem,) = problems
+    assert problem.endswith(f"has a limit of {name}, and the claim has 4 GPUs as well: remove the limit")
+    for group in ("v100", "a100"):
+        found, problems = complete(text, group, settings=settings)
+        assert problems == []
+        limits = yaml.safe_load(found)["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+        assert {one: number for one, number in limits.items() if not one.startswith("rdma")} == {name: "2"}
+
+
+@pytest.mark.parametrize(
     ("before", "after", "more", "why"),
     [
         ("vllm", "other", {}, "no pod in it has a container vllm"),
         ("command:", "args:", {}, "Deployment decode has no command that the script could be put before"),
-        ("        - name: proxy", GPU, {"request": "four"}, "has GPU limits, and the claim has 4 GPUs as well"),
         ("  name: decode", "  namespace: llm\n  name: decode", {}, "is in namespace llm, but claims and script are in"),
         ("spec:", "spec: [", {}, "is not YAML"),
         (

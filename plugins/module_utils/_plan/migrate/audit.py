@@ -32,6 +32,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     Unseen,
     Workload,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 POD = Kind("", "Pod")
@@ -43,8 +44,7 @@ _VOLCANO_JOB = Kind("batch.volcano.sh", "Job")
 class AuditInput:
     """What was read: objects with pod templates, the kinds of which all objects are among them, and the cluster.
 
-    ``resources`` are names of the site's own RDMA resources, or prefixes that end with ``/``; ``device_class`` is the
-    DeviceClass that claims for NICs will name.
+    ``names`` are those of the site's own resources; ``device_class`` is the DeviceClass that claims for NICs will name.
     """
 
     kubernetes: str
@@ -54,12 +54,12 @@ class AuditInput:
     gates: Mapping[str, bool] = field(default_factory=dict)
     unseen: Sequence[Unseen] = ()
     device_class: str = ""
-    resources: Sequence[str] = ()
+    names: Names = WELL_KNOWN
 
 
 def audit(given: AuditInput) -> Audit:
     """All findings; workloads and the cluster's, the worst first."""
-    programs = {seen.ref: program for seen, program in _programs(given.objects, given.resources)}
+    programs = {seen.ref: program for seen, program in _programs(given.objects, given.names)}
     tops = [seen for seen in given.objects if not _known_owner(seen, given.listed)]
     workloads, others = _workloads(tops, programs, given)
     given.cluster.components = {
@@ -67,7 +67,7 @@ def audit(given: AuditInput) -> Audit:
     }
     if POD in given.listed:
         given.cluster.placed = _placed(given.objects)
-    found = cluster.findings(given.cluster, given.device_class, given.resources)
+    found = cluster.findings(given.cluster, given.device_class, given.names)
     return Audit(
         kubernetes=given.kubernetes,
         dra=given.cluster.dra[0] if given.cluster.dra else "",
@@ -79,7 +79,7 @@ def audit(given: AuditInput) -> Audit:
     )
 
 
-def _programs(objects: Sequence[Seen], more: Sequence[str]) -> Iterator[Tuple[Seen, Component]]:
+def _programs(objects: Sequence[Seen], more: Names) -> Iterator[Tuple[Seen, Component]]:
     for seen in objects:
         # A sidecar that is called like one makes a workload no program of the node.
         found = None if findings.asks(seen, more) else components.of(seen)
@@ -119,7 +119,7 @@ def _workloads(
     others: List[ObjectRef] = []
     for ref, several in named.items():
         pods = [pod for seen in several for pod in seen.pods]
-        if any(findings.uses_rdma(pod, given.resources) for pod in pods):
+        if any(findings.uses_rdma(pod, given.names) for pod in pods):
             using[ref] = several
         elif any(pod.host_network for pod in pods):
             others.append(ref)
@@ -128,14 +128,14 @@ def _workloads(
         for ref, several in using.items()
         for seen in several
         for pod in seen.pods
-        if findings.uses_rdma(pod, given.resources)
+        if findings.uses_rdma(pod, given.names)
     ]
     found: Dict[ObjectRef, List[Finding]] = {ref: [] for ref in using}
     for ref, pod in shapes:
-        found[ref] += findings.of_pod(pod, given.resources)
+        found[ref] += findings.of_pod(pod, given.names)
         if ref.kind == _VOLCANO_JOB and pod.scheduler in ("", "volcano"):
             found[ref].append(Finding(codes.VOLCANO_TEMPLATES, {}, (pod.place,)))
-    for ref, finding in (*ports.remapped(shapes), *ports.of_pools(shapes, given.cluster.pools)):
+    for ref, finding in (*ports.remapped(shapes, given.names), *ports.of_pools(shapes, given.cluster.pools)):
         found[ref].append(finding)
     workloads = [
         Workload(

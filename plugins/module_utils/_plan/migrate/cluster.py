@@ -37,7 +37,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     Pool,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.notes import HealthNote, KueueNote
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, Names, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, strings, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
@@ -144,7 +144,7 @@ def _by_version(nodes: Iterable[NodeSeen], version: str, pattern: Pattern[str]) 
     return found
 
 
-def findings(seen: ClusterSeen, device_class: str, more: Sequence[str] = ()) -> List[Finding]:
+def findings(seen: ClusterSeen, device_class: str, more: Names = WELL_KNOWN) -> List[Finding]:
     """What is to be dealt with, in no order."""
     return [*_versions(seen), *_schedulers(seen, device_class), *_owners(seen), *_resources(seen, more), *_checks(seen)]
 
@@ -180,7 +180,7 @@ def _owners(seen: ClusterSeen) -> Iterator[Finding]:
             yield Finding(codes.DEVICE_PLUGIN, {"daemon_set": str(ref), "nodes": placed, **program})
 
 
-def _resources(seen: ClusterSeen, more: Sequence[str]) -> Iterator[Finding]:
+def _resources(seen: ClusterSeen, more: Names) -> Iterator[Finding]:
     plugins = {ref for ref, component in seen.components.items() if component.role == components.PLUGIN}
     served = {name for ref in plugins for name in (seen.placed or {}).get(ref, ())}
     by_code: Dict[Tuple[str, str], List[str]] = {}

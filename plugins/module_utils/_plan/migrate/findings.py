@@ -21,7 +21,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     PodShape,
     Seen,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu, is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import (
+    WELL_KNOWN,
+    Names,
+    is_gpu,
+    is_rdma,
+)
 
 _DEVICES = "/dev/infiniband"
 _OUR_LABELS = "zerocopy.rdma/"
@@ -63,11 +68,11 @@ def _is_devices(path: str) -> bool:
     return plain == "/dev" or plain == _DEVICES or plain.startswith(f"{_DEVICES}/")
 
 
-def asked(container: ContainerShape, more: Sequence[str]) -> List[str]:
+def asked(container: ContainerShape, more: Names) -> List[str]:
     return sorted(name for name in container.resources if is_rdma(name, more))
 
 
-def asks(seen: Seen, more: Sequence[str]) -> bool:
+def asks(seen: Seen, more: Names) -> bool:
     """Whether an object requests RDMA: programs that hand it out, or look after a node, do not."""
     return any(asked(container, more) for pod in seen.pods for container in pod.containers)
 
@@ -86,16 +91,16 @@ def is_ours(annotation: str) -> bool:
     return annotation == wish.ANNOTATION or annotation.startswith(f"{wish.ANNOTATION}.")
 
 
-def injected(pod: PodShape, container: ContainerShape) -> bool:
+def injected(pod: PodShape, container: ContainerShape, more: Names) -> bool:
     """Whether a container gets devices of RDMA by an annotation of its pod."""
     if not injections(pod):
         return False
     shown = Pod("", "", dict(pod.annotations))
     try:
-        found = wish.of_container(shown, Container(container.name), "annotated", (), has_gpu(container))
+        found = wish.of_container(shown, Container(container.name), "annotated", (), has_gpu(container, more))
     except RecursionError:
         return False
-    return found is not None and (has_gpu(container) or not found.nearest)
+    return found is not None and (has_gpu(container, more) or not found.nearest)
 
 
 def _by_hand(container: ContainerShape) -> bool:
@@ -109,19 +114,19 @@ def _by_hand(container: ContainerShape) -> bool:
     return False
 
 
-def has_gpu(container: ContainerShape) -> bool:
-    return any(is_gpu(name) for name in container.resources)
+def has_gpu(container: ContainerShape, more: Names) -> bool:
+    return any(is_gpu(name, more) for name in container.resources)
 
 
-def _rdma_containers(pod: PodShape, more: Sequence[str]) -> List[ContainerShape]:
+def _rdma_containers(pod: PodShape, more: Names) -> List[ContainerShape]:
     """The containers that use RDMA by any sign. A whole /dev without another sign belongs to an agent of the node."""
     return [
         container
         for container in pod.containers
         if asked(container, more)
-        or injected(pod, container)
+        or injected(pod, container, more)
         or _by_hand(container)
-        or (has_gpu(container) and pod.host_network)
+        or (has_gpu(container, more) and pod.host_network)
         or any(_is_devices(path) and _DEVICES in path for path in _mounted(pod, container))
     ]
 
@@ -130,13 +135,13 @@ def _mounted(pod: PodShape, container: ContainerShape) -> List[str]:
     return [path for name, path in pod.host_paths.items() if name in container.mounts]
 
 
-def uses_rdma(pod: PodShape, more: Sequence[str] = ()) -> bool:
+def uses_rdma(pod: PodShape, more: Names = WELL_KNOWN) -> bool:
     """Whether anything in it says RDMA, or it has hostNetwork with GPUs or claims."""
     return bool(_rdma_containers(pod, more)) or (pod.host_network and pod.claims)
 
 
-def of_pod(pod: PodShape, more: Sequence[str] = ()) -> Iterator[Finding]:
-    """What is to be dealt with in a pod template that uses RDMA; ``more`` are resources of the site."""
+def of_pod(pod: PodShape, more: Names = WELL_KNOWN) -> Iterator[Finding]:
+    """What is to be dealt with in a pod template that uses RDMA; ``more`` are names of the site."""
     places = (pod.place,)
     using = _rdma_containers(pod, more) or [one for one in pod.containers if not one.init]
     if pod.host_network:
@@ -159,7 +164,7 @@ def of_pod(pod: PodShape, more: Sequence[str] = ()) -> Iterator[Finding]:
             yield Finding(finding.code, finding.fields, places, (container.name,))
 
 
-def _of_container(pod: PodShape, container: ContainerShape, more: Sequence[str]) -> Iterator[Finding]:
+def _of_container(pod: PodShape, container: ContainerShape, more: Names) -> Iterator[Finding]:
     for name in asked(container, more):
         yield Finding(codes.RESOURCE, {"resource": name, "number": container.resources[name]})
     if container.privileged:
@@ -168,7 +173,7 @@ def _of_container(pod: PodShape, container: ContainerShape, more: Sequence[str])
         if _is_devices(path):
             yield Finding(codes.HOST_PATH, {"path": path})
     # A launcher that only sets variables for others registers no memory.
-    registers = bool(asked(container, more)) or has_gpu(container) or has_devices(pod, container)
+    registers = bool(asked(container, more)) or has_gpu(container, more) or has_devices(pod, container)
     if registers and not container.init and not container.privileged and not may_lock(container):
         yield Finding(codes.NO_IPC_LOCK)
     for name, value in sorted(container.environment.items()):

@@ -155,7 +155,7 @@ class _Mover:
             for why in rewrite.fewer(template, asks):
                 self.note(unit, LEFT, why)
             shown = of_place.get(template.pod.place, template.pod)
-            found += port_moves.server(unit.ref, template.pod, template.spec, shown, unit.slot.document)
+            found += port_moves.server(unit.ref, template.pod, template.spec, shown, unit.slot.document, self.wish.more)
         self.servers += found
         self._left(unit, shapes)
         return {one.pod.place for one in found}
@@ -181,7 +181,8 @@ class _Mover:
                 self.wish.more,
             )
             try:
-                asks = requests.chosen(unit.ref, rewrite.gpus(pod, self.wish.more), self.wish)
+                more = self.wish.more
+                asks = requests.chosen(unit.ref, rewrite.gpus(pod, more), self.wish, rewrite.parts(pod, more))
             except ChoiceError as error:
                 reasons.append(str(error))
                 continue

@@ -15,7 +15,7 @@ from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tup
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import components, findings, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef, Seen
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, Names, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, strings, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
@@ -124,7 +124,7 @@ def placed_by(pod: Mapping[str, Any], labels: Collection[str]) -> bool:
     return bool(set(labels) & pods.node_labels(table(pod.get("spec"))))
 
 
-def _why(seen: Seen, held: str, more: Sequence[str]) -> str:
+def _why(seen: Seen, held: str, more: Names) -> str:
     """Why a pod is taken for a user of NICs, empty if it is none."""
     if held:
         return f"holds devices of {held}"
@@ -132,7 +132,7 @@ def _why(seen: Seen, held: str, more: Sequence[str]) -> str:
     asked = [name for pod in using for one in pod.containers for name in findings.asked(one, more)]
     if asked:
         return ", ".join(dict.fromkeys(asked))
-    if any(findings.injected(pod, one) for pod in using for one in pod.containers):
+    if any(findings.injected(pod, one, more) for pod in using for one in pod.containers):
         return "devices by an annotation"
     if any(pod.host_network for pod in using):
         return "hostNetwork with RDMA"
@@ -140,7 +140,7 @@ def _why(seen: Seen, held: str, more: Sequence[str]) -> str:
 
 
 def users(
-    items: Sequence[Mapping[str, Any]], held: Mapping[str, str], ours: Collection[str], more: Sequence[str] = ()
+    items: Sequence[Mapping[str, Any]], held: Mapping[str, str], ours: Collection[str], more: Names = WELL_KNOWN
 ) -> Tuple[List[User], List[str]]:
     """The pods among ``items`` that use NICs, and the DaemonSets of others that hand them out.
 
@@ -179,7 +179,7 @@ def _place(ref: ObjectRef) -> str:
     return f"{ref.namespace}/{ref.name}"
 
 
-def resources(node: Mapping[str, Any], more: Sequence[str] = ()) -> Dict[str, int]:
+def resources(node: Mapping[str, Any], more: Names = WELL_KNOWN) -> Dict[str, int]:
     """The RDMA resources in a node's status, with what is allocatable."""
     status = table(node.get("status"))
     capacity, allocatable = strings(status.get("capacity")), strings(status.get("allocatable"))
@@ -192,7 +192,7 @@ def of_node(
     items: Sequence[Mapping[str, Any]],
     held: Mapping[str, str],
     ours: Collection[str],
-    more: Sequence[str] = (),
+    more: Names = WELL_KNOWN,
 ) -> NodeUse:
     """A node with the pods on it, both as the API server gives them. Raises MarkError."""
     meta = table(node.get("metadata"))

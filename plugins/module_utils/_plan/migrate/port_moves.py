@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ObjectRef, PodShape
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import (
     at,
     entries,
@@ -61,9 +62,11 @@ Said = Iterator[Tuple[Server, str]]
 Templates = Sequence[Tuple[ObjectRef, PodShape]]
 
 
-def server(ref: ObjectRef, pod: PodShape, spec: Dict[str, Any], now: PodShape, document: int) -> List[Server]:
+def server(
+    ref: ObjectRef, pod: PodShape, spec: Dict[str, Any], now: PodShape, document: int, more: Names
+) -> List[Server]:
     """The template, if it listens on one port of the host. ``now`` is what the manifest has."""
-    for container in ports.main_containers(pod):
+    for container in ports.main_containers(pod, more):
         if pod.host_network and container.image and len(container.ports) == 1:
             port = container.ports[0]
             same = [one.ports[0] for one in now.containers if one.name == container.name and len(one.ports) == 1]

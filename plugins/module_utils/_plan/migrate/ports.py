@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     PodShape,
     Pool,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names, is_gpu
 
 Found = Iterator[Tuple[ObjectRef, Finding]]
 
@@ -38,17 +38,17 @@ def repository(image: str) -> str:
     return f"{head}{slash}{last.partition(':')[0]}"
 
 
-def main_containers(pod: PodShape) -> List[ContainerShape]:
+def main_containers(pod: PodShape, more: Names) -> List[ContainerShape]:
     """The container with GPUs, or else the first."""
     lasting = [container for container in pod.containers if not container.init]
-    return ([one for one in lasting if any(is_gpu(name) for name in one.resources)] or lasting)[:1]
+    return ([one for one in lasting if any(is_gpu(name, more) for name in one.resources)] or lasting)[:1]
 
 
-def remapped(pods: Sequence[Tuple[ObjectRef, PodShape]]) -> Found:
+def remapped(pods: Sequence[Tuple[ObjectRef, PodShape]], more: Names) -> Found:
     """Templates with hostNetwork in one namespace that serve the same image on different ports."""
     twins: Dict[Tuple[str, str], List[Twin]] = {}
     for ref, pod in pods:
-        for container in main_containers(pod):
+        for container in main_containers(pod, more):
             if pod.host_network and container.image and container.ports:
                 key = (ref.namespace, repository(container.image))
                 twins.setdefault(key, []).append(Twin(ref, pod, container.ports))

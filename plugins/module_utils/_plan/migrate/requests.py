@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ObjectRef
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, Names
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,12 @@ class Wish:
     """What a rewrite is to do.
 
     ``asks`` are the requests of the group. ``choices`` are names of requests by workload: its ``namespace/name``, or
-    its name. ``more`` are resources of the site that stand for RDMA. ``namespace`` is that of manifests without one.
+    its name. ``more`` are resources of the site. ``namespace`` is that of manifests without one.
     """
 
     asks: Sequence[PodAsk] = ()
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    more: Sequence[str] = ()
+    more: Names = WELL_KNOWN
     namespace: str = ""
 
 
@@ -64,8 +65,8 @@ def _named(ref: ObjectRef, wish: Wish) -> Sequence[str]:
     return wish.choices.get(f"{ref.namespace}/{ref.name}") or wish.choices.get(ref.name) or ()
 
 
-def chosen(ref: ObjectRef, gpus: int, wish: Wish) -> List[PodAsk]:
-    """The requests for a pod template with this many GPUs. Raises ChoiceError."""
+def chosen(ref: ObjectRef, gpus: int, wish: Wish, parts: Sequence[str] = ()) -> List[PodAsk]:
+    """The requests for a pod template with this many whole GPUs, and with ``parts`` of others. Raises ChoiceError."""
     known: Dict[str, PodAsk] = {ask.name: ask for ask in wish.asks}
     names = _named(ref, wish)
     unknown = [name for name in names if name not in known]
@@ -79,7 +80,8 @@ def chosen(ref: ObjectRef, gpus: int, wish: Wish) -> List[PodAsk]:
     fitting = [ask for ask in free if gpus and ask.gpus == gpus] or [ask for ask in free if not ask.gpus]
     if len(fitting) == 1:
         return fitting
-    what = f"a pod with {gpus} GPUs" if gpus else "a pod without GPUs"
+    has = f"with {gpus} GPUs" if gpus else f"with {parts[0]}" if parts else "without GPUs"
+    what = f"a pod {has}"
     if not wish.asks:
         raise ChoiceError("pods of the group cannot request anything: see rdma_strategy and rdma_claims_templates")
     if not fitting:

@@ -4,32 +4,90 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Extended resources that stand for RDMA, by the names that device plugins and operators give them.
+"""Extended resources that stand for RDMA or for GPUs, by the names that device plugins and operators give them.
 
-Sources: the defaults of k8s-rdma-shared-dev-plugin (``rdma/``), of the NVIDIA Network Operator
+Sources for RDMA: the defaults of k8s-rdma-shared-dev-plugin (``rdma/``), of the NVIDIA Network Operator
 (``nvidia.com/hostdev``), of the SR-IOV network operator (``openshift.io/``), of Mellanox's older examples
 (``mellanox.com/``), and of k8s-rdma-device-plugin (``rdma.io/hca``).
+
+For GPUs: the device plugins of NVIDIA, which some sites build so that it renames (``nvidia.com/v100``), of HAMi
+(``nvidia.com/gpumem``), of AMD (``amd.com/cpx_nps4``), of Intel, whose ``i915_monitoring`` is every GPU of the node and
+nobody's own, and of Habana.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Sequence
+from typing import NamedTuple, Optional, Sequence
 
 # A resource of nvidia.com is a GPU of some kind unless its name says otherwise.
-_NIC = re.compile(r"(?:.*[^a-z])?(?:hostdev|sriov|mlnx[a-z]*|mlx[a-z]*|rdma|roce|ib|hca|nics?|vfs?)(?:[^a-z].*)?")
+_NIC = re.compile(
+    r"(?:.*[^a-z])?(?:hostdev|sriov|mlnx[a-z]*|mlx[a-z]*|connectx|cx|bluefield|bf|rdma|roce|ib|hca|nics?|[vs]fs?)"
+    r"(?:[^a-z].*)?"
+)
 _PREFIXES = ("rdma/", "rdma.io/", "openshift.io/", "mellanox.com/")
 _MIXED = ("nvidia.com/", "intel.com/")
-_GPU = re.compile(r"(?:nvidia\.com/(?:gpu|mig-)|amd\.com/gpu|habana\.ai/gaudi|gpu\.intel\.com/).*")
+
+NVIDIA, AMD, INTEL, HABANA = "nvidia", "amd", "intel", "habana"
+WHOLE, SHARE, PARTITION = "whole", "share", "partition"
+_GPU = (
+    (NVIDIA, re.compile(r"nvidia\.com/.+")),
+    (AMD, re.compile(r"amd\.com/(?:gpu.*|[a-z]+_nps[0-9]+)")),
+    (INTEL, re.compile(r"gpu\.intel\.com/(?:i915|xe)")),
+    (HABANA, re.compile(r"habana\.ai/gaudi.*")),
+)
+# Whatever the domain: a site may build NVIDIA's plugin with its own.
+_PARTITION = re.compile(r"mig-.*|.*[0-9]g\.[0-9]+gb.*|(?!spx_)[a-z]+_nps[0-9]+")
+_SHARE = re.compile(r".*\.shared|(?:.*[^a-z])?(?:vgpu|grid)(?:[^a-z].*)?|gpumem.*|gpucores")
 
 
-def is_rdma(name: str, more: Sequence[str] = ()) -> bool:
-    """Whether this extended resource is RDMA; ``more`` are names of the site, or prefixes that end with ``/``."""
-    if name in more or name.startswith((*_PREFIXES, *(prefix for prefix in more if prefix.endswith("/")))):
-        return True
-    return name.startswith(_MIXED) and _NIC.fullmatch(name.partition("/")[2].lower()) is not None
+class Names(NamedTuple):
+    """Extended resources of the site, beside those with well-known names. One that ends with ``/`` is a prefix."""
+
+    rdma: Sequence[str] = ()
+    gpus: Sequence[str] = ()
 
 
-def is_gpu(name: str) -> bool:
-    """Whether this extended resource is a GPU."""
-    return _GPU.fullmatch(name) is not None
+WELL_KNOWN = Names()
+
+
+class Gpu(NamedTuple):
+    """What one of an extended resource is: a ``WHOLE`` GPU, a ``SHARE`` of one that others use too, or a ``PARTITION``.
+
+    ``vendor`` is empty if only the site knows the name. Sharing without another name, and NVIDIA's MIG strategy
+    ``single``, cannot be seen.
+    """
+
+    vendor: str
+    part: str
+
+
+def _is_of(name: str, names: Sequence[str]) -> bool:
+    return name in names or name.startswith(tuple(prefix for prefix in names if prefix.endswith("/")))
+
+
+def is_rdma(name: str, more: Names = WELL_KNOWN) -> bool:
+    """Whether this extended resource is RDMA."""
+    if _is_of(name, more.rdma) or _is_of(name, more.gpus):
+        return _is_of(name, more.rdma)
+    return name.startswith(_PREFIXES) or (name.startswith(_MIXED) and _NIC.fullmatch(_last(name)) is not None)
+
+
+def _last(name: str) -> str:
+    return name.partition("/")[2].lower()
+
+
+def gpu(name: str, more: Names = WELL_KNOWN) -> Optional[Gpu]:
+    """The GPU that one of this extended resource is, ``None`` if it is something else."""
+    if is_rdma(name, more):
+        return None
+    vendor = next((vendor for vendor, pattern in _GPU if pattern.fullmatch(name)), None)
+    if vendor is None and not _is_of(name, more.gpus):
+        return None
+    part = PARTITION if _PARTITION.fullmatch(_last(name)) else SHARE if _SHARE.fullmatch(_last(name)) else WHOLE
+    return Gpu(vendor or "", part)
+
+
+def is_gpu(name: str, more: Names = WELL_KNOWN) -> bool:
+    """Whether this extended resource is a GPU, or a part of one."""
+    return gpu(name, more) is not None

@@ -7,13 +7,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import findings, requests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ContainerShape, PodShape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu, is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import (
+    NVIDIA,
+    WELL_KNOWN,
+    WHOLE,
+    Names,
+    gpu,
+    is_gpu,
+    is_rdma,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, integer, text, texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
@@ -42,10 +50,10 @@ class Template:
     pods: Any = None
     namespace: str = ""
     volcano: bool = False
-    more: Sequence[str] = field(default_factory=tuple)
+    more: Names = WELL_KNOWN
 
 
-def asking(pod: PodShape, more: Sequence[str]) -> List[ContainerShape]:
+def asking(pod: PodShape, more: Names) -> List[ContainerShape]:
     """The containers that get RDMA the old way, and are to ask for it.
 
     Not those that only name HCAs in a variable: a launcher does so for others.
@@ -54,19 +62,33 @@ def asking(pod: PodShape, more: Sequence[str]) -> List[ContainerShape]:
         one
         for one in pod.containers
         if findings.asked(one, more)
-        or findings.injected(pod, one)
-        or (pod.host_network and findings.has_gpu(one))
+        or findings.injected(pod, one, more)
+        or (pod.host_network and findings.has_gpu(one, more))
         or any("infiniband" in pod.host_paths.get(name, "") for name in one.mounts)
     ]
 
 
-def gpus(pod: PodShape, more: Sequence[str]) -> int:
-    """GPUs of the containers that ask."""
-    return sum(sum(_gpus(one).values()) for one in asking(pod, more))
+def gpus(pod: PodShape, more: Names) -> int:
+    """Whole GPUs of the containers that ask."""
+    return sum(sum(_whole(one, more).values()) for one in asking(pod, more))
 
 
-def _gpus(container: ContainerShape) -> Dict[str, int]:
-    return {name: integer(number) or 0 for name, number in container.resources.items() if is_gpu(name)}
+def _whole(container: ContainerShape, more: Names) -> Dict[str, int]:
+    found = {name: gpu(name, more) for name in container.resources}
+    return {name: integer(container.resources[name]) or 0 for name, one in found.items() if one and one.part == WHOLE}
+
+
+def parts(pod: PodShape, more: Names) -> List[str]:
+    """What the containers that ask have of GPUs that are not whole, each with what it is."""
+    names = sorted({name for one in asking(pod, more) for name in one.resources})
+    found = [(name, gpu(name, more)) for name in names]
+    return [f"{name}, a {one.part} of a GPU" for name, one in found if one and one.part != WHOLE]
+
+
+def _beside_gpu(container: ContainerShape, ask: PodAsk, more: Names) -> bool:
+    """Whether it has a GPU that the strategy inject, which knows those of NVIDIA, finds NICs for."""
+    found = [gpu(name, more) for name in container.resources]
+    return ask.gpu_resource in container.resources or any(one and one.vendor in (NVIDIA, "") for one in found)
 
 
 def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
@@ -87,19 +109,26 @@ def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
             yield f"{ask.name} can be requested in namespace {ask.namespace} only, not in {template.namespace}"
         if ask.claimed and template.kind in _WITHOUT_CLAIMS:
             yield f"{ask.name} is a claim, and a {template.kind} has no field for claims: use its InferenceServices"
-        without = [one.name for one in using if ask.gpu_resource and ask.gpu_resource not in one.resources]
+        without = [one.name for one in using if ask.gpu_resource and not _beside_gpu(one, ask, template.more)]
         if without:
             yield f"{ask.name} gives the NICs nearest to {ask.gpu_resource}, but container {without[0]} requests no GPU"
         if ask.annotations and template.holder is None:
             yield f"{ask.name} needs an annotation on the pods, which this {template.kind} cannot have"
     wanted = sum(ask.gpus for ask in asks)
-    having = [one for one in using if findings.has_gpu(one)]
-    if wanted and (len(having) != 1 or sum(_gpus(having[0]).values()) != wanted):
-        found = ", ".join(f"{one.name} has {sum(_gpus(one).values())}" for one in having) or "no container has any"
-        yield f"the claim has {wanted} GPUs for one container, but {found}"
+    having = {one.name: found for one in using if (found := _whole(one, template.more))}
+    shared = parts(pod, template.more)
+    if wanted and shared:
+        yield f"the claim has whole GPUs, which cannot replace {shared[0]}"
+    elif wanted and [sum(found.values()) for found in having.values()] != [wanted]:
+        told = [f"{name} has {_told(found)}" for name, found in having.items()]
+        yield f"the claim has {wanted} GPUs for one container, but {', '.join(told) or 'no container has any'}"
     networks = pod.annotations.get(findings.NETWORKS, "")
     if ("," in networks or networks.startswith("[")) and any(findings.asked(one, template.more) for one in using):
         yield f"{findings.NETWORKS} names several networks, and which of them moves the NIC is unknown"
+
+
+def _told(limits: Mapping[str, int]) -> str:
+    return " and ".join(f"{name}: {number}" for name, number in limits.items())
 
 
 def fewer(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
@@ -200,7 +229,7 @@ def _claims(spec: Dict[str, Any], names: Sequence[Mapping[str, Any]]) -> List[st
     return found
 
 
-def _strip(container: Any, more: Sequence[str], with_gpus: bool) -> List[str]:
+def _strip(container: Any, more: Names, with_gpus: bool) -> List[str]:
     """Remove what a device plugin hands out, and return which of limits and requests it was taken from."""
     resources = container.get("resources")
     found: List[str] = []
@@ -210,7 +239,7 @@ def _strip(container: Any, more: Sequence[str], with_gpus: bool) -> List[str]:
         values = resources.get(part)
         if not isinstance(values, dict):
             continue
-        gone = [name for name in values if is_rdma(name, more) or (with_gpus and is_gpu(name))]
+        gone = [name for name in values if is_rdma(name, more) or (with_gpus and is_gpu(name, more))]
         for name in gone:
             del values[name]
         if gone:

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds, text_edit, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_gpu, is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names, is_gpu, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Ask, Manifest, Settings
@@ -65,17 +65,21 @@ def merged(manifest: str, container: str, ask: Ask, settings: Settings) -> str:
 
 def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], ask: Ask, settings: Settings) -> None:
     holder, spec, container = place
-    has_gpus = any(is_gpu(name) for name in _limits(container))
+    # What the examples request as GPUs is one of the site's own names.
+    more = Names(gpus=(*settings.gpu_resources, settings.gpu_resource, ask.request.gpu_resource))
+    gpus = [name for name in _limits(container) if is_gpu(name, more)]
     namespace, wanted = text(at(item, "metadata", "namespace")), pod.namespace_of(ask, settings)
     if namespace and namespace != wanted:
         raise MergeError(f"{where} is in namespace {namespace}, but claims and script are in {wanted}")
     if ask.claim and spec.get("hostNetwork") is True:
         raise MergeError(f"{where} has hostNetwork, so its pods would get no NIC by a claim: remove hostNetwork")
-    others = [name for name in _limits(container) if is_rdma(name)]
+    others = [name for name in _limits(container) if is_rdma(name, more)]
     if ask.claim and others:
         raise MergeError(f"{where} has a limit of {others[0]}, and the claim has NICs as well: remove the limit")
-    if ask.gpus and has_gpus:
-        raise MergeError(f"{where} has GPU limits, and the claim has {ask.gpus} GPUs as well: remove the limits")
+    if ask.gpus and gpus:
+        raise MergeError(
+            f"{where} has a limit of {gpus[0]}, and the claim has {ask.gpus} GPUs as well: remove the limit"
+        )
     if not container.get("command"):
         raise MergeError(
             f"{where} has no command that the script could be put before: add the one that the image starts"
@@ -84,9 +88,9 @@ def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], as
         raise MergeError(f"{where} has a command that is not a list")
     parts = copy.deepcopy(pod.adds(ask, settings))
     added = parts["container"]
-    if has_gpus:
+    if gpus:
         limits = table(added["resources"].get("limits"))
-        added["resources"]["limits"] = {name: value for name, value in limits.items() if not is_gpu(name)}
+        added["resources"]["limits"] = {name: value for name, value in limits.items() if not is_gpu(name, more)}
     if parts["annotations"]:
         if holder is None:
             raise MergeError(f"{where} has no place for the annotations of its pods")

@@ -44,8 +44,9 @@ class Ask:
 class Settings:
     """What a site chooses: ``images`` by framework, ``model``, ``namespace`` of pods that may be in any.
 
-    ``gpus`` of a pod whose claim has none are requested as ``gpu_resource``. ``shm`` is the size of /dev/shm,
-    ``environment`` is added to all containers and takes precedence.
+    ``gpus`` of a pod whose claim has none are requested as ``gpu_resource``; ``gpu_resources`` are other names that
+    somebody's own manifests may have. ``shm`` is the size of /dev/shm, ``environment`` is added to all containers and
+    takes precedence.
     """
 
     images: Mapping[str, str]
@@ -53,6 +54,7 @@ class Settings:
     namespace: str = "default"
     gpus: int = 1
     gpu_resource: str = "nvidia.com/gpu"
+    gpu_resources: Sequence[str] = ()
     shm: str = "16Gi"
     environment: Mapping[str, str] = field(default_factory=dict)
 

@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin, plugins
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import MarkError, NodeUse
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
@@ -39,9 +40,9 @@ class MoveStep:
     """One step on one node.
 
     ``ours`` are the labels by which our DaemonSets find nodes, ``resources`` the site's own RDMA resources,
-    ``drivers`` the DRA drivers whose devices count as NICs. ``labels`` are those that the step takes away (``None``)
-    or gives; ``shows`` is what the node shows then. ``counters`` are the resources that no plugin offers.
-    ``netns_mode`` is the RDMA netns mode of the node, empty if that is not known.
+    ``gpu_resources`` those of its GPUs, ``drivers`` the DRA drivers whose devices count as NICs. ``labels`` are those
+    that the step takes away (``None``) or gives; ``shows`` is what the node shows then. ``counters`` are the resources
+    that no plugin offers. ``netns_mode`` is the RDMA netns mode of the node, empty if that is not known.
     """
 
     node: str
@@ -49,6 +50,7 @@ class MoveStep:
     labels: Labels = field(default_factory=dict)
     ours: Sequence[str] = ()
     resources: Sequence[str] = ()
+    gpu_resources: Sequence[str] = ()
     drivers: Sequence[str] = ()
     evict: str = "managed"
     shows: Mapping[str, Any] = field(default_factory=dict)
@@ -72,7 +74,7 @@ def _held(client: Client, api: Api, drivers: Sequence[str]) -> Dict[str, str]:
     return {pod: name for name in drivers for pods in every.get(name, {}).values() for pod in pods}
 
 
-def info(client: Client, ours: Sequence[str], drivers: Sequence[str], resources: Sequence[str]) -> Dict[str, NodeUse]:
+def info(client: Client, ours: Sequence[str], drivers: Sequence[str], names: Names) -> Dict[str, NodeUse]:
     """All nodes of the cluster. Raises ClusterError."""
     on: Dict[str, List[Object]] = {}
     for pod in client.get(_PODS)["items"]:
@@ -82,7 +84,7 @@ def info(client: Client, ours: Sequence[str], drivers: Sequence[str], resources:
     for node in client.get(_NODES)["items"]:
         name = metadata(node)["name"]
         try:
-            found[name] = node_use.of_node(node, on.get(name, ()), held, ours, resources)
+            found[name] = node_use.of_node(node, on.get(name, ()), held, ours, names)
         except MarkError as error:
             raise ClusterError(f"{name}: {error}") from error
     return found
@@ -109,7 +111,7 @@ class MovingNode:
         pods = self.client.get(_PODS, {"fieldSelector": f"spec.nodeName={step.node}"})
         held = _held(self.client, self._api, step.drivers)
         try:
-            use = node_use.of_node(node, pods["items"], held, step.ours, step.resources)
+            use = node_use.of_node(node, pods["items"], held, step.ours, Names(step.resources, step.gpu_resources))
         except MarkError as error:
             raise ClusterError(f"{step.node}: {error}") from error
         return Seen(node, use, pods["items"], str(metadata(pods).get("resourceVersion", "")))
