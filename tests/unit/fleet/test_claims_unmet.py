@@ -31,6 +31,30 @@ def test_a_host_that_publishes_is_known_without_facts(facts_of: Facts) -> None:
     assert claims_plan.plan([InventoryHost("n3", "group", VERSIONS)], slices).unknown == []
 
 
+@pytest.mark.parametrize(("entry", "counted"), [({"nics": 1}, True), ({"nics": "all"}, True), ({"gpus": 1}, False)])
+def test_nics_that_nobody_has_checked_are_not_counted_silently(
+    facts_of: Facts, entry: dict[str, Any], counted: bool
+) -> None:
+    facts, own = facts_of("v100-01"), {**VERSIONS, "rdma_claims_templates": [template(**entry)]}
+    known, silent = InventoryHost("n1", "group", own, read.facts(facts)), InventoryHost("n2", "group", own)
+    slices = resource_slices([*of_node(facts, "n1"), *of_node(facts, "n2")])
+    said = ["one: NICs counted as published, but not checked, on hosts without facts: n2"] if counted else []
+    for hosts in ([known, silent], [silent]):
+        found = claims_plan.plan(hosts, slices)
+        assert (found.problems, found.warnings) == ([], said)
+    assert claims_plan.plan([known, replace(silent, facts=known.facts)], slices).warnings == []
+
+
+@pytest.mark.parametrize("named", [{}, {"host": "n2"}, {"rail": 0}, {"hca": "mlx5_0"}, {"pci": "0000:66:00.0"}])
+def test_a_single_claim_needs_the_facts_of_its_host(facts_of: Facts, named: dict[str, Any]) -> None:
+    # The node has one NIC that is published and usable.
+    host = InventoryHost("n2", "group", {**VERSIONS, "rdma_claims_claims": [{"name": "one", **named}]})
+    for slices in ([], resource_slices(of_node(facts_of("lab-01"), "n2"))):
+        assert claims_plan.plan([host], slices).problems == [
+            "n2: rdma_claims_claims[0] is for a NIC of n2, which has no facts: gather them first (role rdma_discover)"
+        ]
+
+
 def groups(facts_of: Facts, **of_lab: Any) -> list[InventoryHost]:
     """Two groups with claims of their own."""
     wanted = {
