@@ -74,7 +74,9 @@ _value:
       description: For each template, how it is aligned and why, and how many devices it matches on which nodes.
       type: str
     warnings:
-      description: Problems that do not prevent applying the objects, such as nodes on which a template does not fit.
+      description:
+        - Problems that do not prevent applying the objects, such as nodes on which a template does not fit, or hosts
+          without facts whose published NICs were counted, but not checked.
       type: list
       elements: str
     problems:

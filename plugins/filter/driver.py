@@ -93,7 +93,7 @@ from typing import Any, Callable, Dict, List, Mapping, Union
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import dra
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 
 @pass_context
@@ -104,8 +104,9 @@ def driver(
     daemon_sets: Union[List[Dict[str, Any]], str, None] = None,
     nodes: Union[Dict[str, Dict[str, str]], str, None] = None,
 ) -> Dict[str, Any]:
-    found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
-    return asdict(dra.driver(found, known, _strategy_inventory.drivers(daemon_sets, nodes)))
+    found = _strategy_inventory.hosts(context, hosts, hostvars)
+    cluster = _strategy_inventory.cluster(nodes=nodes, daemon_sets=daemon_sets)
+    return asdict(_strategy_inventory.planned(context, found, dra.driver, cluster))
 
 
 class FilterModule:

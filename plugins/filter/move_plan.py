@@ -50,7 +50,7 @@ options:
     type: raw
     default: [1, "10%", "25%"]
   daemon_sets:
-    description: The DaemonSets of the driver that are there already, as for the filter P(zerocopy.rdma.driver#filter).
+    description: DaemonSets of the strategies, as for the filter P(zerocopy.rdma.strategy_plan#filter).
     type: list
     elements: dict
   operated:
@@ -108,7 +108,7 @@ _value:
       type: dict
 """
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from jinja2 import pass_context
@@ -145,11 +145,9 @@ def move_plan(
     options = moves.MoveOptions(evict, dict(old_labels or {}), _waves.sizes(ramp), limits)
     plan = moves.plan(found, uses, moving, options)
     labels = {name: use.labels for name, use in uses.items()}
-    drivers = _strategy_inventory.drivers(daemon_sets, labels)
-    state = _strategy_inventory.cluster(
+    cluster = _strategy_inventory.cluster(
         slices, kubernetes, device_classes, kinds, operated, nodes=labels, daemon_sets=daemon_sets
     )
-    cluster = replace(state, drivers=drivers)
     every = moves.plannable(found, uses, now)
     whole = _strategy_inventory.planned(context, every, registry.plan, cluster)
     known = _inventory.options(context)

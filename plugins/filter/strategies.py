@@ -153,7 +153,7 @@ def strategies(
     found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
     selectors = [one["spec"]["template"]["spec"].get("nodeSelector") or {} for one in daemon_sets]
     cluster = in_use.ClusterUse(nodes or {}, held or {}, selectors)
-    state = _strategy_inventory.cluster(None, None, None, kinds, objects, nodes)
+    state = _strategy_inventory.cluster(kinds=kinds, objects=objects, nodes=nodes)
     return {
         "kinds": registry.kinds(),
         "objects": registry.looks(found),

@@ -31,9 +31,12 @@ options:
     type: dict
   daemon_sets:
     description:
-      - DaemonSets of the strategies, as M(zerocopy.rdma.cluster_info) returns them. The device plugin of a node without
-        facts keeps its configuration. If the configuration of its group would change, the other nodes get one of their
-        own. The same holds for an operator's policies in O(objects).
+      - DaemonSets of the strategies, as M(zerocopy.rdma.cluster_info) returns them. By default, none is assumed to be
+        there yet.
+      - The device plugin of a node without facts keeps its configuration. If the configuration of its group would
+        change, the other nodes get one of their own. The same holds for an operator's policies in O(objects).
+      - The DRA driver of its group keeps leaving out what it leaves out, as with the filter
+        P(zerocopy.rdma.driver#filter).
     type: list
     elements: dict
 """

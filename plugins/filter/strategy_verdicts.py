@@ -73,7 +73,7 @@ def strategy_verdicts(
 ) -> Dict[str, List[Dict[str, Any]]]:
     every = _strategy_inventory.hosts(context, hosts, hostvars)
     labels = {str(node["metadata"]["name"]): node["metadata"].get("labels") or {} for node in nodes}
-    cluster = _strategy_inventory.cluster(None, None, None, nodes=labels, daemon_sets=daemon_sets)
+    cluster = _strategy_inventory.cluster(nodes=labels, daemon_sets=daemon_sets)
     found = resources.checks(
         {host.name: host.group for host in every},
         _strategy_inventory.planned(context, every, registry.plan, cluster),

@@ -15,7 +15,6 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeV
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
@@ -65,18 +64,10 @@ def given(value: Union[Given, str, None]) -> Optional[Given]:
     return None if isinstance(value, str) else value
 
 
-def drivers(
-    daemon_sets: Union[Sequence[Mapping[str, Any]], str, None], nodes: Union[Mapping[str, Mapping[str, str]], str, None]
-) -> Optional[live.LiveDrivers]:
-    """The deployed drivers according to these objects and, with a cluster, to the labels of its nodes."""
-    there = given(daemon_sets)
-    return None if there is None else live.read(plain(there), given(nodes))
-
-
 def cluster(
-    slices: Optional[Sequence[Mapping[str, Any]]],
-    kubernetes: Optional[str],
-    device_classes: Union[Sequence[str], str, None],
+    slices: Optional[Sequence[Mapping[str, Any]]] = None,
+    kubernetes: Optional[str] = None,
+    device_classes: Union[Sequence[str], str, None] = None,
     kinds: Union[Sequence[str], str, None] = None,
     objects: Union[Sequence[Mapping[str, Any]], str, None] = None,
     nodes: Union[Mapping[str, Mapping[str, str]], str, None] = None,

@@ -147,4 +147,4 @@ def daemon_set(name: str, desired: int, ready: int, namespace: str = "kube-syste
     status = {"desiredNumberScheduled": desired, "numberReady": ready, "updatedNumberScheduled": desired}
     meta = {"name": name, "namespace": namespace, "generation": 2}
     spec = {"template": {"metadata": {"labels": {"app.kubernetes.io/name": name}}, "spec": {}}}
-    return {"metadata": meta, "spec": spec, "status": {**status, "observedGeneration": 2}}
+    return {"kind": "DaemonSet", "metadata": meta, "spec": spec, "status": {**status, "observedGeneration": 2}}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,71 @@ def test_a_host_that_publishes_is_known_without_facts(facts_of: Facts) -> None:
     assert claims_plan.plan([InventoryHost("n2", "group", own)], slices).unknown == []
     # Without claims there is no object that a host could need.
     assert claims_plan.plan([InventoryHost("n3", "group", VERSIONS)], slices).unknown == []
+
+
+@pytest.mark.parametrize(("entry", "counted"), [({"nics": 1}, True), ({"nics": "all"}, True), ({"gpus": 1}, False)])
+def test_nics_that_nobody_has_checked_are_not_counted_silently(
+    facts_of: Facts, entry: dict[str, Any], counted: bool
+) -> None:
+    facts, own = facts_of("v100-01"), {**VERSIONS, "rdma_claims_templates": [template(**entry)]}
+    known, silent = InventoryHost("n1", "group", own, read.facts(facts)), InventoryHost("n2", "group", own)
+    slices = resource_slices([*of_node(facts, "n1"), *of_node(facts, "n2")])
+    said = ["one: NICs counted as published, but not checked, on hosts without facts: n2"] if counted else []
+    for hosts in ([known, silent], [silent]):
+        found = claims_plan.plan(hosts, slices)
+        assert (found.problems, found.warnings) == ([], said)
+    assert claims_plan.plan([known, replace(silent, facts=known.facts)], slices).warnings == []
+
+
+def in_a_pod(facts: dict[str, Any], address: str) -> dict[str, Any]:
+    """Facts of a node in mode exclusive, while a pod has the NIC at this address: its RDMA device is away."""
+    there = [hca for hca in facts["hcas"] if not hca["pci"] or hca["pci"]["address"] != address]
+    return {**facts, "hcas": there, "system": {**facts["system"], "netns_mode": "exclusive"}}
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_claims_do_not_change_while_pods_have_nics_whose_rate_matters(facts_of: Facts, alone: bool) -> None:
+    facts, own = facts_of("v100-01"), {**VERSIONS, "rdma_claims_templates": [template(nics=1, nic={"min_rate": 50})]}
+    first, second = (hca["pci"]["address"] for hca in facts["hcas"])
+    idle = InventoryHost("n1", "group", own, read.facts(facts))
+    names = ["n1"] if alone else ["n1", "n2"]
+    slices = resource_slices([device for name in names for device in of_node(facts, name)])
+    before = claims_plan.plan([replace(idle, name=name) for name in names], slices)
+    assert (before.problems, before.warnings) == ([], [])
+    busy = replace(idle, name=names[-1], facts=read.facts(in_a_pod(facts, first)))
+    gone = replace(busy, facts=read.facts(in_a_pod(in_a_pod(facts, first), second)))
+    silent = replace(busy, facts=None)
+    for host in (busy, gone, silent):
+        found = claims_plan.plan([idle, host][-len(names) :], slices)
+        assert (found.problems, found.objects, found.text) == ([], before.objects, before.text)
+        assert f"one: NICs whose rate is unknown count as fast enough: {names[-1]}: {first} (" in found.warnings[0]
+        assert (second in found.warnings[0]) == (host is not busy)
+
+
+def test_a_nic_whose_rate_nobody_knows_is_what_the_same_one_of_another_node_is(facts_of: Facts) -> None:
+    facts = copy.deepcopy(facts_of("v100-01"))
+    slow, fast = (hca["pci"]["address"] for hca in facts["hcas"])
+    facts["hcas"][0]["ports"][0]["rate_gbps"] = 10
+    own = {**VERSIONS, "rdma_claims_templates": [template(nics=1, nic={"min_rate": 50})]}
+    hosts = [InventoryHost(name, "group", own, read.facts(facts)) for name in ("n1", "n2")]
+    slices = resource_slices([*of_node(facts, "n1"), *of_node(facts, "n2")])
+    before = claims_plan.plan(hosts, slices)
+    assert f'pciAddress == "{fast}"' in str(before.objects)
+    for away in (slow, fast):
+        busy = [hosts[0], replace(hosts[1], facts=read.facts(in_a_pod(facts, away)))]
+        found = claims_plan.plan(busy, slices)
+        assert (found.problems, found.objects) == ([], before.objects)
+        assert bool(found.warnings) == (away == fast)
+
+
+@pytest.mark.parametrize("named", [{}, {"host": "n2"}, {"rail": 0}, {"hca": "mlx5_0"}, {"pci": "0000:66:00.0"}])
+def test_a_single_claim_needs_the_facts_of_its_host(facts_of: Facts, named: dict[str, Any]) -> None:
+    # The node has one NIC that is published and usable.
+    host = InventoryHost("n2", "group", {**VERSIONS, "rdma_claims_claims": [{"name": "one", **named}]})
+    for slices in ([], resource_slices(of_node(facts_of("lab-01"), "n2"))):
+        assert claims_plan.plan([host], slices).problems == [
+            "n2: rdma_claims_claims[0] is for a NIC of n2, which has no facts: gather them first (role rdma_discover)"
+        ]
 
 
 def groups(facts_of: Facts, **of_lab: Any) -> list[InventoryHost]:

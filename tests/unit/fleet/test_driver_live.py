@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Callable
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.driver import driver
+from ansible_collections.zerocopy.rdma.plugins.filter.move_plan import move_plan
+from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -140,11 +146,39 @@ def test_hosts_that_shall_have_a_driver_do_not_depend_on_facts(hosts: list[Inven
     assert set(registry.driven(hosts, known)) == {UPLINK, OTHER}
 
 
-def test_the_filter_takes_what_modules_and_files_have(hosts: list[InventoryHost], facts_of: Facts) -> None:
-    hostvars: dict[str, dict[str, Any]] = {
+@pytest.fixture(name="hostvars")
+def make_hostvars(facts_of: Facts) -> dict[str, dict[str, Any]]:
+    return {
         UPLINK: {"inventory_hostname": UPLINK, "rdma_group": "gpu"},
         OTHER: {"inventory_hostname": OTHER, "rdma_group": "gpu", "ansible_facts": {"rdma": facts_of(OTHER)}},
     }
+
+
+def test_every_plan_keeps_the_protection(hosts: list[InventoryHost], hostvars: dict[str, dict[str, Any]]) -> None:
+    before, nodes = plan(*hosts).objects, labelled(UPLINK, OTHER)
+    daemon_sets = [item for item in before if item["kind"] == "DaemonSet"]
+    for name in (None, "dra"):
+        whole = strategy_plan({}, list(hostvars), hostvars, name, nodes=nodes, daemon_sets=daemon_sets)
+        assert whole["sets"][0]["objects"] == before
+    uses = {name: node_use.written(NodeUse(name, labels)) for name, labels in nodes.items()}
+    moved = move_plan({}, list(hostvars), hostvars, uses, [OTHER], [OTHER], daemon_sets=daemon_sets)
+    assert moved["objects"]["sets"][0]["objects"] == before
+
+
+def test_verify_needs_no_containers_of_the_driver(
+    hosts: list[InventoryHost], hostvars: dict[str, dict[str, Any]]
+) -> None:
+    nodes = [{"metadata": {"name": name, "labels": {GROUP: "gpu"}}} for name in (UPLINK, OTHER)]
+    sets = copy.deepcopy([item for item in plan(*hosts).objects if item["kind"] == "DaemonSet"])
+    for item in sets:
+        del item["spec"]["template"]["spec"]["containers"]
+    # Nothing of these is looked at with DRA: neither DaemonSets nor extended resources.
+    assert strategy_verdicts({}, list(hostvars), hostvars, nodes, sets) == {"checks": []}
+
+
+def test_the_filter_takes_what_modules_and_files_have(
+    hosts: list[InventoryHost], hostvars: dict[str, dict[str, Any]]
+) -> None:
     before = plan(*hosts)
     nodes = labelled(UPLINK, OTHER)
     for own in ((before.objects, nodes), (before.objects, ""), (before.objects, None)):

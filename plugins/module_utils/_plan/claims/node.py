@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mtu
 
 _NUMA = (model.NIC_NUMA_NODE, model.NUMA_NODE, model.AMD_NUMA_NODE)
+_RATE, _UNSEEN_RATE = "rate", "unseen_rate"
 # What tells equal nodes apart and nothing but a person's own selector looks at.
 IDENTITIES = (
     f"{model.GPU_DRIVER}/uuid",
@@ -36,6 +37,7 @@ IDENTITIES = (
 class NicPort:
     """One port of a NIC. ``reasons`` are code and text of why it is not usable, other than being in a pod.
 
+    ``unseen``: its place is known, and no facts say what is there.
     ``connected`` is the transport mode of IPoIB, as far as the MTU tells it.
     """
 
@@ -48,14 +50,19 @@ class NicPort:
     in_pod: bool = False
     max_mtu: Optional[int] = None
     connected: bool = False
+    unseen: bool = False
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a NIC is what is wanted. ``passing``: only its link is down, which a cable can change at any time."""
+    """Whether a NIC is what is wanted. ``passing``: only its link is down, which a cable can change at any time.
+
+    ``unrated``: only its rate is against it, and nobody knows that.
+    """
 
     wanted: bool
     passing: bool = False
+    unrated: bool = False
     why: str = ""
 
 
@@ -188,7 +195,7 @@ def _against(port: NicPort, pick: NicPick) -> List[Tuple[str, str]]:
     down = any(code == PORT_DOWN for code, _text in port.reasons)
     if pick.min_rate is not None and not down and (port.rate or 0) < pick.min_rate:
         speed = "an unknown rate" if port.rate is None else f"{port.rate:g} Gb/s"
-        found.append(("rate", f"it runs at {speed}"))
+        found.append((_UNSEEN_RATE if port.unseen else _RATE, f"it runs at {speed}"))
     return found
 
 
@@ -198,7 +205,7 @@ def _as_published(nic: SliceDevice) -> NicPort:
     is_vf = nic.attributes.get(model.IS_VF) is True
     reasons = ((VF, "a virtual function"),) if is_vf else ()
     layer = layers.get(str(nic.attributes.get(f"{model.DRANET}/encapsulation")))
-    return NicPort(nic.name, layer, None, is_vf, reasons, model.IF_NAME in nic.attributes)
+    return NicPort(nic.name, layer, None, is_vf, reasons, model.IF_NAME in nic.attributes, unseen=nic.pci is not None)
 
 
 def ports_of(node: ClaimNode, nic: SliceDevice) -> List[NicPort]:
@@ -221,4 +228,5 @@ def verdict(node: ClaimNode, nic: SliceDevice, pick: NicPick) -> Verdict:
     if not least:
         return Verdict(True)
     why = f"{ports[against.index(least)].name}: {', '.join(text for _code, text in least)}"
-    return Verdict(False, all(code == PORT_DOWN for code, _text in least), why)
+    codes = {code for code, _text in least}
+    return Verdict(False, codes == {PORT_DOWN}, codes == {_UNSEEN_RATE}, why)

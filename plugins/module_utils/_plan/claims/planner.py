@@ -131,6 +131,10 @@ class ClaimPlanner:
         own.warnings += warnings
         if silent:
             own.warnings.append(f"{template.name}: not checked on hosts without facts: {fold(silent)}")
+        unchecked = [name for name in names if name in self.nodes and self.members[name].host.facts is None]
+        if unchecked and template.nics != 0:
+            text = "NICs counted as published, but not checked, on hosts without facts"
+            own.warnings.append(f"{template.name}: {text}: {fold(unchecked)}")
         return own
 
     def _sharing(self, names: Sequence[str], texts: Sequence[str] = ()) -> List[str]:
@@ -141,18 +145,18 @@ class ClaimPlanner:
             if arp.same_subnet(texts) or arp.share_subnet(member.host.name, member.values, member.host.facts)
         ]
 
-    def _host_of(self, claim: Claim, names: Sequence[str]) -> str:
-        """The host whose NIC a claim is for. Raises PlanError."""
-        if claim.host is None:
-            if len(names) > 1:
-                ways = "set host, or put it into the variables of one host"
-                raise PlanError(Problem(claim.at, f"has no host, and {len(names)} hosts have this claim: {ways}"))
-            return names[0]
-        if claim.host not in self.nodes:
-            right = f"which has no facts: {GATHER_FIRST}"
-            right = right if claim.host in self.members else "which is not a host of this run"
-            raise PlanError(wrong(f"{claim.at}.host", claim.host, right))
-        return claim.host
+    def _host_of(self, claim: Claim, names: Sequence[str]) -> Tuple[ClaimMember, Facts]:
+        """The host whose NIC a claim is for, with its facts: only they say which NIC that is. Raises PlanError."""
+        if claim.host is None and len(names) > 1:
+            ways = "set host, or put it into the variables of one host"
+            raise PlanError(Problem(claim.at, f"has no host, and {len(names)} hosts have this claim: {ways}"))
+        name = claim.host or names[0]
+        if name not in self.members:
+            raise PlanError(wrong(f"{claim.at}.host", name, "which is not a host of this run"))
+        member = self.members[name]
+        if member.host.facts is None:
+            raise PlanError(Problem(claim.at, f"is for a NIC of {name}, which has no facts: {GATHER_FIRST}"))
+        return member, member.host.facts
 
     def claims(self) -> None:
         entries: Dict[str, Tuple[Claim, List[ClaimMember]]] = {}
@@ -171,10 +175,9 @@ class ClaimPlanner:
         bound: List[single.Bound] = []
         for claim, having in entries.values():
             try:
-                member = self.members[self._host_of(claim, [member.host.name for member in having])]
+                member, facts = self._host_of(claim, [member.host.name for member in having])
                 name = member.host.name
-                facts, exclude = member.host.facts or Facts(), member.wanted.exclude
-                claimed = single.bind(claim, name, member.values, facts, self.nodes[name], exclude)
+                claimed = single.bind(claim, name, member.values, facts, self.nodes[name], member.wanted.exclude)
             except PlanError as error:
                 self.found.append((having[0].host.name, error.problem))
                 continue

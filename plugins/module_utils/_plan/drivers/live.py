@@ -51,7 +51,7 @@ def read(
             continue
         pod = item["spec"]["template"]["spec"]
         group = (pod.get("nodeSelector") or {}).get(GROUP_LABEL)
-        arguments = [text for container in pod["containers"] for text in container.get("args") or ()]
+        arguments = [text for container in pod.get("containers") or () for text in container.get("args") or ()]
         if group is not None:
             filters = [text for text in arguments if text.startswith(FILTER)]
             left_out[group] = [address for text in filters for address in _ADDRESS.findall(text)]

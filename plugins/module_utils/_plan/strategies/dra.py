@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
@@ -18,9 +18,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.live import LiveDrivers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
@@ -42,14 +42,14 @@ _TEMPLATES, _CLAIMS = "rdma_claims_templates", "rdma_claims_claims"
 
 
 def driver(
-    hosts: Sequence[InventoryHost], known: plan_variables.Options, live: Optional[LiveDrivers] = None
+    hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
 ) -> drivers_plan.DriverPlan:
-    """DRANET for the hosts of this strategy; the others lose its label. ``live`` as for :func:`drivers_plan.plan`."""
+    """DRANET for the hosts of this strategy; the others lose its label."""
     own = {host.name for host in served(NAME, hosts)}
     every = [
         host if host.name in own else replace(host, variables={**host.variables, _ENABLED: False}) for host in hosts
     ]
-    return drivers_plan.plan(every, known, live)
+    return drivers_plan.plan(every, known, live.read(cluster.daemon_sets, cluster.labels or None))
 
 
 def claims(
@@ -106,7 +106,7 @@ class Dra(Strategy):
     def plan(
         self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
     ) -> StrategyPlan:
-        of_driver, of_claims = driver(hosts, known, cluster.drivers), claims(hosts, cluster, known)
+        of_driver, of_claims = driver(hosts, cluster, known), claims(hosts, cluster, known)
         found = StrategyPlan(
             wait=of_driver.wait,
             nodes=of_driver.nodes,
@@ -135,7 +135,7 @@ class Dra(Strategy):
         return []
 
     def driven(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, str]:
-        return driver(hosts, known).groups
+        return driver(hosts, ClusterState(), known).groups
 
     def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
         return (*drivers_plan.one_value(hosts), *claims_hosts.FLEET_WIDE)

@@ -19,7 +19,6 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Seq
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.network_operator import PolicyFields
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.live import LiveDrivers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
@@ -32,8 +31,8 @@ class ClusterState:
     """What is known of the cluster, ``None`` where nothing is: its version, ResourceSlices, names of DeviceClasses.
 
     ``kinds`` are the operators' kinds that it serves (``NicClusterPolicy.mellanox.com``), ``objects`` those that
-    strategies look at (:meth:`Strategy.looks`), ``labels`` those of its nodes, ``drivers`` what DRANET is like there,
-    ``daemon_sets`` those of all strategies' sets of objects.
+    strategies look at (:meth:`Strategy.looks`), ``labels`` those of its nodes, ``daemon_sets`` those of all strategies'
+    sets of objects, perhaps among others.
     """
 
     kubernetes: Optional[Tuple[int, ...]] = None
@@ -42,7 +41,6 @@ class ClusterState:
     kinds: Optional[Collection[str]] = None
     objects: Optional[Sequence[Mapping[str, Any]]] = None
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    drivers: Optional[LiveDrivers] = None
     daemon_sets: Sequence[Mapping[str, Any]] = ()
 
 
