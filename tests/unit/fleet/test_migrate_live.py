@@ -78,8 +78,8 @@ class Server(audit_manifests.Server):
         return Response(200, copy.deepcopy(new))
 
 
-def run(server: Any, *places: str, check: bool = False, **request: Any) -> Object:
-    return live_manifests.rewrite(server, live_manifests.LiveRequest(places or ("llm",), _WISH, **request), check)
+def run(server: Any, *places: str, check: bool = False, wish: Wish = _WISH, **request: Any) -> Object:
+    return live_manifests.rewrite(server, live_manifests.LiveRequest(places or ("llm",), wish, **request), check)
 
 
 def refused(server: Server, *places: str, **request: Any) -> str:
@@ -133,8 +133,7 @@ def test_a_rewrite_that_is_the_way_back() -> None:
     server = Server([item])
     before = copy.deepcopy(server.item("decode"))
     assert run(server)["changed"] is True
-    there = Wish([PodAsk("rdma/shared", limits={"rdma/shared": 1})])
-    found = live_manifests.rewrite(server, live_manifests.LiveRequest(["llm"], there), False)
+    found = run(server, wish=Wish([PodAsk("rdma/shared", limits={"rdma/shared": 1})]))
     assert (found["changed"], found["notes"]) == (True, [])
     assert server.item("decode")["spec"] == before["spec"]
     assert way_back.BEFORE not in server.item("decode")["metadata"].get("annotations", {})
