@@ -63,6 +63,18 @@ _value:
       description: Labels of each node, without the hosts in RV(_value.unknown). V(null) removes the label.
       type: dict
       sample: {h100-01: {zerocopy.rdma/group: h100}}
+    joining:
+      description:
+        - Nodes that get the driver of their group although it already runs on other nodes. Apply RV(_value.objects)
+          before RV(_value.labels) to these, so that no pod of the driver publishes NICs that they need themselves.
+      type: list
+      elements: str
+    leaving:
+      description:
+        - Labels to remove from nodes that have the driver of another group, or should have none. Remove them before
+          RV(_value.objects) are applied, which protect these nodes no more.
+      type: dict
+      sample: {a100-07: {zerocopy.rdma/group: null}}
     groups:
       description: For each host that should have the driver, its group as the value of the label.
       type: dict

@@ -50,7 +50,7 @@ _value:
     - "next: ansible-playbook -i inventory zerocopy.rdma.verify"
 """
 
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from jinja2 import pass_context
 
@@ -60,10 +60,22 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run
 
 
+def _place(entry: Mapping[str, Any]) -> Tuple[Any, ...]:
+    return tuple(entry.get(part) for part in ("kind", "namespace", "name"))
+
+
+def _objects(variables: Mapping[str, Any], role: str) -> List[Mapping[str, Any]]:
+    """What a role has applied, also where it had to do so before nodes got their labels."""
+    updated, applied = (
+        (_inventory.raw(variables, f"{role}_{part}") or {}).get("objects") or [] for part in ("updated", "result")
+    )
+    before = {_place(entry): entry for entry in updated if entry["action"] != "unchanged"}
+    return [before.get(_place(entry), entry) for entry in applied]
+
+
 def _sets(variables: Mapping[str, Any]) -> Dict[str, List[Mapping[str, Any]]]:
     """What each role of a strategy has applied, by role."""
-    results = {role: _inventory.raw(variables, f"{role}_result") or {} for role in registry.roles()}
-    return {role: result["objects"] for role, result in results.items() if result.get("objects")}
+    return {role: objects for role in registry.roles() for objects in [_objects(variables, role)] if objects}
 
 
 @pass_context

@@ -109,6 +109,31 @@ def test_what_is_known_decides(hosts: list[InventoryHost]) -> None:
     assert plan(gone, other, drivers=drivers).labels[UPLINK] == {GROUP: None}
 
 
+def test_who_joins_a_driver_that_is_there_and_who_leaves_one(hosts: list[InventoryHost]) -> None:
+    uplink, other = hosts
+    (address,) = uplinks(uplink)
+    before = plan(other)
+    alone = live.read(before.objects, labelled(OTHER))
+    found = plan(uplink, other, drivers=alone)
+    # The driver that is there would publish what the new node needs itself.
+    assert (address in filters(before), address in filters(found)) == (False, True)
+    assert (found.joining, found.leaving) == ([UPLINK], {})
+    both = live.read(found.objects, labelled(UPLINK, OTHER))
+    assert (plan(uplink, other, drivers=both).joining, plan(uplink, other, drivers=both).leaving) == ([], {})
+    # Nothing runs there that has to be updated.
+    for drivers in (None, live.read([], labelled()), live.read(before.objects)):
+        assert (plan(uplink, other, drivers=drivers).joining, plan(uplink, other, drivers=drivers).leaving) == ([], {})
+    # A node without facts does neither.
+    assert (plan(silent(uplink), other, drivers=alone).joining) == []
+    gone = InventoryHost(UPLINK, "gpu", {"rdma_driver_enabled": False}, uplink.facts)
+    assert plan(gone, other, drivers=both).leaving == {UPLINK: {GROUP: None}}
+    assert plan(silent(uplink), other, drivers=both).leaving == {}
+    # From one group to another that has a driver already.
+    nodes = {**labelled(OTHER), **labelled(UPLINK, group="cpu")}
+    moved = plan(uplink, other, drivers=live.read(found.objects, nodes))
+    assert (moved.joining, moved.leaving) == ([UPLINK], {UPLINK: {GROUP: None}})
+
+
 def test_a_first_deployment_leaves_out_a_host_without_facts(hosts: list[InventoryHost]) -> None:
     uplink, other = hosts
     # Also without a cluster, where nobody knows what is there.

@@ -119,6 +119,25 @@ def test_objects_are_validated_before_nodes_get_labels(role: str) -> None:
     assert sets[0] < labelled < sets[1]
 
 
+def test_a_driver_is_updated_before_nodes_join_it() -> None:
+    """Its pods start with the labels, and a filter of before may publish NICs that a new node needs itself."""
+    tasks = yaml.safe_load((CHECKOUT / "roles" / "rdma_driver" / "tasks" / "deploy.yml").read_text("utf-8"))
+    (place,) = (number for number, task in enumerate(tasks) if "block" in task)
+    leave, update = tasks[place]["block"]
+    names = [set(task) & CHANGE for task in tasks]
+    assert [*names[:place], *names[place + 1 :]][:3] == [
+        {"zerocopy.rdma.applyset"},
+        {"zerocopy.rdma.node_labels"},
+        {"zerocopy.rdma.applyset"},
+    ]
+    assert place == 1
+    assert "rdma_driver_plan.joining | length > 0 and not ansible_check_mode" in tasks[place]["when"]
+    assert leave["zerocopy.rdma.node_labels"]["nodes"] == "{{ rdma_driver_plan.leaving }}"
+    # The same objects, without the wait for pods of nodes that have no label yet.
+    own, last = (task["zerocopy.rdma.applyset"] for task in (update, tasks[3]))
+    assert own == {**{name: last[name] for name in ("name", "namespace", "objects", "force_conflicts")}, "prune": False}
+
+
 def test_a_move_verifies_the_nodes_of_its_wave() -> None:
     """In a play with `serial`, `ansible_play_hosts_all` has the nodes of later waves, which nobody has tested yet."""
     roles = CHECKOUT / "roles"

@@ -84,6 +84,16 @@ def test_roles_leave_what_is_read() -> None:
     assert {f"{role}_result" for role in registry.roles()} <= set(left_by())
 
 
+def test_objects_that_were_updated_before_nodes_got_their_labels() -> None:
+    def entry(name: str, action: str) -> dict[str, Any]:
+        return {"kind": "DaemonSet", "namespace": "dra", "name": name, "action": action}
+
+    updated = {"objects": [entry("a", "configured"), entry("b", "created"), entry("c", "unchanged")]}
+    result = {"objects": [entry(name, "unchanged") for name in "abc"] + [entry("d", "pruned")]}
+    own = {"group_names": ["h100"], "rdma_driver_updated": updated, "rdma_driver_result": result}
+    assert said({"h100-01": own})[0] == "objects of the cluster: 1 created, 1 configured, 1 pruned, 1 unchanged"
+
+
 def test_objects_of_all_strategies_together() -> None:
     roles = ("rdma_driver", "rdma_host_device")
     objects = [{"action": action} for action in ("unchanged", "kept", "rejected", "pruned", "configured", "created")]

@@ -40,6 +40,17 @@ class LiveDrivers:
             there = [node for node, label in self.groups.items() if label == group]
         return [name for name in there if name not in seen]
 
+    def joining(self, wanted: Mapping[str, Optional[str]]) -> List[str]:
+        """The nodes that do not have the driver of their ``wanted`` group, though that is deployed already."""
+        there = self.groups
+        if there is None:
+            return []
+        return [node for node, group in wanted.items() if group in self.left_out and there.get(node) != group]
+
+    def leaving(self, wanted: Mapping[str, Optional[str]]) -> List[str]:
+        """The nodes that have the driver of another group than is ``wanted``."""
+        return [node for node, group in (self.groups or {}).items() if wanted.get(node, group) != group]
+
 
 def read(
     daemon_sets: Iterable[Mapping[str, Any]], nodes: Optional[Mapping[str, Mapping[str, str]]] = None

@@ -78,6 +78,9 @@ class DriverPlan:
     A host without facts is in ``unknown``, and its labels stay as they are. ``groups`` is by host the group, as a DNS
     label, whose driver the host shall have.
 
+    ``joining`` are nodes that get a driver that others of their group have already, so that its filter has to be right
+    before they are labelled; ``leaving`` are the labels of nodes that lose the driver they have.
+
     ``unprepared`` is why the driver would not work on nodes as they are now, which the room prepare can change.
     There are no objects where there are problems.
     """
@@ -88,6 +91,8 @@ class DriverPlan:
     nodes: List[Dict[str, Any]] = field(default_factory=list)
     labels: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
     groups: Dict[str, str] = field(default_factory=dict)
+    joining: List[str] = field(default_factory=list)
+    leaving: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
     unknown: List[str] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
@@ -282,6 +287,9 @@ def plan(
     result.labels = {
         host.name: {GROUP_LABEL: result.groups.get(host.name)} for host in hosts if host.name not in result.unknown
     }
+    wanted = {host: labels[GROUP_LABEL] for host, labels in result.labels.items()}
+    result.joining = live.joining(wanted)
+    result.leaving = {host: {GROUP_LABEL: None} for host in live.leaving(wanted)}
     drivers = []
     for group in sorted(groups.values(), key=lambda group: group.label):
         unseen = live.unseen(group.label, group.hosts, result.labels)
