@@ -15,9 +15,10 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import ANNOTATION, Mark
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MoveStep
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MoveStep, MovingNode, info
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.steps import back, done, off
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
 
@@ -64,6 +65,22 @@ def test_what_could_not_be_awaited_is_a_warning(cluster: Server, client: Client)
     cluster.paths["/api/v1/nodes"] = (200, {}, listed)
     found = done(client, STEP)
     assert ["written again by the kubelet" in warning for warning in found["warnings"]] == [True]
+
+
+def test_gpus_that_only_the_site_knows(cluster: Server, client: Client) -> None:
+    """On the host's network, their pods use the node's NICs."""
+    container = {"name": "main", "resources": {"limits": {"example.org/gpu": "1"}}}
+    pod = {
+        "metadata": {"name": "train-0", "namespace": "llm", "uid": "p"},
+        "spec": {"nodeName": "n1", "hostNetwork": True, "containers": [container]},
+    }
+    cluster.paths["/api/v1/pods"] = (200, {}, {"metadata": {"resourceVersion": "1"}, "items": [pod]})
+    cluster.paths["/api/v1/nodes"] = (200, {}, {"metadata": {"resourceVersion": "1"}, "items": [node({})]})
+    for own, users in ((["example.org/gpu"], ["train-0"]), ([], [])):
+        seen = MovingNode(client, MoveStep("n1", gpu_resources=own)).look()
+        assert [user.name for user in seen.use.users] == users
+        found = info(client, [], [], Names(gpus=own))
+        assert [user.name for user in found["n1"].users] == users
 
 
 @pytest.mark.parametrize(("mark", "kept"), [(None, "exclusive"), (Mark("inject", netns_mode="shared"), "shared")])
