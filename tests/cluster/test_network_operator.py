@@ -209,6 +209,8 @@ def test_a_node_that_cannot_be_reached_keeps_its_policy(
     both(**own)
     assert set(policies()) == {"rdma-shared-gpu"}
     assert policies() != first
+    # Before their kind goes.
+    cluster_set.kubectl("delete", "nicnodepolicies", "--all")
 
 
 def test_a_policy_of_somebody_else_is_not_taken_over(
