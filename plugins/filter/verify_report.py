@@ -24,8 +24,10 @@ options:
         warning passes with its text in C(system-out).
       - V(summary) is a page of about 40 lines at most for a terminal. The worst findings come first, and each finding
         is shown once for all of its hosts.
+      - V(prometheus) is Prometheus' text format, for the textfile collector of node_exporter or for a Pushgateway.
+        Checks are counted by host and verdict, and each failure and warning has a series of its own.
     type: str
-    choices: [html, junit, summary]
+    choices: [html, junit, summary, prometheus]
     required: true
 """
 
@@ -57,10 +59,11 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import DocumentError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.html import html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.junit import junit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.prometheus import prometheus
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.summary import summary
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 
-_FORMATS = {"html": html, "junit": junit, "summary": summary}
+_FORMATS = {"html": html, "junit": junit, "summary": summary, "prometheus": prometheus}
 
 
 def verify_report(document: Dict[str, Any], format: str) -> str:  # noqa: A002  (the name users write)

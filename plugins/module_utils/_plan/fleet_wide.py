@@ -31,6 +31,7 @@ NAMES = (
     "rdma_verify_cluster",
     "rdma_verify_directory",
     "rdma_verify_image",
+    "rdma_verify_metrics",
     "rdma_verify_namespace",
     "rdma_verify_pod_nodes",
     "rdma_verify_pod_timeout",
