@@ -5,13 +5,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: transfer_verdicts
-short_description: Read the KV transfers of running vLLM pods from their logs
+short_description: Read from the logs of running pods what they transfer, and over which network
 version_added: 0.1.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Reads the lines that vLLM logs about KV transfers, and its external prefix cache hit rate. The figures are reported
-    without a threshold.
+    without a threshold; a hit rate of 0 % despite transfers is a warning.
+  - Reads which network NCCL or RCCL uses, if the log has their lines (C(NCCL_DEBUG=INFO)). TCP is a failure.
 positional: hostvars
 options:
   _input:
@@ -28,7 +29,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Read the KV transfers
+- name: Read the KV transfers and the network of NCCL
   ansible.builtin.set_fact:
     found: "{{ __logs.results | zerocopy.rdma.transfer_verdicts(hostvars) }}"
 """
@@ -43,7 +44,7 @@ from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import transfers
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import nccl, transfers
 
 
 def transfer_verdicts(
@@ -58,6 +59,8 @@ def transfer_verdicts(
         trouble = str(result.get("msg", "")).strip()
         group = variables.group_of(hostvars[host]) if host else None
         checks.append(transfers.check(name, host, group, result.get("log"), trouble))
+        network = nccl.check(name, host, group, result.get("log"))
+        checks += [network] if network else []
     return {"checks": [asdict(check) for check in checks]}
 
 

@@ -63,6 +63,13 @@ def test_what_is_no_transfer(log: str) -> None:
     assert check.remedy
 
 
+@pytest.mark.parametrize(("rates", "verdict"), [(["0.0"], "warn"), (["50.0", "0.0"], "warn"), (["0.0", "0.1"], "pass")])
+def test_caches_that_are_fetched_but_not_used(rates: list[str], verdict: str) -> None:
+    check = transfers.check("llm/decode-0", None, None, line(3, 10.0, 400.0) + "".join(map(STATS.format, rates)))
+    assert check.verdict == verdict
+    assert bool(check.remedy) == (verdict == "warn")
+
+
 def test_a_hostile_log_costs_no_time() -> None:
     started = time.process_time()
     transfers.read("KV Transfer metrics: " + "A=" * 5_000_000 + "KV Transfer metrics: " * 200_000)

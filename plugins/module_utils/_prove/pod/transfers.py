@@ -24,6 +24,10 @@ _VALUE = re.compile(r"([A-Z][A-Za-z0-9 ()/]{0,60})=([0-9]{1,15}(?:\.[0-9]{1,15})
 _HIT_RATE = re.compile(r"External prefix cache hit rate: ([0-9]{1,3}(?:\.[0-9]{1,15})?)%")
 _NUMBER, _TIME, _THROUGHPUT = "Num successful transfers", "Avg xfer time (ms)", "Throughput (MB/s)"
 _REMEDY = "Send a request through the gateway, so that decode has to fetch a KV cache, and verify again."
+_UNUSED = (
+    "Check that the gateway sends requests through prefill, and that prefill and decode have the same model and block "
+    "size."
+)
 
 
 @dataclass(frozen=True)
@@ -83,4 +87,6 @@ def check(pod: str, host: Optional[str], group: Optional[str], log: Optional[str
     found = read(log)
     if not found.number:
         return made("impossible", "its log has no KV transfer", _REMEDY, found)
+    if found.hit_rate == 0:
+        return made("warn", f"{found.text}: the latest requests used no KV cache that was fetched", _UNUSED, found)
     return made("pass", found.text, "", found)
