@@ -15,7 +15,8 @@ description:
     or from sysfs and procfs where netlink does not answer and on recorded nodes. RV(ansible_facts.rdma.sources) has the
     source of each.
   - Works without root. Files that the user may not read are listed in RV(ansible_facts.rdma.unreadable). Only root can
-    read the Vital Product Data that identifies the NVSwitch management functions of HGX B200 and B300 for certain.
+    read the Vital Product Data that identifies the NVSwitch management functions of HGX B200 and B300 for certain, and
+    with C(kernel.dmesg_restrict) only root can read the kernel log.
   - Does not fail when a device disappears during a run or the kernel refuses to return an attribute.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -34,7 +35,8 @@ options:
       - Subsets of facts to return. V(!) before a name leaves that subset out.
       - RV(ansible_facts.rdma.usable), RV(ansible_facts.rdma.excluded), RV(ansible_facts.rdma.warnings) and
         RV(ansible_facts.rdma.signature) are always returned.
-      - The names are V(all), V(hcas), V(counters) (error counters of the ports), V(gpus), V(affinity) and V(system).
+      - The names are V(all), V(hcas), V(counters) (error counters of the ports), V(kernel_log) (warnings about faults
+        of HCAs that the kernel has reported since boot), V(gpus), V(affinity) and V(system).
     type: list
     elements: str
     default: [all]

@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
     counters,
+    driver_messages,
     ethtool,
     infiniband,
     interfaces,
@@ -31,7 +32,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read, 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, Hca, System
 
-SUBSETS = ("hcas", "counters", "gpus", "affinity", "system")
+SUBSETS = ("hcas", "counters", "kernel_log", "gpus", "affinity", "system")
 
 
 @dataclass
@@ -156,6 +157,11 @@ def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str
     warnings = discover_warnings.warnings(
         hcas, gpus, nics, usable, excluded, options.drivers, system, displays, seconds
     )
+    if "kernel_log" in options.subsets:
+        said = driver_messages.warnings(tree, driver_messages.subjects(hcas, nics, options.drivers))
+        if said is not None:
+            sources["kernel_log"] = "kmsg"
+            warnings += said
     warnings += discover_warnings.unreadable(tree.unreadable)
     facts: Dict[str, Any] = {
         "signature": topology.signature(gpus, hcas, len(numa_nodes)),

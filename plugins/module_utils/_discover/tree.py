@@ -71,7 +71,7 @@ class Tree:
             return os.path.realpath(os.path.join(self.root, path)) if self.live else self._recorded(path)
         except OSError as error:
             # A link that vanishes between lstat and readlink; realpath forgives everything else.
-            self._note(path, error)
+            self.note(path, error)
         except ValueError:
             # A name read from a file, with a NUL in it.
             self.unreadable["/" + path.replace("\0", "\\0")] = "not a name"
@@ -83,7 +83,8 @@ class Tree:
         real = self._real(path)
         return real if real and (real == self.root or real.startswith(self.root + os.sep)) else None
 
-    def _note(self, path: str, error: OSError) -> None:
+    def note(self, path: str, error: OSError) -> None:
+        """Remember why a path could not be read, unless it is not there."""
         if error.errno in _ABSENT:
             return
         reason = "permission" if error.errno in _FORBIDDEN else errno.errorcode.get(error.errno or 0, "error")
@@ -106,7 +107,7 @@ class Tree:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            self._note(path, error)
+            self.note(path, error)
             return None
         if len(raw) < _LARGEST:
             return raw
@@ -125,7 +126,7 @@ class Tree:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            self._note(path, error)
+            self.note(path, error)
             return None
 
     def contents(self, directory: str) -> Dict[str, bytes]:
@@ -140,7 +141,7 @@ class Tree:
         try:
             parent = os.open(full, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            self._note(directory, error)
+            self.note(directory, error)
             return found
         try:
             for name in os.listdir(full):
@@ -152,9 +153,9 @@ class Tree:
                     finally:
                         os.close(descriptor)
                 except OSError as error:
-                    self._note(directory + "/" + name, error)
+                    self.note(directory + "/" + name, error)
         except OSError as error:
-            self._note(directory, error)
+            self.note(directory, error)
         finally:
             os.close(parent)
         return found
@@ -205,7 +206,7 @@ class Tree:
         try:
             return sorted(os.listdir(full))
         except OSError as error:
-            self._note(path, error)
+            self.note(path, error)
             return []
 
     def exists(self, path: str) -> bool:
@@ -230,5 +231,5 @@ class Tree:
         except OSError as error:
             # EINVAL: it is no link.
             if error.errno != errno.EINVAL:
-                self._note(path, error)
+                self.note(path, error)
             return None

@@ -14,16 +14,25 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 ACS_REDIRECTS = "acs_redirects"
+COMMAND_TIMEOUT = "command_timeout"
+FIRMWARE_RESET = "firmware_reset"
 GPU_INDEX = "gpu_index"
+HCA_TEMPERATURE = "hca_temperature"
+HCA_UNHEALTHY = "hca_unhealthy"
 LINK_ERRORS = "link_errors"
+MODULE_ERROR = "module_error"
 NETDEV_CLAIMED_TWICE = "netdev_claimed_twice"
 NO_RDMA_DEVICE = "no_rdma_device"
 NO_SUBNET_MANAGER = "no_subnet_manager"
 NUMA_UNKNOWN = "numa_unknown"
 PCIE_BELOW_PORT_RATE = "pcie_below_port_rate"
 PCIE_DEGRADED = "pcie_degraded"
+PCIE_ERROR = "pcie_error"
+PCIE_FATAL = "pcie_fatal"
 PORT_DOWN = "port_down"
 RATE_BELOW_MAXIMUM = "rate_below_maximum"
+SLOT_POWER = "slot_power"
+TRANSMIT_TIMEOUT = "transmit_timeout"
 UMAD_MISSING = "umad_missing"
 UNREADABLE = "unreadable"
 UVERBS_MISSING = "uverbs_missing"
@@ -84,6 +93,12 @@ def _link_errors(subject: str, counter: str, count: int, limit: float) -> str:
     return f"{subject} has {counter} {count}, {allowed}: a bad cable, transceiver or switch port, or congestion"
 
 
+def _kernel_log(subject: str, message: str, count: int, first: str, last: str, recovered: Optional[str] = None) -> str:
+    times = f"at {first}" if count == 1 else f"{count} such messages, the first at {first}, the last at {last}"
+    over = f"; over since {recovered}" if recovered else ""
+    return f"{subject}: the kernel said '{message}' ({times}{over})"
+
+
 def _netdev_claimed_twice(subject: str, ports: Sequence[str]) -> str:
     return f"{', '.join(ports)} all claim netdev {subject}: sysfs is inconsistent"
 
@@ -95,8 +110,13 @@ def _acs_redirects(subject: str, bridges: Sequence[str]) -> str:
 
 _TEXTS: Dict[str, Callable[..., str]] = {
     ACS_REDIRECTS: _acs_redirects,
+    COMMAND_TIMEOUT: _kernel_log,
+    FIRMWARE_RESET: _kernel_log,
     GPU_INDEX: _gpu_index,
+    HCA_TEMPERATURE: _kernel_log,
+    HCA_UNHEALTHY: _kernel_log,
     LINK_ERRORS: _link_errors,
+    MODULE_ERROR: _kernel_log,
     NETDEV_CLAIMED_TWICE: _netdev_claimed_twice,
     NO_RDMA_DEVICE: (
         "{subject} ({driver}) has no RDMA device: {module} is not loaded, or it is in another RDMA network namespace"
@@ -107,8 +127,12 @@ _TEXTS: Dict[str, Callable[..., str]] = {
         "{subject} is a {rate_gbps:g} Gb/s port behind a PCIe link that carries {pcie_gbps:g} Gb/s"
     ).format,
     PCIE_DEGRADED: _pcie_degraded,
+    PCIE_ERROR: _kernel_log,
+    PCIE_FATAL: _kernel_log,
     PORT_DOWN: _port_down,
     RATE_BELOW_MAXIMUM: _rate_below_maximum,
+    SLOT_POWER: _kernel_log,
+    TRANSMIT_TIMEOUT: _kernel_log,
     UMAD_MISSING: (
         "{subject} has no /dev/infiniband/umadN: load ib_umad, device plugins ignore the port without it"
     ).format,

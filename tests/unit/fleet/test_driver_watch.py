@@ -11,9 +11,9 @@ from typing import Any, Callable
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.kernel_log import KernelLog
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import driver_watch
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.driver_watch import Limits, Watch
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.kernel_log import KernelLog
 from ansible_collections.zerocopy.rdma.plugins.modules import driver_watch as module
 
 LIMITS = Limits(messages=100, free=0, timeout=30, watch=10)

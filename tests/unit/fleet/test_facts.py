@@ -392,8 +392,8 @@ def test_subsets_leave_parts_out(facts_of) -> None:
     ("requested", "expected"),
     [
         (["all"], list(gather.SUBSETS)),
-        (["!counters"], ["hcas", "gpus", "affinity", "system"]),
-        (["all", "!system", "!counters"], ["hcas", "gpus", "affinity"]),
+        (["!counters"], ["hcas", "kernel_log", "gpus", "affinity", "system"]),
+        (["all", "!system", "!counters"], ["hcas", "kernel_log", "gpus", "affinity"]),
         (["gpus", "hcas"], ["hcas", "gpus"]),
         ([], list(gather.SUBSETS)),
     ],

@@ -21,9 +21,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import units
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.kernel_log import KernelLog
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import modules_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.kernel_log import KernelLog
 
 READY = "run/mellanox/drivers/.driver-ready"
 VERSION = "sys/module/mlx5_core/version"

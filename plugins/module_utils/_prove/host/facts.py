@@ -11,6 +11,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import driver_messages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
@@ -52,6 +53,27 @@ _WARNINGS = {
     "link_errors": ("link_errors", "warn", "Check cable, transceiver and switch port if the counter keeps growing."),
     "acs_redirects": ("acs", "warn", "Disable ACS on these bridges, in the firmware or with setpci."),
     "numa_unknown": ("numa", "warn", "Update the firmware, or enable its NUMA description of PCIe."),
+    "hca_unhealthy": (
+        "kernel_log",
+        "fail",
+        "Switch the node off and on; if it happens again, update the card's firmware or replace the card.",
+    ),
+    "command_timeout": ("kernel_log", "fail", "Update the card's firmware, and switch the node off and on."),
+    "firmware_reset": ("kernel_log", "warn", "Update the card's firmware if it happens again."),
+    "slot_power": (
+        "kernel_log",
+        "warn",
+        "Put the card into a slot with enough power, unless bandwidth shows that it has enough.",
+    ),
+    "hca_temperature": ("kernel_log", "warn", "Check the airflow to the card and its transceivers."),
+    "module_error": (
+        "kernel_log",
+        "fail",
+        "Reseat or replace the transceiver or cable, with one that the card supports.",
+    ),
+    "transmit_timeout": ("kernel_log", "warn", "Check the link and its flow control, and update driver and firmware."),
+    "pcie_fatal": ("kernel_log", "fail", "Reseat the card, and check its riser and slot."),
+    "pcie_error": ("kernel_log", "warn", "Reseat the card, and check its riser and slot."),
     "unreadable": ("facts", "warn", "Run verify as root, and check the kernel log."),
 }
 # What of these a run of site mends.
@@ -83,6 +105,8 @@ def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterat
             verdict = "fail"
         elif code == codes.PORT_DOWN and enough:
             continue
+        if "recovered" in warning.fields:
+            verdict = "warn"
         if code == codes.PCIE_BELOW_PORT_RATE and _pcie_fails(node, subject):
             verdict = "fail"
         if (f"host.{what}", subject) not in known:
@@ -243,6 +267,7 @@ def _passed(node: HostEvidence, seen: Sequence[str], rails: Mapping[str, Optiona
         "address": f"the planned address on {joined(addressed)}" if addressed else "",
         "routes": f"the routes of the planned addresses on {joined(routed)}" if routed else "",
         "modules": "the kernel modules for this hardware are loaded",
+        "kernel_log": "no message of the kernel about a fault of an HCA" if "kernel_log" in node.known.sources else "",
     }
     for what, text in right.items():
         if text and f"host.{what}" not in seen:
@@ -266,4 +291,9 @@ def of_node(node: HostEvidence) -> List[Check]:
     if away:
         text = f"in a pod at the moment: {joined(away)}"
         found.append(node.check("in_pod", "impossible", "", text, "Verify again when the pod has ended.", ports=away))
+    if driver_messages.PATH in node.known.unreadable:
+        text = (
+            f"it is unknown whether the kernel reported faults of HCAs: this user may not read {driver_messages.PATH}"
+        )
+        found.append(node.check("kernel_log", "impossible", "", text, "Run verify as root."))
     return found + list(_passed(node, [check.id for check in found], rails))

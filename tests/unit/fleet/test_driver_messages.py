@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Faults of HCAs in kernel logs (synthesised): the warnings of facts, and the verdicts of verify."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import Any, Callable
+from unittest import mock
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import driver_messages, gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import facts as host_facts
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_nodes import node
+
+KMSG = Path(__file__).resolve().parents[1] / "fixtures" / "kmsg"
+BOOT = 1_790_000_000
+Root = Callable[[str], Path]
+
+
+def logged(root_of: Root, tmp_path: Path, name: str, log: str) -> Path:
+    """The root of a node with that kernel log."""
+    root = tmp_path / "node"
+    shutil.copytree(root_of(name), root, symlinks=True)
+    (root / "dev").mkdir(exist_ok=True)
+    (root / "dev/kmsg").write_text(log)
+    (root / "proc/stat").write_text(f"cpu  1 2 3\nbtime {BOOT}\nprocesses 4\n")
+    return root
+
+
+def checks_of(facts: dict[str, Any]) -> list[Any]:
+    return [check for check in host_facts.of_node(node(facts)) if check.id == "host.kernel_log"]
+
+
+def heard(facts: dict[str, Any]) -> dict[tuple[str, str], tuple[str, int, bool]]:
+    """By subject and code, the verdict, the number of messages, and whether it is over."""
+    verdicts = {(check.subject, check.evidence["code"]): check.verdict for check in checks_of(facts)}
+    return {
+        (entry["subject"], entry["code"]): (
+            verdicts[entry["subject"], entry["code"]],
+            entry["fields"]["count"],
+            "recovered" in entry["fields"],
+        )
+        for entry in facts["warnings"]
+        if "message" in entry["fields"]
+    }
+
+
+def test_faults_that_mlx5_reports(root_of: Root, tmp_path: Path) -> None:
+    facts = gather.gather(str(logged(root_of, tmp_path, "a100-01", (KMSG / "mlx5.kmsg").read_text())))
+    assert heard(facts) == {
+        ("mlx5_1", "slot_power"): ("warn", 1, False),
+        ("mlx5_0", "hca_unhealthy"): ("warn", 2, True),
+        ("mlx5_0", "command_timeout"): ("fail", 2, False),
+        ("mlx5_0", "hca_temperature"): ("warn", 1, False),
+        ("mlx5_0", "transmit_timeout"): ("warn", 2, False),
+        ("mlx5_1", "module_error"): ("warn", 1, True),
+        # The driver tried, and failed.
+        ("mlx5_1", "hca_unhealthy"): ("fail", 2, False),
+        ("0000:62:00.1", "pcie_fatal"): ("fail", 1, False),
+        ("0000:62:00.1", "pcie_error"): ("warn", 1, False),
+    }
+    assert all(check.remedy and check.text.startswith(check.subject) for check in checks_of(facts))
+    assert facts["sources"]["kernel_log"] == "kmsg"
+
+
+def test_faults_that_bnxt_reports(root_of: Root, tmp_path: Path) -> None:
+    facts = gather.gather(str(logged(root_of, tmp_path, "case-mi300x", (KMSG / "bnxt.kmsg").read_text())))
+    assert heard(facts) == {
+        ("bnxt_re0", "firmware_reset"): ("warn", 2, False),
+        ("bnxt_re1", "hca_unhealthy"): ("fail", 1, False),
+        ("bnxt_re2", "command_timeout"): ("warn", 1, True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("messages", "over"),
+    [(["FW heartbeat stalled at 7"], False), (["FW heartbeat stalled at 7", "FW heartbeat restored at 8"], True)],
+)
+def test_the_heartbeat_of_ionic(tmp_path: Path, messages: list[str], over: bool) -> None:
+    (tmp_path / "dev").mkdir()
+    lines = [f"6,{at},{at}000000,-;ionic 0000:24:00.0: {message}\n" for at, message in enumerate(messages)]
+    (tmp_path / "dev/kmsg").write_text("".join(lines))
+    (found,) = driver_messages.warnings(Tree(str(tmp_path)), {"0000:24:00.0": "ionic_0"}) or []
+    assert (found.code, found.subject, "recovered" in found.fields) == ("hca_unhealthy", "ionic_0", over)
+    # There is no time of boot.
+    assert found.fields["first"] == "0 s after boot"
+
+
+def test_when_and_how_often(root_of: Root, tmp_path: Path) -> None:
+    facts = gather.gather(str(logged(root_of, tmp_path, "a100-01", (KMSG / "mlx5.kmsg").read_text())))
+    texts = {check.evidence["code"]: check.text for check in checks_of(facts) if check.subject == "mlx5_0"}
+    assert texts["command_timeout"] == (
+        "mlx5_0: the kernel said 'mlx5_core 0000:05:00.0: wait_func:1156:(pid 4711): cmd[1]: QUERY_VPORT_COUNTER(0x770)"
+        " timeout. Will cause a leak of a command resource' (2 such messages, the first at 2026-09-21T14:16:40Z, the"
+        " last at 2026-09-21T14:17:40Z)"
+    )
+    assert texts["hca_temperature"].endswith("with bit set 0x0 0x1' (at 2026-09-21T14:18:20Z)")
+    assert texts["hca_unhealthy"].endswith("; over since 2026-09-21T14:15:10Z)")
+
+
+def test_a_log_without_faults_passes(root_of: Root, tmp_path: Path) -> None:
+    root = logged(root_of, tmp_path, "a100-01", "5,0,0,-;Linux version 6.8.0-60-generic\n")
+    (check,) = checks_of(gather.gather(str(root)))
+    assert (check.verdict, check.text) == ("pass", "no message of the kernel about a fault of an HCA")
+    options = gather.GatherOptions(subsets=gather.subsets(["!kernel_log"]))
+    assert checks_of(gather.gather(str(root), options)) == []
+
+
+def test_a_log_that_may_not_be_read_is_not_judged(root_of: Root, tmp_path: Path) -> None:
+    root = logged(root_of, tmp_path, "a100-01", (KMSG / "mlx5.kmsg").read_text())
+    real = os.open
+
+    def refuses(path: str, *more: Any, **named: Any) -> int:
+        """What the kernel does with its log, whatever the file's mode; root may read every file of this tree."""
+        if str(path).endswith("/dev/kmsg"):
+            raise OSError(errno.EPERM, "Operation not permitted")
+        return real(path, *more, **named)
+
+    with mock.patch.object(os, "open", refuses):
+        facts = gather.gather(str(root))
+    assert facts["unreadable"] == ["/dev/kmsg"]
+    (check,) = checks_of(facts)
+    assert (check.verdict, check.remedy) == ("impossible", "Run verify as root.")
+    assert check.text.endswith("this user may not read /dev/kmsg")
+
+
+@pytest.mark.parametrize("kind", ["absent", "empty", "elsewhere", "directory"])
+def test_what_is_no_kernel_log_is_not_judged(root_of: Root, tmp_path: Path, kind: str) -> None:
+    root = logged(root_of, tmp_path, "a100-01", "")
+    log = root / "dev/kmsg"
+    if kind != "empty":
+        log.unlink()
+    if kind == "elsewhere":
+        # What is not below the root is not the node's.
+        log.symlink_to(KMSG / "mlx5.kmsg")
+    if kind == "directory":
+        log.mkdir()
+    facts = gather.gather(str(root))
+    assert (checks_of(facts), "kernel_log" in facts["sources"]) == ([], False)
+    told = [entry["subject"] for entry in facts["warnings"] if entry["code"] == "unreadable"]
+    assert told == (["/dev/kmsg"] if kind == "directory" else [])
