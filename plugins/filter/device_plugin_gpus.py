@@ -65,7 +65,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resour
 
 
 def device_plugin_gpus(
-    nodes: List[Mapping[str, Any]],
+    nodes: Sequence[Mapping[str, Any]],
     hosts: Sequence[str],
     values: Optional[Mapping[str, Any]] = None,
     gpu_resources: Sequence[str] = (),

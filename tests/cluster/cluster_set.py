@@ -107,7 +107,7 @@ class ClusterSet:
             yield
         finally:
             for item in (binding, policy):
-                self.kubectl("delete", item["kind"], name)
+                self.kubectl("delete", str(item["kind"]), name)
         await_condition("the end of the denial", lambda: "denied request" not in self._tried(probe), seconds=60)
 
     def _tried(self, item: Object) -> str:

@@ -169,7 +169,11 @@ def test_policies_of_the_sriov_operator_stay_as_well(facts_of: Facts) -> None:
 
 
 def test_no_node_loads_the_ofed_driver_again_because_another_one_is_silent(facts_of: Facts) -> None:
-    own = {**OPERATED["shared_device"], "rdma_ofed_deploy": True, "rdma_ofed_version": "doca3.5.0-26.07-0.7.0.0-0"}
+    own: dict[str, Any] = {
+        **OPERATED["shared_device"],
+        "rdma_ofed_deploy": True,
+        "rdma_ofed_version": "doca3.5.0-26.07-0.7.0.0-0",
+    }
     facts = facts_of(FIRST)
     before = cluster(SHARED_DEVICE, SHARED_DEVICE.hosts_of({FIRST: facts, SECOND: facts}, **own))
     before["nodes"][FIRST] = {SHARED_DEVICE.label: "ib.ofed"}

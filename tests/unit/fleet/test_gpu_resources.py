@@ -150,8 +150,8 @@ def test_ports_that_were_moved_belong_to_the_container_with_gpus() -> None:
     assert [one["spec"]["containers"][1]["ports"] for one in there] == [[{"containerPort": 8000}]] * 2
 
 
-def node(name: str = "n1", labels: dict[str, str] | None = None, **allocatable: str) -> Object:
-    return {"metadata": {"name": name, "labels": labels or {}}, "status": {"allocatable": allocatable}}
+def node(name: str, labels: dict[str, str], allocatable: dict[str, str]) -> Object:
+    return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": allocatable}}
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def node(name: str = "n1", labels: dict[str, str] | None = None, **allocatable: 
     ],
 )
 def test_nodes_whose_gpus_a_device_plugin_has(allocatable: dict[str, str], taken: list[str]) -> None:
-    found = device_plugin_gpus([node(**allocatable)], ["n1"], {}, SITE.gpus, ["nvidia.com/resibp2s0"])
+    found = device_plugin_gpus([node("n1", {}, allocatable)], ["n1"], {}, SITE.gpus, ["nvidia.com/resibp2s0"])
     assert found == ({"n1": taken} if taken else {})
 
 
@@ -191,6 +191,6 @@ def test_nodes_whose_gpus_a_device_plugin_has(allocatable: dict[str, str], taken
 )
 def test_nodes_that_are_not_in_the_run(labels: dict[str, str], values: Object, is_taken: bool) -> None:
     """The chart brings the driver there as well."""
-    nodes = [node("other", labels, **{"nvidia.com/v100": "4"}), node("bare", {"nvidia.com/gpu.present": "true"})]
+    nodes = [node("other", labels, {"nvidia.com/v100": "4"}), node("bare", {"nvidia.com/gpu.present": "true"}, {})]
     found = device_plugin_gpus(nodes, ["n1"], values)
     assert found == ({"other": ["nvidia.com/v100"]} if is_taken else {})

@@ -105,7 +105,9 @@ def test_device_classes_of_kueue(cluster: Server, client: Client, maps: Reply, c
     assert info.info(client, SliceRequest())["kueue_classes"] is None
     assert MAPS not in asked(cluster)
     queues = {"version": "v1beta2", "resources": [kind("ClusterQueue", "clusterqueues")]}
-    cluster.paths["/apis"][2]["items"].append({"metadata": {"name": "kueue.x-k8s.io"}, "versions": [queues]})
+    groups = cluster.paths["/apis"]
+    assert groups is not None
+    groups[2]["items"].append({"metadata": {"name": "kueue.x-k8s.io"}, "versions": [queues]})
     assert info.info(client, SliceRequest())["kueue_classes"] == classes
 
 
