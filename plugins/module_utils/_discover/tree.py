@@ -58,12 +58,13 @@ class Tree:
 
     def _recorded(self, path: str) -> str:
         """The real path of a file of a recorded node. Its directories do not change, so each is looked up once."""
-        directory, _, name = os.path.join(self.root, path).rpartition(os.sep)
+        whole = os.path.join(self.root, path)
+        directory, name = os.path.split(whole)
         if name in ("", ".", ".."):
-            return os.path.realpath(os.path.join(self.root, path))
+            return os.path.realpath(whole)
         if directory not in self._directories:
             self._directories[directory] = os.path.realpath(directory)
-        full = self._directories[directory] + os.sep + name
+        full = os.path.join(self._directories[directory], name)
         return os.path.realpath(full) if os.path.islink(full) else full
 
     def _real(self, path: str) -> Optional[str]:
