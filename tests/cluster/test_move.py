@@ -314,7 +314,7 @@ _PUT_BACK = """
 - hosts: v100-01
   gather_facts: false
   vars:
-    __move: {ours: [%s], resources: []}
+    __move: {ours: [%s], resources: [], gpu_resources: []}
     __node: {was: inject, to: dra}
     __rdma_migrate_netns: shared
   tasks:
