@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from ansible.errors import AnsibleError, AnsibleFilterError
 from ansible.vars.hostvars import HostVarsVars
@@ -106,6 +106,19 @@ def of_play(context: Mapping[str, Any], hostvars: Hostvars) -> Dict[str, Any]:
     return found
 
 
+def _worked_out(variables: Mapping[str, Any], names: Iterable[str]) -> Tuple[Dict[str, Any], List[Problem]]:
+    """These variables, and what is wrong with those that give no value. Never the results of earlier tasks."""
+    own: Dict[str, Any] = {}
+    broken: List[Problem] = []
+    for name in names:
+        if name not in plan_variables.results():
+            try:
+                own[name] = _value(variables, name)
+            except _BrokenError as error:
+                broken.append(Problem(name, f"cannot be worked out: {error}"))
+    return own, broken
+
+
 def of_host(
     variables: Mapping[str, Any], play: Mapping[str, Any], wanted: Callable[[str], bool]
 ) -> Tuple[Dict[str, Any], List[Problem]]:
@@ -113,14 +126,7 @@ def of_host(
 
     Never the results of earlier tasks, whatever their names begin with.
     """
-    own: Dict[str, Any] = {}
-    broken: List[Problem] = []
-    for name in map(str, variables):
-        if wanted(name) and name not in plan_variables.results():
-            try:
-                own[name] = _value(variables, name)
-            except _BrokenError as error:
-                broken.append(Problem(name, f"cannot be worked out: {error}"))
+    own, broken = _worked_out(variables, filter(wanted, map(str, variables)))
     own.update({name: value for name, value in play.items() if wanted(name)})
     return own, broken
 
@@ -136,13 +142,10 @@ def of_task(
     host = str(variables["inventory_hostname"])
     is_own = isinstance(variables, HostVarsVars) and context.get("inventory_hostname") == host
     source = context if is_own else variables
-    own: Dict[str, Any] = {}
-    for name in plan_variables.options_of():
-        if wanted(name) and name in source and name not in plan_variables.results():
-            try:
-                own[name] = _value(source, name)
-            except _BrokenError as error:
-                raise AnsibleFilterError(f"{host}: {name} cannot be worked out: {error}") from error
+    names = [name for name in plan_variables.options_of() if wanted(name) and name in source]
+    own, broken = _worked_out(source, names)
+    if broken:
+        raise AnsibleFilterError(f"{host}: {broken[0].variable} {broken[0].text}")
     return host, own
 
 
