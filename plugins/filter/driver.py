@@ -71,8 +71,8 @@ _value:
       elements: str
     leaving:
       description:
-        - Labels to remove from nodes that have the driver of another group, or should have none. Remove them before
-          RV(_value.objects) are applied, which protect these nodes no more.
+        - Labels to remove from nodes that have the driver of another group, or should have none. Remove these labels
+          before applying RV(_value.objects), which no longer protect these nodes.
       type: dict
       sample: {a100-07: {zerocopy.rdma/group: null}}
     groups:

@@ -69,7 +69,7 @@ _WARNINGS = {
     "module_error": (
         "kernel_log",
         "fail",
-        "Reseat or replace the transceiver or cable, with one that the card supports.",
+        "Reseat the transceiver or cable, or replace it with one that the card supports.",
     ),
     "transmit_timeout": ("kernel_log", "warn", "Check the link and its flow control, and update driver and firmware."),
     "pcie_fatal": ("kernel_log", "fail", "Reseat the card, and check its riser and slot."),
