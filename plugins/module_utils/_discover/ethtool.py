@@ -8,18 +8,18 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable
+from typing import Dict, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pyroute2_parts
 
 
-def max_rates(netdevs: Iterable[str]) -> Dict[str, float]:
+def max_rates(netdevs: Sequence[str]) -> Dict[str, float]:
     """Highest rate in Gb/s that each netdev's driver lists as supported (``ETHTOOL_GLINKSETTINGS``).
 
     A netdev whose driver lists no link mode (virtual devices, IPoIB) is left out.
     """
     found: Dict[str, float] = {}
-    library = pyroute2_parts.ethtool()
+    library = pyroute2_parts.ethtool() if netdevs else None
     if library is None:
         return found
     for name in netdevs:

@@ -28,9 +28,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import system as discover_system
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import warnings as discover_warnings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read, topology
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, Hca, System
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import MOST_CHARACTERS, Gpu, Hca, System
 
 SUBSETS = ("hcas", "counters", "kernel_log", "gpus", "affinity", "system")
 
@@ -104,7 +104,7 @@ def _interfaces(tree: Tree, sources: Dict[str, str]) -> Optional[Mapping[str, in
 def _bounded(value: Any) -> Any:
     """The facts with no text longer than a reader takes; an attribute is one page, but any file may be in its place."""
     if isinstance(value, str):
-        return value[: read.MOST_CHARACTERS]
+        return value[:MOST_CHARACTERS]
     if isinstance(value, list):
         return [_bounded(entry) for entry in value]
     return {key: _bounded(entry) for key, entry in value.items()} if isinstance(value, dict) else value

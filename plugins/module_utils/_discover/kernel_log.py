@@ -18,6 +18,7 @@ from typing import Iterator, Optional, Tuple
 # A flood must not keep the reader for ever; what it leaves unread is counted at the next look.
 _AT_MOST = 200000
 _CHUNK = 1 << 16
+_BATCH = 1 << 12
 _RECORD = re.compile(rb"(?m)^[0-9]+,([0-9]{1,19}),[^\n]*\n")
 # Only what the kernel itself says (facility 0): anyone with root's rights can write to its log.
 _MESSAGE = re.compile(rb"(?m)^[0-7],[0-9]{1,19},([0-9]{1,19}),[^;\n]*;([^\n]*)\n")
@@ -51,7 +52,7 @@ class KernelLog:
                 yield int(match.group(1)) / 1e6, match.group(2).decode("utf-8", "replace")
 
     def _read(self) -> Iterator[bytes]:
-        """Whole lines, as far as there are any."""
+        """Whole lines, as far as there are any, many at a time: most messages are about something else."""
         for _turn in range(_AT_MOST):
             try:
                 # The device gives one message at a time, a recorded log as much as fits.
@@ -63,5 +64,12 @@ class KernelLog:
                 continue
             if not found:
                 break
-            whole, end, self._rest = (self._rest + found).rpartition(b"\n")
-            yield whole + end
+            self._rest += found
+            if len(self._rest) > _BATCH:
+                yield self._whole()
+        yield self._whole()
+
+    def _whole(self) -> bytes:
+        """What was read, without the line that has no end yet."""
+        whole, end, self._rest = self._rest.rpartition(b"\n")
+        return whole + end

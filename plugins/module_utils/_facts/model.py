@@ -24,6 +24,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings impo
     Warn,
 )
 
+# Of one text. A file of sysfs is one page at most.
+MOST_CHARACTERS = 16384
+
 
 @dataclass
 class PcieLink:

@@ -21,12 +21,11 @@ from typing import Any, Callable, Dict, List, Tuple, Type, TypeVar, Union, get_t
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import MOST_CHARACTERS, Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 
-# A card has at most a few hundred virtual functions, and a port as many GIDs. A file of sysfs is one page at most.
+# A card has at most a few hundred virtual functions, and a port as many GIDs.
 MOST_ENTRIES = 4096
-MOST_CHARACTERS = 16384
 # Of all reasons and warnings together.
 MOST_TEXT = 1 << 19
 _LARGEST = 1 << 64

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Read, RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 
 
 class HostError(Exception):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 
 # As the kernel prints it: domains behind a VMD bridge have more than four digits.
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")

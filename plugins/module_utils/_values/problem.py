@@ -14,14 +14,11 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 
 _SHOWN = 80
 
 Read = TypeVar("Read")
-
-
-class RefusedError(ValueError):
-    """A value breaks a rule. The message follows the value and says what would be right."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read, reasons, warnings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Reason, Usable
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import MOST_CHARACTERS, Facts, Hca, PciFunction
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def warned(*texts: str) -> List[Dict[str, Any]]:
 
 
 def test_how_large_facts_may_be() -> None:
-    most, many = read.MOST_CHARACTERS, read.MOST_ENTRIES
+    most, many = MOST_CHARACTERS, read.MOST_ENTRIES
     assert refused(unreadable=["x" * most]) == ""
     assert refused(unreadable=["x" * (most + 1)]) == "unreadable[0] has 16385 characters, at most 16384 are allowed"
     assert refused(unreadable=["x"] * many) == ""

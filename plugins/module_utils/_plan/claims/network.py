@@ -18,7 +18,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mtu as values_mtu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, plain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, RefusedError, shown, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 
 
 def of_nics(at: str, parameters: Mapping[str, Any], node: ClaimNode, nics: Sequence[SliceDevice]) -> Iterator[Problem]:

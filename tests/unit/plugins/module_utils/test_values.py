@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
     quantity,
     vlan,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,13 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What a rule for values raises."""
+
+from __future__ import annotations
+
+
+class RefusedError(ValueError):
+    """A value breaks a rule. The message follows the value and says what would be right."""
