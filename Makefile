@@ -26,6 +26,9 @@ export LC_ALL := C.UTF-8
 # Nothing installed in build/ is compiled yet: without .pyc files, each of many short processes would compile Ansible
 # again, and the client of Kubernetes.
 unexport PYTHONDONTWRITEBYTECODE
+# Modules on the local connection have the environment of the controller, and unbuffered, Python reads its program from
+# standard input a byte at a time. A node's environment has no such variable.
+unexport PYTHONUNBUFFERED
 
 .PHONY: help demo test report format control-plane operators lab cluster plugins images lab-down bench-facts \
   bench-prepare bench-cluster bench-inject mutants coverage installed clean
