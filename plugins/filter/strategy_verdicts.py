@@ -12,7 +12,7 @@ author:
 description:
   - Checks whether the pods of the device plugins' DaemonSets are ready, and whether each node has the extended resource
     of its group, and none of another group. Where the SR-IOV operator provides VFs, also checks whether the operator
-    has finished with each node.
+    has finished with each node. Where a DRA driver publishes GPUs, also checks that no device plugin allocates them.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
 positional: hostvars
@@ -32,6 +32,21 @@ options:
     type: list
     elements: dict
     default: []
+  slices:
+    description: The ResourceSlices of the cluster, as M(zerocopy.rdma.resource_slice_info) returns them.
+    type: list
+    elements: dict
+    default: []
+  gpu_resources:
+    description: Further extended resources that are GPUs, as in C(rdma_gpu_resources).
+    type: list
+    elements: str
+    default: []
+  rdma_resources:
+    description: Extended resources that are NICs, although their names may not say so, besides those of the groups.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = r"""
@@ -50,11 +65,14 @@ _value:
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
+from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import resources
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import gpus, resources
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 
 def _by_place(items: Sequence[Mapping[str, Any]]) -> Dict[str, Mapping[str, Any]]:
@@ -70,17 +88,24 @@ def strategy_verdicts(
     nodes: Sequence[Mapping[str, Any]],
     daemon_sets: Sequence[Mapping[str, Any]],
     states: Sequence[Mapping[str, Any]] = (),
+    slices: Sequence[Mapping[str, Any]] = (),
+    gpu_resources: Sequence[str] = (),
+    rdma_resources: Sequence[str] = (),
 ) -> Dict[str, List[Dict[str, Any]]]:
     every = _strategy_inventory.hosts(context, hosts, hostvars)
     labels = {str(node["metadata"]["name"]): node["metadata"].get("labels") or {} for node in nodes}
     cluster = _strategy_inventory.cluster(nodes=labels, daemon_sets=daemon_sets)
-    found = resources.checks(
-        {host.name: host.group for host in every},
-        _strategy_inventory.planned(context, every, registry.plan, cluster),
-        {str(node["metadata"]["name"]): node for node in nodes},
-        _by_place(daemon_sets),
-        _by_place(states),
-    )
+    groups = {host.name: host.group for host in every}
+    live = {str(node["metadata"]["name"]): node for node in nodes}
+    planned = _strategy_inventory.planned(context, every, registry.plan, cluster)
+    found = resources.checks(groups, planned, live, _by_place(daemon_sets), _by_place(states))
+    known = _inventory.options(context)
+    nics = [name for one in registry.STRATEGIES.values() for name in one.resources(every, known)]
+    try:
+        devices = model.devices(slices)
+    except ValueError as error:
+        raise AnsibleFilterError(str(error)) from error
+    found += gpus.checks(groups, live, devices, Names([*nics, *rdma_resources], gpu_resources))
     return {"checks": [asdict(check) for check in found]}
 
 

@@ -101,6 +101,7 @@ def _forbidden(what: str) -> Exception:
         "nvcr.io/nvidia/mellanox/k8s-rdma-shared-dev-plugin@sha256:0000",
         "mirror.example.org:5000/k8s-rdma-shared-dev-plugin",
         "ghcr.io/k8snetworkplumbingwg/sriov-network-device-plugin:v3.9.0",
+        "docker.io/rocm/k8s-network-device-plugin:v1.2.0",
     ],
 )
 def test_which_images_are_device_plugins(image: str) -> None:

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Nodes whose GPUs NVIDIA's DRA driver must not publish, because a device plugin allocates them."""
+"""GPUs that a DRA driver must not publish, because a device plugin allocates them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,19 @@ def by_device_plugin(
     for node in nodes:
         name = text(at(node, "metadata", "name"))
         if name in hosts or _chosen(strings(at(node, "metadata", "labels")), table(values.get("kubeletPlugin"))):
-            offered = [one for one in sorted(_allocatable(node)) if _is_nvidia(one, more)]
-            if offered:
-                found[name] = offered
+            resources = offered(node, NVIDIA, more)
+            if resources:
+                found[name] = resources
     return found
+
+
+def offered(node: Mapping[str, Any], vendor: str, more: Names) -> List[str]:
+    """The extended resources by which a device plugin allocates GPUs of this vendor on a node.
+
+    Those that only the site knows may be of any vendor.
+    """
+    found = {name: gpu(name, more) for name in sorted(_allocatable(node))}
+    return [name for name, one in found.items() if one is not None and one.vendor in (vendor, "")]
 
 
 def _chosen(labels: Mapping[str, str], plugin: Mapping[str, Any]) -> bool:
@@ -44,9 +53,3 @@ def _allocatable(node: Mapping[str, Any]) -> List[str]:
     """Of a plugin that was removed, the kubelet keeps a zero."""
     allocatable = strings(at(node, "status", "allocatable"))
     return [name for name, number in allocatable.items() if quantity(number)]
-
-
-def _is_nvidia(name: str, more: Names) -> bool:
-    """Whether it is a GPU of NVIDIA. Of one that only the site knows, it may be."""
-    found = gpu(name, more)
-    return found is not None and found.vendor in (NVIDIA, "")

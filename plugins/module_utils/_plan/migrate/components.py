@@ -30,6 +30,7 @@ class Component(NamedTuple):
 _IMAGES = (
     (PLUGIN, "k8s-rdma-shared-dev-plugin", re.compile(r".*k8s-rdma-shared-dev(ice)?-plugin.*")),
     (PLUGIN, "SR-IOV network device plugin", re.compile(r".*sriov-network-device-plugin.*|.*/sriovdp.*")),
+    (PLUGIN, "AMD network device plugin", re.compile(r".*/k8s-network-device-plugin.*")),
     (PLUGIN, "k8s-rdma-device-plugin", re.compile(r".*k8s-rdma-device-plugin.*")),
     (NETWORK, "SR-IOV network operator", re.compile(r".*sriov-network-(operator|config-daemon).*")),
     (NETWORK, "Multus", re.compile(r".*multus-(cni|daemon).*")),

@@ -8,7 +8,8 @@
 
 Sources for RDMA: the defaults of k8s-rdma-shared-dev-plugin (``rdma/``), of the NVIDIA Network Operator
 (``nvidia.com/hostdev``), of the SR-IOV network operator (``openshift.io/``), of Mellanox's older examples
-(``mellanox.com/``), and of k8s-rdma-device-plugin (``rdma.io/hca``).
+(``mellanox.com/``), of k8s-rdma-device-plugin (``rdma.io/hca``), and of AMD's k8s-network-device-plugin
+(``amd.com/nic``, ``amd.com/vnic`` for VFs).
 
 For GPUs: the device plugins of NVIDIA, which some sites build so that it renames (``nvidia.com/v100``), of HAMi
 (``nvidia.com/gpumem``), of AMD (``amd.com/cpx_nps4``), of Intel, whose ``i915_monitoring`` is every GPU of the node and
@@ -25,7 +26,7 @@ _NIC = re.compile(
     r"(?:.*[^a-z])?(?:hostdev|sriov|mlnx[a-z]*|mlx[a-z]*|connectx|cx|bluefield|bf|rdma|roce|ib|hca|nics?|[vs]fs?)"
     r"(?:[^a-z].*)?"
 )
-_PREFIXES = ("rdma/", "rdma.io/", "openshift.io/", "mellanox.com/")
+_PREFIXES = ("rdma/", "rdma.io/", "openshift.io/", "mellanox.com/", "amd.com/nic", "amd.com/vnic")
 _MIXED = ("nvidia.com/", "intel.com/")
 
 NVIDIA, AMD, INTEL, HABANA = "nvidia", "amd", "intel", "habana"

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import config as kernel_config
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import limits as kernel_limits
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import pam_limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.index import Index, index_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import NETNS_MODE, KernelIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import (
@@ -94,6 +95,8 @@ class _KernelRun:
             result = KernelPlan(files=changes, changes=[change.change for change in changes])
             result.warnings = config.conflicts(self.intent)
         result.warnings += self.ledger.warnings
+        for file in limits:
+            result.warnings += pam_limits.overriding(self.files, file, self.intent.user_memlock or "")
         return result
 
     def _builtin(self, loaded: Dict[str, Any]) -> FrozenSet[str]:

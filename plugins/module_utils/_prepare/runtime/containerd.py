@@ -9,13 +9,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
     ContainerRuntime,
     Installation,
     Parts,
     RuntimeLayout,
+    given,
 )
 
 if TYPE_CHECKING:
@@ -41,14 +42,8 @@ class Containerd(ContainerRuntime):
         )
 
     def configured(self, layout: RuntimeLayout, arguments: Sequence[str]) -> RuntimeLayout:
-        given = {}
-        left: List[str] = list(arguments[1:])
-        while left:
-            name, equals, value = left.pop(0).partition("=")
-            if not equals and name in ("-c", "--config", "-a", "--address") and left:
-                value = left.pop(0)
-            given[name.lstrip("-")[:1]] = value
-        return replace(layout, main=given.get("c") or layout.main, socket=given.get("a") or layout.socket)
+        found = given(arguments, {"config": "main", "c": "main", "address": "socket", "a": "socket"})
+        return replace(layout, main=found.get("main") or layout.main, socket=found.get("socket") or layout.socket)
 
     def plan(self, installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
         from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import containerd_plan

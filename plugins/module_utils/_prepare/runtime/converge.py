@@ -64,8 +64,13 @@ def _settled(request: RuntimeRequest, files: Files, layout: RuntimeLayout, ledge
     if last["digest"] != seen.digest(files, last["files"], last["globs"], last["binary"]):
         return None
     socket = last["nri_socket"]
-    if files.live and (daemon(files, layout) is None or (socket and not nri_socket.listening(files, socket))):
-        return None
+    if files.live:
+        running = daemon(files, layout)
+        # Other arguments may name other files.
+        if running is None or list(running.arguments) != last.get("arguments"):
+            return None
+        if socket and not nri_socket.listening(files, socket):
+            return None
     outcome = RuntimeOutcome(facts={"restarted": False, "restart_pending": False}, warnings=list(last["warnings"]))
     for part in request.parts:
         outcome.facts.update(last["facts"].get(part, {}))

@@ -8,13 +8,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
     ContainerRuntime,
     Installation,
     Parts,
     RuntimeLayout,
+    given,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +41,17 @@ class Crio(ContainerRuntime):
             socket="/var/run/crio/crio.sock",
             binaries=("/usr/bin/crio", "/usr/local/bin/crio"),
             ctr=(),
+        )
+
+    def configured(self, layout: RuntimeLayout, arguments: Sequence[str]) -> RuntimeLayout:
+        names = {"config": "main", "c": "main", "config-dir": "dropins", "d": "dropins", "listen": "socket"}
+        found = given(arguments, names)
+        return replace(
+            layout,
+            # An empty path is none, which is not the default.
+            main=found.get("main", layout.main),
+            dropins=found.get("dropins", layout.dropins),
+            socket=found.get("socket", layout.socket),
         )
 
     def plan(self, installed: Installation, parts: Parts, own: Own) -> RuntimePlan:

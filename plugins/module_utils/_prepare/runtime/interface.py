@@ -89,3 +89,18 @@ class ContainerRuntime(ABC):
     def import_command(self, layout: RuntimeLayout, archive: str) -> List[str]:
         """The command that imports an image archive; only without ``other_import``."""
         return [*layout.ctr, "-a", layout.socket, "-n", "k8s.io", "images", "import", archive]
+
+
+def given(arguments: Sequence[str], names: Mapping[str, str]) -> Dict[str, str]:
+    """The options on a daemon's command line, by what ``names`` makes of their long and short names.
+
+    Go's flag package takes one dash or two, and the value behind ``=`` or as the next argument.
+    """
+    found: Dict[str, str] = {}
+    left: List[str] = list(arguments[1:])
+    while left:
+        word, equals, value = left.pop(0).partition("=")
+        option = names.get(word.lstrip("-")) if word.startswith("-") else None
+        if option is not None:
+            found[option] = value if equals or not left else left.pop(0)
+    return found

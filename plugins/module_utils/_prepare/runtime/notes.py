@@ -38,6 +38,6 @@ NOTES = {
             "facts": by_name(_anything),
             "warnings": listed(text),
         },
-        {},
+        {"arguments": listed(text)},
     ),
 }

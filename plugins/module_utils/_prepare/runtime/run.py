@@ -269,6 +269,7 @@ class RuntimeRun:
                 "globs": plan.globs,
                 "binary": self._binary,
                 "nri_socket": plan.effective.nri_socket if nri else "",
+                "arguments": list(self._daemon.arguments) if self._daemon else [],
                 "digest": seen.digest(self._files, plan.files, plan.globs, self._binary),
                 "facts": {part: self._facts(plan, part) for part in self._parts},
                 "warnings": plan.warnings,

@@ -43,6 +43,7 @@ class Node(Files):
         self.restarts: List[str] = []
         self.fails: List[BaseException] = []
         self.active = "active"
+        self.arguments = ["/usr/bin/containerd", ""]
         self.leaks: List[Leak] = []
         self.containerd = Containerd("2.1.9")
         self.containerd.root = str(root)
@@ -58,7 +59,7 @@ class Service:
         self.node, self.layout = node, layout
 
     def daemon(self) -> Optional[Daemon]:
-        return Daemon(4711, f"boot/4711/{self.node.starts}", 2**33, ("/usr/bin/containerd",))
+        return Daemon(4711, f"boot/4711/{self.node.starts}", 2**33, tuple(self.node.arguments))
 
     def state(self) -> UnitState:
         return UnitState(self.node.active, self.node.active in ("failed", "activating"))
@@ -316,3 +317,14 @@ def test_a_new_containerd_is_asked_again(node: Node) -> None:
         "/etc/containerd/zerocopy-rdma-base-spec.json",
         "containerd.service",
     ]
+
+
+def test_a_runtime_with_other_arguments_is_asked_again(node: Node) -> None:
+    """Somebody has changed the command line in its unit and restarted it."""
+    call(node)
+    own = "/etc/containerd/own.toml"
+    Path(node.full(own)).write_text(USERS)
+    node.arguments[1:1] = ["--config", own]
+    assert [change.name for change in call(node).changes] == [f"/{MAIN}", own, "containerd.service"]
+    assert text(node) == USERS
+    assert call(node).changes == []

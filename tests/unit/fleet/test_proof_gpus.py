@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""GPUs that a DRA driver publishes and a device plugin offers: verify says so, whoever has installed the two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import AMD_DRIVER, GPU_DRIVER
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import published
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import Facts
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+
+# The name under which published() has every node.
+NODE = "n"
+
+
+@pytest.fixture(name="slices")
+def make_slices(facts_of: Facts) -> list[dict[str, Any]]:
+    """Those of both drivers of the node, by a site that runs the one of NVIDIA itself."""
+    return resource_slices(published(facts_of("h100-01")))
+
+
+def gpu_checks(
+    slices: list[dict[str, Any]], allocatable: dict[str, str], name: str = NODE, **own: Any
+) -> list[dict[str, Any]]:
+    hosts = {NODE: {"inventory_hostname": NODE, "group_names": ["h100"], "rdma_strategy": "dra"}}
+    live = {"metadata": {"name": name}, "status": {"allocatable": allocatable}}
+    found = strategy_verdicts({}, list(hosts), hosts, [live], [], slices=slices, **own)["checks"]
+    assert {one["id"] for one in found} <= {"cluster.gpus"}
+    return found
+
+
+def test_a_device_plugin_beside_the_drivers_of_a_site(slices: list[dict[str, Any]]) -> None:
+    (found,) = gpu_checks(slices, {"nvidia.com/gpu": "8", "cpu": "64"})
+    assert (found["host"], found["group"], found["subject"]) == (NODE, "h100", GPU_DRIVER)
+    assert found["verdict"] == "fail"
+    assert found["text"] == (
+        "gpu.nvidia.com publishes 8 devices, and a device plugin offers nvidia.com/gpu: a GPU can be given to two pods"
+        " at once"
+    )
+    assert found["evidence"] == {"devices": 8, "resources": ["nvidia.com/gpu"]}
+    assert found["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "verdict"),
+    [
+        ({"nvidia.com/gpu": "0", "nvidia.com/gpu.shared": "80"}, "fail"),
+        ({"nvidia.com/mig-1g.5gb": "7"}, "fail"),
+        ({"example.org/gpu": "8"}, "fail"),
+        # A plugin that was removed, NICs, and what another driver would publish.
+        ({"nvidia.com/gpu": "0"}, "pass"),
+        ({"nvidia.com/hostdev": "8", "nvidia.com/resibp2s0": "1"}, "pass"),
+        ({"amd.com/gpu": "8"}, "pass"),
+        ({}, "pass"),
+    ],
+)
+def test_what_a_device_plugin_may_offer(
+    slices: list[dict[str, Any]], allocatable: dict[str, str], verdict: str
+) -> None:
+    own = {"gpu_resources": ["example.org/"], "rdma_resources": ["nvidia.com/resibp2s0"]}
+    (found,) = gpu_checks(slices, allocatable, **own)
+    assert (found["verdict"], bool(found["remedy"])) == (verdict, verdict == "fail")
+
+
+def test_drivers_without_gpus_of_the_node_say_nothing(slices: list[dict[str, Any]]) -> None:
+    plugin = {"nvidia.com/gpu": "8"}
+    assert gpu_checks([one for one in slices if one["spec"]["driver"] != GPU_DRIVER], plugin) == []
+    assert gpu_checks([], plugin) == []
+    assert gpu_checks(slices, plugin, name="another") == []
+    for one in slices:
+        one["spec"]["devices"] = []
+    assert gpu_checks(slices, plugin) == []
+
+
+def test_amd(facts_of: Facts) -> None:
+    slices = resource_slices(published(facts_of("case-mi300x")))
+    (found,) = gpu_checks(slices, {"amd.com/gpu": "8", "amd.com/nic": "8", "nvidia.com/gpu": "1"})
+    assert (found["subject"], found["evidence"]["resources"]) == (AMD_DRIVER, ["amd.com/gpu"])
+
+
+def test_slices_that_are_none() -> None:
+    spec = {"driver": GPU_DRIVER, "pool": {"name": NODE}, "nodeName": NODE}
+    broken = {"kind": "ResourceSlice", "spec": {**spec, "devices": [{"name": "gpu-0", "attributes": {"type": {}}}]}}
+    with pytest.raises(AnsibleFilterError, match="no known value"):
+        gpu_checks([broken], {})
