@@ -93,6 +93,12 @@ _value:
       description: Hosts that are not in O(moving) and whose strategy has changed in the inventory.
       type: list
       elements: str
+    broken:
+      description:
+        - One line for each annotation that cannot be read on nodes of hosts that are not in O(moving). How far these
+          nodes are is not known. On nodes of hosts in O(moving), such an annotation is one of the C(problems).
+      type: list
+      elements: str
     text:
       description: The plan by node and pod.
       type: str
@@ -156,6 +162,7 @@ def move_plan(
         "nodes": {one.name: asdict(one) for one in plan.nodes},
         "waves": plan.waves,
         "rest": plan.rest,
+        "broken": plan.broken,
         "text": moves.text(plan, [ForeignPlugin(**one) for one in plugins]),
         "problems": plan.problems + whole.problems + moves.unmovable(whole),
         "objects": asdict(objects),

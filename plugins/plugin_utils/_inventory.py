@@ -165,8 +165,25 @@ def read_facts(host: str, value: Any) -> Facts:
         raise AnsibleFilterError(f"{host}: its RDMA facts cannot be used: {error}") from error
 
 
+def _without_answer(variables: Mapping[str, Any]) -> bool:
+    """Whether this run has asked the host for its facts in vain: those that are there are of an earlier run."""
+    answer = raw(variables, "__rdma_discover_answer") or {}
+    if not answer.get("unreachable") and not answer.get("failed"):
+        return False
+    # Provision asks again, after a change. Those that discover has found are still of this run. What its task
+    # registers, hosts that have failed get as well.
+    found = ((raw(variables, "rdma_discover_fleet") or {}).get("results") or [{}])[0].get("item")
+    silent = [host for group in found["groups"] for host in group["silent"]] if found else []
+    return not found or variables["inventory_hostname"] in silent
+
+
 def facts_of(variables: Mapping[str, Any]) -> Tuple[Optional[Facts], str]:
-    """The RDMA facts of one host, or what is wrong with them: nobody else's plan or report depends on that."""
+    """The RDMA facts of one host, or what is wrong with them: nobody else's plan or report depends on that.
+
+    A host that has not answered in this run has none, whatever a fact cache has of it.
+    """
+    if _without_answer(variables):
+        return None, ""
     try:
         return plan_variables.facts_of(variables), ""
     except FactsError as error:

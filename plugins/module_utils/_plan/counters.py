@@ -10,17 +10,15 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Mapping
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 
 ANNOTATION = "zerocopy.rdma/counters"
+_RIGHT = "JSON with the number of each resource that this collection has written to the node"
 
 
-class CountersError(ValueError):
-    """The annotation is none that we write."""
-
-
-def recorded(annotations: Mapping[str, Any]) -> Dict[str, int]:
-    """The resources that we wrote to a node with these annotations, each with its number. Raises CountersError."""
+def recorded(node: str, annotations: Mapping[str, Any]) -> Dict[str, int]:
+    """The resources that we wrote to a node with these annotations, each with its number. Raises AnnotationError."""
     written = annotations.get(ANNOTATION)
     if written is None:
         return {}
@@ -29,5 +27,5 @@ def recorded(annotations: Mapping[str, Any]) -> Dict[str, int]:
     except (TypeError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(is_integer(number) for number in found.values()):
-        raise CountersError(f"annotation {ANNOTATION} is {written!r}, which is not ours: remove it")
+        raise AnnotationError(node, ANNOTATION, written, _RIGHT)
     return found

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.counters import ANNOTATION, CountersError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.counters import ANNOTATION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
@@ -61,9 +62,9 @@ class CounterChange:
 def recorded(node: Object) -> Dict[str, int]:
     """The resources that we wrote to a node. Raises ClusterError where its annotation is none of ours."""
     try:
-        return plan_counters.recorded(metadata(node).get("annotations") or {})
-    except CountersError as error:
-        raise ClusterError(f"{metadata(node)['name']}: {error}") from error
+        return plan_counters.recorded(metadata(node)["name"], metadata(node).get("annotations") or {})
+    except AnnotationError as error:
+        raise ClusterError(str(error)) from error
 
 
 def _quantities(node: Object, resource: str) -> List[str]:

@@ -14,8 +14,10 @@ from typing import Any, Callable, Dict, Iterator
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.modules import applyset
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
 
 Run = Callable[..., Dict[str, Any]]
+SELECTION = ". rdma_kubeconfig and rdma_context select the cluster"
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"pin": "hunter2"}}
 SET: Dict[str, Any] = {"name": "set", "namespace": "kube-system", "objects": [SECRET]}
 
@@ -69,6 +71,17 @@ def test_a_kubeconfig_that_cannot_be_read_is_named(run_module: Run, tmp_path: Pa
     result = run_module(applyset, kubeconfig=str(path), **SET)
     assert result["msg"].startswith(f"no connection to the cluster with kubeconfig {path}: ")
     assert said in result["msg"]
+    assert result["msg"].endswith(SELECTION)
+
+
+@pytest.mark.parametrize("playbook", ["audit.yml", "preflight_cluster.yml"])
+def test_playbooks_say_which_variables_select_the_cluster(playbook: str, tmp_path: Path) -> None:
+    environment = {"ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json", "KUBECONFIG": str(tmp_path / "none")}
+    done = played(tmp_path, "-i", "n1,", str(PLAYBOOKS / playbook), **environment)
+    told = json.loads(done.stdout[done.stdout.index("{\n") :])
+    said = told["plays"][-1]["tasks"][-1]["hosts"]["n1"]["msg"]
+    assert f"no connection to the cluster with kubeconfig {tmp_path / 'none'}: " in said
+    assert said.count(SELECTION) == 1
 
 
 def test_a_context_that_is_not_there(run_module: Run, tmp_path: Path) -> None:
@@ -83,10 +96,18 @@ def test_a_refused_token_is_told_with_server_and_user(run_module: Run, tmp_path:
     result = run_module(applyset, kubeconfig=str(path), **SET)
     assert result["msg"] == (
         f"{server} does not accept user alice (context lab) of kubeconfig {path}: "
-        f"expired, revoked, or of another cluster"
+        f"expired, revoked, or of another cluster{SELECTION}"
     )
     result = run_module(applyset, host=server, api_key="of-yesterday", **SET)
-    assert result["msg"] == (f"{server} does not accept option api_key: expired, revoked, or of another cluster")
+    said = f"{server} does not accept option api_key: expired, revoked, or of another cluster{SELECTION}"
+    assert result["msg"] == said
+
+
+def test_a_server_that_does_not_answer(run_module: Run, tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path / "config", "http://127.0.0.1:1")
+    result = run_module(applyset, kubeconfig=str(path), **SET)
+    assert result["msg"].startswith("no connection to the cluster with user alice (context lab) of kubeconfig ")
+    assert result["msg"].endswith(SELECTION)
 
 
 def test_a_failure_does_not_print_the_objects(run_module: Run, tmp_path: Path) -> None:

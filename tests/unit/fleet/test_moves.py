@@ -15,7 +15,7 @@ from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import IN_POD, Excluded, Reason
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import foreign, node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import Mark, NodeUse, User
@@ -166,14 +166,48 @@ def test_plugins_of_others_are_named_with_what_removes_them() -> None:
     ],
 )
 def test_an_annotation_of_somebody_else_is_refused(written: str) -> None:
-    with pytest.raises(node_use.MarkError, match=r"zerocopy\.rdma/move"):
-        node_use.mark({node_use.ANNOTATION: written})
+    meta = {"name": "n1", "annotations": {node_use.ANNOTATION: written}}
+    found = node_use.of_node({"metadata": meta}, [], {}, [])
+    (said,) = found.broken
+    assert (found.mark, len(said) < 500) == (None, True)
+    assert said.startswith(f"n1: annotation zerocopy.rdma/move is '{written[:10]}")
+    assert said.endswith(
+        "it must be JSON that a move has written (to, unschedulable, labels, counters and netns_mode): remove it if no"
+        " run is moving the node (kubectl annotate node n1 zerocopy.rdma/move-)"
+    )
+
+
+def test_each_annotation_that_cannot_be_read_is_named() -> None:
+    meta = {"name": "n1", "annotations": {node_use.ANNOTATION: MARK.written(), counters.ANNOTATION: "100"}}
+    found = node_use.of_node({"metadata": meta}, [], {}, [])
+    assert (found.mark, found.counters) == (MARK, {})
+    assert found.broken == [
+        "n1: annotation zerocopy.rdma/counters is '100', it must be JSON with the number of each resource that this"
+        " collection has written to the node: remove it (kubectl annotate node n1 zerocopy.rdma/counters-)"
+    ]
+    meta["annotations"] = {node_use.ANNOTATION: "", counters.ANNOTATION: "[]"}
+    assert len(node_use.of_node({"metadata": meta}, [], {}, []).broken) == 2
+
+
+def test_an_annotation_that_cannot_be_read_stops_the_move_of_its_own_node_only() -> None:
+    names, broken = ["n1", "n2"], replace(OLD, name="n2", broken=["n2: annotation"])
+    uses = {"n1": replace(OLD, name="n1"), "n2": broken}
+    found = moves.plan([host(name) for name in names], uses, ["n1"], MoveOptions())
+    assert (found.waves, found.rest, found.broken, found.problems) == ([["n1"]], [], ["n2: annotation"], [])
+    # Its old strategy may be what it has to go back to.
+    assert moves.text(found).splitlines()[-2:] == [
+        "How far these nodes are cannot be read, so the objects of the old strategy stay:",
+        "  n2: annotation",
+    ]
+    assert moves.plan([host(name) for name in names], uses, names, MoveOptions()).problems == ["n2: annotation"]
+    # A node that is not in the inventory is nobody's.
+    assert moves.plan([host("n1")], uses, ["n1"], MoveOptions()).broken == []
 
 
 def test_a_mark_comes_back_as_it_was_written() -> None:
-    assert node_use.mark({node_use.ANNOTATION: MARK.written()}) == MARK
-    assert node_use.mark({}) is None
-    node = replace(OLD, mark=MARK, plugins=[], counters={"rdma.io/hca": 100})
+    assert node_use.mark("n1", {node_use.ANNOTATION: MARK.written()}) == MARK
+    assert node_use.mark("n1", {}) is None
+    node = replace(OLD, mark=MARK, plugins=[], counters={"rdma.io/hca": 100}, broken=["n1: annotation"])
     assert node_use.read(json.loads(json.dumps(node_use.written(node)))) == node
 
 
@@ -274,6 +308,14 @@ def test_nics_in_pods_tell_a_device_plugin_nothing(facts_of: Facts) -> None:
     assert moves.plannable(hosts, uses, ["n1"]) == hosts
     dra = [InventoryHost("n1", "v100", {"rdma_strategy": "dra"}, facts)]
     assert moves.plannable(dra, {"n1": NodeUse("n1", {SHARED: "v100"})}) == dra
+
+
+@pytest.mark.parametrize(("rest", "broken"), [([], []), (["n2"], []), ([], ["n2: annotation"])])
+def test_when_the_objects_of_the_old_strategy_go(rest: list[str], broken: list[str]) -> None:
+    tasks = yaml.safe_load((variables.ROLES / "rdma_migrate" / "tasks" / "plan_move.yml").read_text())
+    finish = tasks[-1]["ansible.builtin.set_fact"]["rdma_migrate_plan"]["finish"]
+    found = NativeEnvironment().from_string(finish).render(__plan={"rest": rest, "broken": broken})
+    assert found is not bool(rest or broken)
 
 
 _SET = {"changed": True, "netns_mode": "exclusive"}

@@ -46,7 +46,7 @@ def labels(facts: dict[str, Any], value: str = "v100.operator", **own: str) -> d
 def use(hosts: Hosts, name: str, value: str = "v100.operator", **own: Any) -> dict[str, Any]:
     """A node as ``node_move_info`` has it."""
     node = {"name": name, "labels": labels(hosts[name]["ansible_facts"]["rdma"], value), "unschedulable": False}
-    return {**node, "mark": None, "resources": {}, "users": [], "plugins": [], "counters": {}, **own}
+    return {**node, "mark": None, "resources": {}, "users": [], "plugins": [], "counters": {}, "broken": [], **own}
 
 
 def user(name: str) -> dict[str, str]:

@@ -39,6 +39,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.notes import HealthNote, KueueNote
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, Names, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, strings, table, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 POLICIES = (
@@ -98,14 +99,14 @@ def node(item: Any) -> NodeSeen:
         text(info.get("containerRuntimeVersion")),
         strings(status.get("capacity")),
         strings(status.get("allocatable")),
-        _counters(table(at(item, "metadata", "annotations"))),
+        _counters(text(at(item, "metadata", "name")), table(at(item, "metadata", "annotations"))),
     )
 
 
-def _counters(annotations: Mapping[str, Any]) -> Collection[str]:
+def _counters(node: str, annotations: Mapping[str, Any]) -> Collection[str]:
     try:
-        return plan_counters.recorded(annotations)
-    except plan_counters.CountersError:
+        return plan_counters.recorded(node, annotations)
+    except AnnotationError:
         return ()
 
 

@@ -10,26 +10,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import components, findings, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef, Seen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, Names, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, strings, table, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 # On a Node from the moment that it is cordoned for a move until it is uncordoned.
 ANNOTATION = "zerocopy.rdma/move"
 NETNS_MODES = ("shared", "exclusive")
-_REMOVE = "remove it if no move is under way there"
+_RIGHT = "JSON that a move has written (to, unschedulable, labels, counters and netns_mode)"
+_WHEN = " if no run is moving the node"
 _POD = Kind("", "Pod")
+Read = TypeVar("Read")
 _ENDED = ("Succeeded", "Failed")
-
-
-class MarkError(ValueError):
-    """The annotation of a node is none that a move writes."""
 
 
 @dataclass(frozen=True)
@@ -52,21 +51,21 @@ class Mark:
         return json.dumps(asdict(self), sort_keys=True)
 
 
-def mark(annotations: Mapping[str, Any]) -> Optional[Mark]:
-    """The mark of a node with these annotations. Raises MarkError."""
+def mark(node: str, annotations: Mapping[str, Any]) -> Optional[Mark]:
+    """The mark of a node with these annotations. Raises AnnotationError."""
     written = annotations.get(ANNOTATION)
     if written is None:
         return None
     try:
         found = json.loads(written)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise MarkError(f"annotation {ANNOTATION} is {written!r}, which is not JSON: {_REMOVE}") from error
+    except (TypeError, ValueError, RecursionError):
+        found = None
     labels, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
     right = isinstance(labels, dict) and all(value is None or isinstance(value, str) for value in labels.values())
     right = right and isinstance(counted, dict) and all(is_integer(number) for number in counted.values())
     right = right and found.get("netns_mode") in ("", *NETNS_MODES)
     if not right or not isinstance(found.get("to"), str) or not isinstance(found.get("unschedulable"), bool):
-        raise MarkError(f"annotation {ANNOTATION} is {written!r}, which was not written by a move: {_REMOVE}")
+        raise AnnotationError(node, ANNOTATION, written, _RIGHT, _WHEN)
     return Mark(found["to"], found["unschedulable"], found["labels"], found["counters"], found["netns_mode"])
 
 
@@ -94,7 +93,8 @@ class NodeUse:
     """A node: ``resources`` are the RDMA resources in its status, with what is allocatable of each.
 
     ``plugins`` are DaemonSets (namespace/name) of device plugins with a pod there that no strategy of ours has,
-    ``counters`` those of the resources that we wrote and no plugin offers, with the numbers that we wrote.
+    ``counters`` those of the resources that we wrote and no plugin offers, with the numbers that we wrote. ``broken``
+    says what is wrong with the annotations that have ``mark`` and ``counters``, which are then not known.
     """
 
     name: str
@@ -105,6 +105,7 @@ class NodeUse:
     users: Sequence[User] = ()
     plugins: Sequence[str] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
+    broken: Sequence[str] = ()
 
     @property
     def offered(self) -> List[str]:
@@ -194,22 +195,29 @@ def of_node(
     ours: Collection[str],
     more: Names = WELL_KNOWN,
 ) -> NodeUse:
-    """A node with the pods on it, both as the API server gives them. Raises MarkError."""
+    """A node with the pods on it, both as the API server gives them."""
     meta = table(node.get("metadata"))
+    name, annotations = text(meta.get("name")), table(meta.get("annotations"))
     found, plugins = users(items, held, ours, more)
-    try:
-        counted = plan_counters.recorded(table(meta.get("annotations")))
-    except plan_counters.CountersError as error:
-        raise MarkError(str(error)) from error
+    broken: List[str] = []
+
+    def of_annotation(read_from: Callable[[str, Mapping[str, Any]], Read], otherwise: Read) -> Read:
+        try:
+            return read_from(name, annotations)
+        except AnnotationError as error:
+            broken.append(str(error))
+            return otherwise
+
     return NodeUse(
-        text(meta.get("name")),
+        name,
         strings(meta.get("labels")),
         at(node, "spec", "unschedulable") is True,
-        mark(table(meta.get("annotations"))),
+        of_annotation(mark, None),
         resources(node, more),
         found,
         plugins,
-        counted,
+        of_annotation(plan_counters.recorded, {}),
+        broken,
     )
 
 
@@ -230,4 +238,5 @@ def read(values: Mapping[str, Any]) -> NodeUse:
         [User(**user) for user in values["users"]],
         list(values["plugins"]),
         dict(values["counters"]),
+        list(values["broken"]),
     )

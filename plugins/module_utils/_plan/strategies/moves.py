@@ -85,11 +85,15 @@ class NodeMove:
 
 @dataclass
 class MovePlan:
-    """``waves`` are the nodes with something to do; ``rest`` are nodes that would still have to move after this."""
+    """``waves`` are the nodes with something to do; ``rest`` are nodes that would still have to move after this.
+
+    ``broken`` says what is wrong with nodes that are not to move, and of which it is not known whether they have to.
+    """
 
     nodes: List[NodeMove] = field(default_factory=list)
     waves: List[List[str]] = field(default_factory=list)
     rest: List[str] = field(default_factory=list)
+    broken: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
 
 
@@ -155,6 +159,9 @@ def plan(
             continue
         if node is None:
             found.problems.append(no_node(host.name))
+            continue
+        if node.broken:
+            (found.problems if host.name in moving else found.broken).extend(node.broken)
             continue
         at = state(node, to)
         if host.name not in moving:
@@ -262,7 +269,10 @@ def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
     if found.rest:
         lines.append(f"Not moved by this run, though {STRATEGY} has changed: {', '.join(found.rest)}")
         lines.append("The objects of the old strategy stay until these nodes have moved.")
-    elif found.waves:
+    if found.broken:
+        lines.append("How far these nodes are cannot be read, so the objects of the old strategy stay:")
+        lines += [f"  {line}" for line in found.broken]
+    if found.waves and not found.rest and not found.broken:
         lines.append("At the end: remove the objects that no node needs any more (provision).")
     if foreign and found.nodes:
         lines.append("Device plugins of somebody else are never removed. When no node needs them any more:")

@@ -15,6 +15,8 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping
 
+# What to look at when the API server cannot be used, by the names that users of the playbooks know.
+SELECTION = "rdma_kubeconfig and rdma_context select the cluster"
 _KUBECTL_DEFAULT = "~/.kube/config"
 _ENOUGH = (("username", "password"), ("api_key",), ("client_cert", "client_key"))
 

@@ -23,7 +23,7 @@ except ImportError:
     AUTH_ARG_SPEC = {"kubeconfig": {"type": "raw"}, "context": {"type": "str"}}
     HAS_KUBERNETES_CORE = False
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.credentials import described
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.credentials import SELECTION, described
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import THREADS, Client, refused
 
@@ -68,7 +68,8 @@ def connect(module: Any) -> Client:
     except Exception as error:
         if getattr(error, "status", None) == 401:
             raise ClusterError(refused(Configuration.get_default_copy().host, credentials)) from error
-        raise ClusterError(f"no connection to the cluster with {credentials}: {error}") from error
+        reason = str(error).rstrip(".")
+        raise ClusterError(f"no connection to the cluster with {credentials}: {reason}. {SELECTION}") from error
     configuration = dynamic.configuration
     configuration.connection_pool_maxsize = THREADS
     defaults = dynamic.client.client.default_headers

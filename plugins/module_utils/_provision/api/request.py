@@ -27,6 +27,7 @@ except ImportError:
     # It comes with the kubernetes library, whose absence is reported elsewhere.
     HTTPError = OSError  # type: ignore[misc, assignment]
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.credentials import SELECTION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 
@@ -258,7 +259,7 @@ def again_on_conflict(attempt: Callable[[], _Out]) -> _Out:
 
 def refused(host: str, credentials: str) -> str:
     """The message for HTTP status 401."""
-    return f"{host} does not accept {credentials}: expired, revoked, or of another cluster"
+    return f"{host} does not accept {credentials}: expired, revoked, or of another cluster. {SELECTION}"
 
 
 def _passing(error: ClusterError, method: str, conditional: bool) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin, plugins
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import MarkError, NodeUse
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
@@ -83,10 +83,7 @@ def info(client: Client, ours: Sequence[str], drivers: Sequence[str], names: Nam
     found: Dict[str, NodeUse] = {}
     for node in client.get(_NODES)["items"]:
         name = metadata(node)["name"]
-        try:
-            found[name] = node_use.of_node(node, on.get(name, ()), held, ours, names)
-        except MarkError as error:
-            raise ClusterError(f"{name}: {error}") from error
+        found[name] = node_use.of_node(node, on.get(name, ()), held, ours, names)
     return found
 
 
@@ -110,10 +107,9 @@ class MovingNode:
             raise ClusterError(no_node(step.node))
         pods = self.client.get(_PODS, {"fieldSelector": f"spec.nodeName={step.node}"})
         held = _held(self.client, self._api, step.drivers)
-        try:
-            use = node_use.of_node(node, pods["items"], held, step.ours, Names(step.resources, step.gpu_resources))
-        except MarkError as error:
-            raise ClusterError(f"{step.node}: {error}") from error
+        use = node_use.of_node(node, pods["items"], held, step.ours, Names(step.resources, step.gpu_resources))
+        if use.broken:
+            raise ClusterError("; ".join(use.broken))
         return Seen(node, use, pods["items"], str(metadata(pods).get("resourceVersion", "")))
 
     def write(self, change: Callable[[NodeUse], Optional[Object]]) -> bool:

@@ -83,6 +83,26 @@ def test_gpus_that_only_the_site_knows(cluster: Server, client: Client) -> None:
         assert [user.name for user in found["n1"].users] == users
 
 
+def test_a_node_with_an_annotation_of_somebody_else_is_on_its_own(cluster: Server, client: Client) -> None:
+    """All others can be planned. No step is run on the node itself, which cannot be put back as it was."""
+    theirs = node({ANNOTATION: "moved by hand"})
+    other = node({ANNOTATION: Mark("dra").written()})
+    other["metadata"]["name"] = "n2"
+    cluster.paths["/api/v1/nodes"] = (200, {}, {"metadata": {"resourceVersion": "1"}, "items": [theirs, other]})
+    found = info(client, [], [], Names())
+    said = "n1: annotation zerocopy.rdma/move is 'moved by hand', it must be JSON"
+    assert {name: [text.startswith(said) for text in one.broken] for name, one in found.items()} == {
+        "n1": [True],
+        "n2": [],
+    }
+    assert (found["n1"].mark, found["n2"].mark) == (None, Mark("dra"))
+    cluster.decide = lambda *_request: (200, {}, theirs)
+    for step in (off, done, back):
+        with pytest.raises(ClusterError, match=said):
+            step(client, STEP)
+    assert "PATCH" not in [method for method, *_rest in cluster.seen]
+
+
 @pytest.mark.parametrize(("mark", "kept"), [(None, "exclusive"), (Mark("inject", netns_mode="shared"), "shared")])
 def test_what_a_node_was_is_what_it_was_before_the_first_run(
     mark: Mark | None, kept: str, cluster: Server, client: Client

@@ -1,0 +1,22 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Annotations that we write to a Node, when something else has written them."""
+
+from __future__ import annotations
+
+import reprlib
+
+# The API server allows 256 KiB.
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = 200
+
+
+class AnnotationError(ValueError):
+    """An annotation of a node has a value that we do not write; ``right`` is what it must be, ``when`` it can go."""
+
+    def __init__(self, node: str, annotation: str, value: object, right: str, when: str = "") -> None:
+        remove = f"remove it{when} (kubectl annotate node {node} {annotation}-)"
+        super().__init__(f"{node}: annotation {annotation} is {_SHORT.repr(value)}, it must be {right}: {remove}")
