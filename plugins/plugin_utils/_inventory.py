@@ -167,7 +167,7 @@ def read_facts(host: str, value: Any) -> Facts:
 
 def _without_answer(variables: Mapping[str, Any]) -> bool:
     """Whether this run has asked the host for its facts in vain: those that are there are of an earlier run."""
-    answer = raw(variables, "__rdma_discover_answer") or {}
+    answer = raw(variables, "rdma_discover_answer") or {}
     if not answer.get("unreachable") and not answer.get("failed"):
         return False
     # Provision asks again, after a change. Those that discover has found are still of this run. What its task

@@ -118,7 +118,7 @@ def test_whose_facts_are_of_the_run(
 ) -> None:
     host: dict[str, Any] = {"inventory_hostname": HOST, "ansible_facts": {"rdma": facts_of(HOST)}}
     if answer:
-        host["__rdma_discover_answer"] = answer
+        host["rdma_discover_answer"] = answer
     if silent is not None:
         groups = [{"name": "a100", "silent": []}, {"name": "lab", "silent": silent}]
         host["rdma_discover_fleet"] = {"results": [{"item": {"groups": groups}}]}
