@@ -222,7 +222,7 @@ def _kept(one: _Live, managers: Sequence[str]) -> Optional[str]:
     """Who would change it back."""
     maker = _controller(one.meta)
     if maker:
-        return f"{one.key}: {text(maker.get('kind'))} {text(maker.get('name'))} makes it: change that"
+        return f"{one.key}: {text(maker.get('kind'))} {text(maker.get('name'))} created it: change that object instead"
     owners = manifest_owner.keepers(one.meta, (FIELD_MANAGER, *managers))
     told = ", ".join(texts.owner_text(owner) for owner in owners)
     return f"{one.key} would be changed back: change it in {told}" if told else None

@@ -228,7 +228,7 @@ class ClaimPlanner:
         asking = [name for name, member in self.members.items() if member.wanted.templates or member.wanted.claims]
         self.plan.unknown = [name for name in asking if name not in self.nodes]
         if self.plan.unknown:
-            text = "these hosts have neither facts nor published devices, so objects that have left the set are kept"
+            text = "these hosts have neither facts nor published devices, so claims that are no longer planned are kept"
             self.plan.warnings.append(f"{fold(self.plan.unknown)}: {text}")
         classes = dict.fromkeys(self.members[name].wanted.nic_class for name in asking)
         self.plan.objects = [claims_objects.device_class(name) for name in classes] + self.plan.objects

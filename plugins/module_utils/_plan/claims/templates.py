@@ -202,7 +202,7 @@ class _TemplatePlanner:
             self.result.objects += claims_objects.templates(name, self.wanted.namespaces, spec)
 
     def _lines(self, fit: Fit, choice: claims_align.Choice) -> None:
-        self.result.align = f"{choice.align}: {choice.why}"
+        self.result.align = f"align={choice.align}: {choice.why}"
         lines = []
         if self.template.gpus:
             lines.append(f"  gpu {claims_text.counts(fit, self.nodes, self.hosts, True)}")

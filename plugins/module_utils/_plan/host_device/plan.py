@@ -75,7 +75,8 @@ def _layer(group: PluginGroup) -> str:
     wanted = group.values.get(LAYER)
     there = {layer for host in group.hosts if host.facts is not None for layer in nics.layers(host.facts)}
     if not wanted and len(there) > 1:
-        text = f"is not set, and nodes of the group have ports of {' and '.join(sorted(there))}: set that of pods' NICs"
+        found = " and ".join(sorted(there))
+        text = f"is not set, and nodes of the group have ports of {found}: set it to that of the NICs for pods"
         raise PlanError(Problem(LAYER, text))
     return str(wanted or next(iter(there), _LAYERS[0]))
 

@@ -116,7 +116,7 @@ def _of_other_networks(
             other = ipaddress.ip_interface(text).network
             if any(other.overlaps(address.network) for address in planned.values()):
                 name = str(asked(values))
-                right = f"but {port.netdev}, which is no RDMA link, has {text} in the same network"
+                right = f"but {port.netdev}, which is not an RDMA link, has {text} in the same network"
                 yield wrong(name, values[name], right)
                 return
 

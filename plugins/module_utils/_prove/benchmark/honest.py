@@ -85,7 +85,7 @@ def judge(case: Case, found: Sequence[ProtoTable], allocated: Optional[Collectio
             raise DishonestError(f"{at}: not only over TCP, but {config}")
         return Transport(config)
     if any(not transport.startswith(_RC) for transport, _device in lanes):
-        why = "TCP was let in" if any(transport == TCP for transport, _device in lanes) else "not RDMA (rc)"
+        why = "TCP was allowed" if any(transport == TCP for transport, _device in lanes) else "not RDMA (rc)"
         raise DishonestError(f"{at}: {why}: its data went over {config}")
     devices = tuple(dict.fromkeys(_hca(device) for _transport, device in lanes))
     foreign = [device for device in devices if device not in allocated]

@@ -114,7 +114,7 @@ class _Planner:
             able = [request for request in mine if len(self._nodes(request)) == 2]
             short = sorted({_entry(request) for request in mine if request not in able})
             if short:
-                self.found.skipped.append(f"{group}: {', '.join(short)} can be had on fewer than two of the nodes")
+                self.found.skipped.append(f"{group}: {', '.join(short)} is available on fewer than two of the nodes")
             if able and self.tests.floor:
                 hosts = {host: () for request in able[:1] for host in request.hosts}
                 able = [*able, PodRequest(FLOOR, hosts, capabilities=())]

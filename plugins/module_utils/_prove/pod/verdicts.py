@@ -218,7 +218,7 @@ def of_nothing(pod: Pod, result: Mapping[str, Any], report: PodReport, node: Pod
     """The same of a pod that must see no device, since it asks for nothing or has no GPU: what it sees it could use."""
     judge = _Judge(pod, PodRequest(pod.alias, {}), {}, result, report, node)
     ran = judge.runs()
-    who = "a pod that requests no RDMA device" if pod.alias == NOTHING else "a pod that has no GPU to be near to"
+    who = "a pod that requests no RDMA device" if pod.alias == NOTHING else "a pod without a GPU"
     if not report.complete:
         return [ran]
     if report.nodes:
