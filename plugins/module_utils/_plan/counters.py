@@ -16,7 +16,7 @@ ANNOTATION = "zerocopy.rdma/counters"
 
 
 class CountersError(ValueError):
-    """The annotation is none that we write."""
+    """The annotation was not written by this collection."""
 
 
 def recorded(annotations: Mapping[str, Any]) -> Dict[str, int]:

@@ -74,7 +74,7 @@ def search(expression: str, data: Any) -> Any:
 
 
 def is_true(result: Any) -> bool:
-    """As JMESPath itself reads it: false, null and what is empty are not, 0 is."""
+    """Truth as JMESPath defines it: false, null and empty values are false, 0 is true."""
     return not (result is None or result is False or (isinstance(result, (str, list, dict)) and not result))
 
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The claims of all hosts in one pass, by what is known of their nodes, and what is wrong with them."""
+"""Plans the claims of all hosts in one pass, from what is known of their nodes, and finds their problems."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ClaimPlan:
 
 
 class ClaimPlanner:
-    """``nodes`` are all of which anything is known, by name."""
+    """``nodes`` are all nodes with facts or published devices, by name."""
 
     def __init__(
         self, members: Sequence[ClaimMember], nodes: Mapping[str, ClaimNode], kubernetes: Optional[Tuple[int, ...]]

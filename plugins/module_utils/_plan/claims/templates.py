@@ -154,7 +154,7 @@ class _TemplatePlanner:
         return any(self._fits(fit, node, choice) for node in self.nodes)
 
     def _choice(self, fit: Fit, linked: Fit) -> claims_align.Choice:
-        """By what the nodes have, unless it takes the links there are now to fit anywhere."""
+        """The choice that does not depend on current links, unless with these only another choice fits on any node."""
         lasting = claims_align.choose(linked, self.nodes, self.hosts)
         if self._fits_somewhere(fit, lasting):
             return lasting

@@ -42,7 +42,7 @@ class PluginGroup:
 
     @property
     def silent(self) -> List[str]:
-        """The hosts of which there are no facts."""
+        """The hosts without facts."""
         return [host.name for host in self.hosts if host.facts is None]
 
     @property

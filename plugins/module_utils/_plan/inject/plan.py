@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""From the variables ``rdma_inject_*`` and the facts of a fleet to what pods can have injected on its nodes."""
+"""Plans from the variables ``rdma_inject_*`` and the facts of a fleet which HCAs can be injected on its nodes."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class LinkPlan:
 
 
 def asked(values: Mapping[str, Any]) -> Optional[str]:
-    """The variable because of which links are planned, ``None`` where nothing is asked for."""
+    """The variable that requests links, ``None`` if none does."""
     return next((name for name in _ASKING if values.get(name)), None)
 
 

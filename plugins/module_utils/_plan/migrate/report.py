@@ -102,7 +102,7 @@ def cluster_line(audit: Audit) -> str:
 
 
 def headline(audit: Audit) -> str:
-    """What the audit comes to."""
+    """The audit in one sentence."""
     if not audit.workloads:
         seen = " that could be examined" if audit.unseen else ""
         return f"For a migration to DRA, no workload{seen} would have to change"

@@ -58,7 +58,7 @@ class Wish:
 
 
 class ChoiceError(Exception):
-    """No request, or none that is certain; the text says why, and what to do."""
+    """No request matches, or several do; the text says why, and what to do."""
 
 
 def _named(ref: ObjectRef, wish: Wish) -> Sequence[str]:

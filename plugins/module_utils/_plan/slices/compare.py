@@ -137,7 +137,7 @@ def _place(device: SliceDevice) -> Tuple[str, str]:
 
 
 def _extra(device: SliceDevice, expected: Expected) -> Optional[Tuple[str, str]]:
-    """Why a device is one too many, ``None`` where it is not."""
+    """Why a device is unexpected, ``None`` if it is expected."""
     if device.is_rdma_nic:
         against = expected.left_out.get(device.pci or "")
         if against:
@@ -165,7 +165,7 @@ def _attributes(expected: SliceDevice, published: SliceDevice) -> Iterator[Attri
 
 
 def compare(expected: Expected, published: Sequence[SliceDevice], seen: NodeSeen) -> NodeDifferences:
-    """What is different on one node. ``published`` are its devices.
+    """The differences on one node. ``published`` are its devices.
 
     No difference are attributes that nobody expects, those of the netdev of a NIC that is in a pod, and what changes
     by itself (state, MTU, addresses).

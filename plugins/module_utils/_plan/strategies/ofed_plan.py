@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which nodes get the OFED driver of the Network Operator, or lose it, in which order, and what is in the way.
+"""Which nodes get or lose the OFED driver of the Network Operator, in which order, and which obstacles there are.
 
 In each group without a node that has the driver, the first node is the canary: it goes alone, and no other node of the
 fleet is touched before the canary has been watched.

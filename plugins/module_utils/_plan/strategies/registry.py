@@ -46,7 +46,7 @@ def looks(hosts: Sequence[InventoryHost]) -> List[Dict[str, str]]:
 
 
 def lacking(hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options) -> List[str]:
-    """What hosts need of operators that the cluster lacks, and what is in the way there."""
+    """Parts of operators that hosts need but the cluster lacks, and objects that are in the way."""
     every = STRATEGIES.values()
     return messages([entry for strategy in every for entry in strategy.lacking(hosts, cluster, known)])
 

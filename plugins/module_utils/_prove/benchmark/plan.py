@@ -52,7 +52,7 @@ class Pair:
 
 @dataclass
 class BenchmarkPlan:
-    """``skipped`` says of what there is no pair, and why. Where there are problems, nothing is to be run."""
+    """``skipped`` lists requests without a pair, with reasons. If there are problems, no pair is run."""
 
     pairs: List[Pair] = field(default_factory=list)
     skipped: List[str] = field(default_factory=list)

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which pods are to be run to see that what a strategy hands out does on real nodes what it says."""
+"""Which pods to run to test a strategy on real nodes."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class _Judge(NetdevJudge):
         return self.check("runs", "fail", text, _remedy(trouble), phase=self.result["phase"], trouble=trouble)
 
     def _taken(self, trouble: str) -> str:
-        """Who else has what the pod waits for, if that is why it waits."""
+        """Who holds the devices that the pod waits for, if that is why it waits."""
         if self.spec:
             busy = len(self.node.in_use) if "annot allocate all claims" in trouble else 0
             return f"Other claims hold {counted(busy, 'device')} of the node" if busy else ""
@@ -57,7 +57,7 @@ class _Judge(NetdevJudge):
         return ""
 
     def allocation(self) -> Check:
-        """What the claim got."""
+        """The devices allocated to the claim."""
         if not self.devices:
             return self.check(
                 "allocation", "impossible", "it is unknown which devices the claim got", "Check whether the pod ran."
