@@ -140,7 +140,7 @@ class Watched:
         self._options = GatherOptions(
             options.gpu_vendors, options.gpu_classes, options.drivers, options.allow_software, _SUBSETS
         )
-        # What was seen before it was read, and what was read: one object, since two threads may look.
+        # The state seen before reading, and the hardware read: one object, because two threads may access it.
         self._known: Tuple[Optional[Dict[str, Any]], Hardware] = (None, Hardware())
 
     def now(self) -> Hardware:

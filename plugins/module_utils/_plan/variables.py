@@ -38,7 +38,7 @@ def left_by(roles: Path = ROLES) -> List[str]:
     return list(dict.fromkeys(filter(None, (name for text in texts for both in _LEFT.findall(text) for name in both))))
 
 
-# What playbooks themselves read, beside the roles' variables.
+# Variables that the playbooks themselves read, besides those of the roles.
 PLAYBOOKS: Options = {
     "rdma_cluster": {"type": "str", "choices": ["kubernetes", "none"]},
     "rdma_context": {"type": "str"},

@@ -50,7 +50,7 @@ class DeviceConstraint:
     attribute: str
 
 
-# What a device is to the claim: which alternatives it matches, and its values of the constraints' attributes.
+# The role of a device in the claim: the alternatives it matches, and its values of the constraints' attributes.
 _Kind = Tuple[FrozenSet[Tuple[int, int]], Tuple[Optional[Value], ...]]
 _Choice = Tuple[int, int]
 _Values = Tuple[Optional[Value], ...]

@@ -207,7 +207,7 @@ class ClaimPlanner:
     def _addresses(self, bound: Sequence[single.Bound]) -> None:
         planned = {}
         for name, member in self.members.items():
-            # What is wrong with them is for the role rdma_links to tell.
+            # The role rdma_links reports their problems.
             with contextlib.suppress(PlanError):
                 planned[name] = links_plan.addresses(name, member.values)
         entries = [(claimed.claim, claimed.host, claimed.rail) for claimed in bound]

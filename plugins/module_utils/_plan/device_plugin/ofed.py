@@ -38,7 +38,7 @@ TRIAL = "zerocopy.rdma/ofed"
 WAITS = "network.nvidia.com/operator.mofed.wait"
 # On the operator's DaemonSets of the driver and on their pods (manifests/state-ofed-driver).
 PODS = "nvidia.com/ofed-driver"
-# By Node Feature Discovery; such a DaemonSet is for the nodes of one kernel.
+# Set by Node Feature Discovery; each of these DaemonSets is for the nodes with one kernel.
 KERNEL = "feature.node.kubernetes.io/kernel-version.full"
 # Without the first, which is off in the container, a node keeps the driver when its pod has gone; without the second
 # the container does not look for what it cannot unload before it begins.

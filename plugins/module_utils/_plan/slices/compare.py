@@ -29,11 +29,11 @@ GPU_LABELS = (
 # Lines of text for people; the module returns all differences.
 _MOST_LINES = 30
 
-# What is published of a NIC wherever its netdev is.
+# Attributes of a NIC that are published wherever its netdev is.
 _LASTING = (model.RDMA, model.PCI_ADDRESS, model.NIC_NUMA_NODE, model.NUMA_NODE, model.PCIE_ROOT)
 # What changes with a cable, or by the role rdma_links after the facts were gathered.
 _PASSING = tuple(f"{model.DRANET}/{name}" for name in ("state", "mtu", "ipv4", "ipv6"))
-# Of a NIC with a netdev it is told by some versions only.
+# Only some versions publish it for a NIC with a netdev.
 _RDMA_DEVICE = f"{model.DRANET}/rdmaDevice"
 
 

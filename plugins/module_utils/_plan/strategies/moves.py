@@ -169,7 +169,7 @@ def plan(
         member = plan_waves.WaveMember(host.name, host.group, options.limits.get(host.group, 0))
         if at != DONE:
             (begun if node.mark else members).append(member)
-    # What was begun comes first: no other node is cordoned as long as one of them is.
+    # Interrupted moves come first: no other node is cordoned while one of these is.
     found.waves = plan_waves.waves([*begun, *members], options.ramp)
     return found
 

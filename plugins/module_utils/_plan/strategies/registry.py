@@ -114,7 +114,7 @@ def plan_of(
     if found.problems:
         return found
     every = strategy.resources(hosts, known)
-    # A plugin that runs on all nodes says of each of its resources how many there are, also that there is none.
+    # A plugin that runs on all nodes reports the number of each of its resources, even if it is 0.
     offered = {name for one in found.shows.values() for name in one.resources} if found.everywhere else set()
     every = [name for name in every if name not in offered]
     for host in hosts:

@@ -188,7 +188,7 @@ class Ledger:
             self.files.discard_temporary(path)
         self._originals.drop_others(self._document.files)
         if self._document.empty:
-            # Last: a missing ledger beside originals is an error.
+            # Last, because originals without a ledger are an error.
             self.files.remove(self.path)
         self.files.remove_empty_directory(self.directory)
 

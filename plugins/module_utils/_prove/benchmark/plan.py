@@ -74,7 +74,7 @@ class _Planner:
 
     def _pod(self, request: PodRequest, role: str, node: str, source: Mapping[str, Any]) -> Dict[str, Any]:
         floor = request.name == FLOOR
-        # One at least where a pod gets the NICs beside its GPUs.
+        # At least one if a pod gets the NICs nearest to its GPUs.
         gpus = max(self.tests.gpus, 1 if request.gpu_resource else 0) if not request.gpus else 0
         own = {"ZEROCOPY_NODE": node, "UCX_TLS": _FLOOR_TLS if floor else _RDMA_TLS}
         if gpus or request.gpus:

@@ -76,7 +76,7 @@ _WARNINGS = {
     "pcie_error": ("kernel_log", "warn", "Reseat the card, and check its riser and slot."),
     "unreadable": ("facts", "warn", "Run verify as root, and check the kernel log."),
 }
-# What of these a run of site mends.
+# The findings that a run of site fixes.
 _MENDS = {"umad_missing": "kernel", "uverbs_missing": "kernel"}
 # A module of these that is not there stops some kinds of traffic, not all.
 _OPTIONAL = {"ib_ipoib": "IPoIB", "nvidia_peermem": "GPUDirect"}

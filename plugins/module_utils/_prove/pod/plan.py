@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural impo
 
 # The alias of pods that ask for nothing, and must see no device.
 NOTHING = "nothing"
-# And of pods that ask for what is beside their GPUs, without one, and must see none either.
+# The alias of pods without a GPU that request the nearest NICs, and must not see any device either.
 WITHOUT_GPU = "without-gpu"
 # It tells the script in the pod to measure each port to itself.
 _LOOPBACK = "ZEROCOPY_LOOPBACK"
