@@ -36,17 +36,17 @@ unexport PYTHONUNBUFFERED
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
-demo: $(VENV)/controller $(COLLECTION) ## the whole of site.yml on recorded nodes: no root, no cluster, no VM
+demo: $(VENV)/controller $(COLLECTION) ## run site.yml on recorded nodes (no root, no cluster, no VM)
 	@$(STEP) 'recorded fleet' python tests/fleet/expand.py --output build/demo/nodes
 	@ansible-playbook $(call SITE,demo) playbooks/site.yml
 
-test: $(VENV)/dev $(COLLECTION) ## every check that needs no VM; ONLY=<regex> for some of them
+test: $(VENV)/dev $(COLLECTION) ## run every check that needs no VM; ONLY=<regex> selects some
 	@tests/gates.sh '$(ONLY)'
 
-report: $(VENV)/dev $(COLLECTION) ## the report of verify in a real browser (Debian: chromium-headless-shell)
+report: $(VENV)/dev $(COLLECTION) ## test verify's report in a real browser (needs Debian's chromium-headless-shell)
 	@$(STEP) 'report in a browser' python tests/report/browser.py
 
-format: $(VENV)/dev ## format the code, and fix what can be fixed without thinking
+format: $(VENV)/dev ## format the code and apply ruff's automatic fixes
 	@ruff check --quiet --fix . ; ruff format .
 
 # Each worker has a control plane of its own.
@@ -59,7 +59,7 @@ NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_extended_claims.p
   tests/cluster/test_definitions.py::test_every_example_of_every_strategy \
   tests/cluster/test_slice_info.py::test_real_slices_are_returned_and_read \
   tests/cluster/test_control_plane.py::test_the_scheduler_allocates_what_a_pod_claims
-control-plane: $(VENV)/dev $(COLLECTION) ## claims and sets of objects on a real API server and scheduler (needs Go)
+control-plane: $(VENV)/dev $(COLLECTION) ## test claims and sets of objects on a real API server and scheduler (needs Go)
 	@$(STEP) 'control plane' python3 tests/lab/control_plane build
 	@$(STEP) 'cluster tests' pytest -q $(WORKERS) tests/cluster
 	@$(STEP) 'control plane $(NEWEST_KUBERNETES)' python3 tests/lab/control_plane build --version $(NEWEST_KUBERNETES)
@@ -67,58 +67,58 @@ control-plane: $(VENV)/dev $(COLLECTION) ## claims and sets of objects on a real
 	  pytest -q $(WORKERS) $(NEWEST_TESTS) -k 'not older'
 
 # Building the operator takes some ten minutes the first time, which is why CI does not run it.
-operators: $(VENV)/dev $(COLLECTION) ## what the real SR-IOV operator makes of our objects, on that API server (Go)
+operators: $(VENV)/dev $(COLLECTION) ## test our objects with the real SR-IOV operator on that API server (needs Go)
 	@$(STEP) 'control plane' python3 tests/lab/control_plane build
 	@$(STEP) 'operators' pytest -q tests/operators
 
-lab: $(VENV)/dev $(COLLECTION) ## the playbooks on QEMU guests with real kernels (root; see tests/lab)
+lab: $(VENV)/dev $(COLLECTION) ## run the playbooks on QEMU guests with real kernels (needs root; see tests/lab)
 	@rm -f $(RECORD); ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm || \
 	  { [ ! -e $(RECORD) ] || python tests/lab/failed.py $(RECORD); exit 1; }
 
 # Half an hour and more in emulated guests, which is why CI does not run it.
-cluster: $(VENV)/dev $(COLLECTION) ## claims and pods on QEMU guests that are nodes of a real cluster (root, Go)
+cluster: $(VENV)/dev $(COLLECTION) ## test claims and pods on QEMU guests that are nodes of a real cluster (needs root, Go)
 	@rm -f build/cluster/record.jsonl; ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s cluster || \
 	  { [ ! -e build/cluster/record.jsonl ] || python tests/lab/failed.py build/cluster/record.jsonl; exit 1; }
 
-plugins: $(VENV)/dev $(COLLECTION) ## the device plugins of the other strategies on such nodes, one after the other (root, Go)
+plugins: $(VENV)/dev $(COLLECTION) ## test the strategies with device plugins on such nodes (needs root, Go)
 	@rm -f build/plugins/record.jsonl; ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s plugins || \
 	  { [ ! -e build/plugins/record.jsonl ] || python tests/lab/failed.py build/plugins/record.jsonl; exit 1; }
 
 # Minutes of downloads and copies of whole images, which is why CI does not run it.
-images: ## the Containerfiles built without a registry, and what pods run in their images (root, buildah)
+images: ## build the Containerfiles without a registry, and test their images (needs root, buildah)
 	@python3 tests/lab/containerfiles.py
 
-lab-down: ## stop whatever the labs left running
+lab-down: ## stop guests and clusters that the labs left running
 	@python3 tests/lab/lab.py down
 	@ZEROCOPY_LAB=zerocopy-cluster python3 tests/lab/cluster down
 	@ZEROCOPY_LAB=zerocopy-plugins python3 tests/lab/cluster down
 
-mutants: $(VENV)/dev ## small bugs put into each room, and how many of them tests notice; ROOM=, SAMPLE=, SEED=
+mutants: $(VENV)/dev ## put small bugs into the code and list those that no test notices; ROOM=, SAMPLE=, SEED=
 	@nice -n 15 python tests/mutants.py --room '$(ROOM)' --sample '$(or $(SAMPLE),40)' --seed '$(or $(SEED),1)'
 
-coverage: $(VENV)/dev ## which part of each room's lines the unit tests run; ROOM=
+coverage: $(VENV)/dev ## show how many of each room's lines the unit tests run; ROOM=
 	@nice -n 15 python tests/mutants.py --room '$(ROOM)' --sample 0
 
-bench-facts: $(VENV)/dev $(COLLECTION) ## what rdma_facts costs against ping and the usual four tasks, in a guest
+bench-facts: $(VENV)/dev $(COLLECTION) ## compare the time of rdma_facts with ping and four common tasks, in a guest (needs root)
 	@trap 'molecule destroy -s vm' EXIT; molecule create -s vm && \
 	  python tests/bench/facts.py --inventory extensions/molecule/vm/inventory --host node1
 
-bench-prepare: $(VENV)/dev $(COLLECTION) ## what a second run of prepare costs against ping and community modules (root)
+bench-prepare: $(VENV)/dev $(COLLECTION) ## compare the time of a second prepare with ping and community modules (needs root)
 	@python tests/bench/prepare.py
 
-bench-cluster: $(VENV)/dev $(COLLECTION) ## what applyset costs against kubectl and kubernetes.core, on a real API server
+bench-cluster: $(VENV)/dev $(COLLECTION) ## compare applyset with kubectl and kubernetes.core on a real API server
 	@python tests/bench/cluster.py
 
-bench-inject: $(VENV)/dev $(COLLECTION) ## what the NRI plugin of inject adds to CreateContainer, and its memory (needs Go)
+bench-inject: $(VENV)/dev $(COLLECTION) ## measure the time that inject's NRI plugin adds to CreateContainer, and its memory (needs Go)
 	@python tests/bench/inject.py
 
-clean: lab-down ## remove all that was built
+clean: lab-down ## remove everything that was built
 	python3 tests/lab/control_plane down --all
 	rm -rf build
 
 # Without a Python for the newest ansible-core the oldest is tried alone, but not in CI.
 INSTALLED = $(OLDEST) $(if $(NEWEST_PYTHON)$(CI),$(NEWEST))
-installed: $(addsuffix /controller,$(INSTALLED)) $(VENV)/controller ## the README's steps with the built collection, on the oldest and newest ansible-core
+installed: $(addsuffix /controller,$(INSTALLED)) $(VENV)/controller ## follow the README's steps with the built collection, on the oldest and newest ansible-core
 	@rm -rf build/installed
 	@ansible-galaxy collection build --output-path build/installed
 	@tests/installed.sh build/installed/*.tar.gz $(INSTALLED)

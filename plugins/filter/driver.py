@@ -13,8 +13,8 @@ description:
   - Turns the variables C(rdma_driver_*) of all hosts into the objects that run DRANET on them, one DaemonSet per group,
     and into the labels that select the nodes of each DaemonSet.
   - Hosts whose C(rdma_strategy) is not V(dra) get neither. The labels of hosts without facts are left as they are.
-  - The nodes of a group share one filter of devices. As long as nothing is known of a node that has the driver, the
-    filter keeps leaving out the devices that it leaves out according to O(daemon_sets).
+  - The nodes of a group share one filter of devices. As long as a node that has the driver
+    has no facts, no device is taken off the list in O(daemon_sets) of devices that the filter leaves out.
   - Compute it once for all hosts (C(run_once)), not per host.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts

@@ -81,7 +81,7 @@ def pod_requests(plan: Mapping[str, Any], group: str = "") -> List[Dict[str, Any
         (group,) = asks
     if group not in asks:
         there = ", ".join(asks) or "none"
-        what = f"group {group} has no way to request RDMA" if group else "no group is given"
+        what = f"group {group} has no way to request RDMA" if group else "no group is given (rdma_migrate_group)"
         raise AnsibleFilterError(f"{what}; groups whose pods can request RDMA: {there}")
     claims = {(kind, one["metadata"]["name"]): one["spec"] for kind, one in workloads_plan.claim_specs(objects)}
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_drift
-short_description: Compare a node with its desired state, for all concerns in one call
+short_description: Compare a whole node with its desired state in one call
 version_added: 0.1.0
 description:
   - Compares packages, kernel, links, container runtime, NRI plugin and images of a node with their desired state, and
-    changes nothing.
+    changes nothing. In the following, each of these is called a concern.
   - The result of each concern is what its own module returns in check mode, computed by the same code. One call
     replaces one per concern, so a fleet without differences needs only two module calls per node (the other one is
     M(zerocopy.rdma.rdma_facts)).

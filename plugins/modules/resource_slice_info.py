@@ -16,7 +16,7 @@ description:
     the reason for each difference.
   - Does not compare attributes that the facts do not contain, those of a netdev whose NIC is in a pod, and those that
     change with a cable or by configuration (C(state), C(mtu), C(ipv4), C(ipv6)).
-  - If the cluster has Kueue, lists the ConfigMaps with its label as well, as far as the user may.
+  - If the cluster has Kueue, lists the ConfigMaps with its label as well, if the user is allowed to.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: workload_audit
-short_description: Find what a migration from hostNetwork and device plugins to DRA has to change
+short_description: Find the changes that a migration from hostNetwork and device plugins to DRA needs
 version_added: 0.1.0
 description:
   - Finds all workloads of a cluster that use RDMA. Returns what would have to change in each of them before it can

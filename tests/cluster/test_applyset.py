@@ -254,7 +254,7 @@ def test_a_secret_that_is_no_parent_is_left_alone(cluster_set: ClusterSet) -> No
     before = cluster_set.versions()
     for state in ("present", "absent"):
         failed = cluster_set(objects=[config_map("c", cluster_set.namespace)], state=state)
-        assert "exists and is no ApplySet parent" in failed["msg"]
+        assert "exists, but is not the parent of an ApplySet" in failed["msg"]
     assert cluster_set.versions() == before
 
 

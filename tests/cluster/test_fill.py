@@ -143,7 +143,7 @@ def test_claims_allocated_by_the_scheduler(
         assert found.text.count(f" (group), {chosen}: ") == sum(wave.gpus > 0 for wave in waves)
         assert tally.served == tally.gpus
     else:
-        assert found.text.count(" (group), none: ") == len(waves)
+        assert found.text.count(" (group), align=none: ") == len(waves)
         assert tally.served < tally.gpus
 
 

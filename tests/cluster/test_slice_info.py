@@ -75,7 +75,7 @@ def test_real_slices_are_returned_and_read(fleet: Fleet, info: Info) -> None:
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=2, nics=1)]}
     plan = claims({}, [AWS], {AWS: own}, found["slices"], found["kubernetes"], found["device_classes"])
     assert plan["problems"] == []
-    assert plan["text"].startswith("one (ungrouped), pcie_root: ")
+    assert plan["text"].startswith("one (ungrouped), align=pcie_root: ")
     assert not {"slices", "devices"} & set(info(gather_subset=[]))
 
 

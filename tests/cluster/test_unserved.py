@@ -184,7 +184,9 @@ def test_a_host_that_is_unknown_keeps_its_protection(cluster_set: ClusterSet, pl
         said, results = alone.partly(*options, **own)
         assert said == {"a100-01": ""}
         assert results[apply]["changed"] is False
-        assert "a100-01: nothing is known of the NICs there" in str(results["Show the driver's warnings"]["msg"])
+        assert "a100-01: no facts, so the NICs that these nodes need are unknown" in str(
+            results["Show the driver's warnings"]["msg"]
+        )
     assert seen() == whole
     # Nor does a driver come back to a node that only has the label.
     cluster_set(name="zerocopy-rdma-driver", namespace="kube-system", state="absent")

@@ -88,7 +88,7 @@ def transfers() -> BenchmarkDocument:
     """Two groups; one run of one template went astray."""
     split = "50% on rc_mlx5/mlx5_0:1 and 50% on tcp/eth0"
     fault = BenchmarkFault(
-        "v100", "rdma/rdma_v100", 3, f"WRITE of 1073741824 bytes: TCP was let in: its data went over {split}"
+        "v100", "rdma/rdma_v100", 3, f"WRITE of 1073741824 bytes: TCP was allowed: its data went over {split}"
     )
     runs = [
         run for run in _runs() if (run.group, run.kind, run.operation, run.repetition) != ("v100", RDMA, "WRITE", 3)
@@ -97,6 +97,6 @@ def transfers() -> BenchmarkDocument:
         {"repetitions": 3, "memory": "auto", "numa": "nic"},
         0.7,
         _MODELS,
-        ["a100: a100-2gpu can be had on fewer than two of the nodes"],
+        ["a100: a100-2gpu is available on fewer than two of the nodes"],
     )
     return document.document([*runs, fault], settings, "0.1.0 (synthesised example)", "2026-11-20T09:00:00Z")

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the kernel has said since boot about HCAs with which something is wrong.
+"""Kernel messages since boot that report faults of HCAs.
 
 The texts are format strings of these files of the kernel:
 
@@ -87,7 +87,7 @@ def subjects(hcas: Sequence[Hca], nics: Sequence[PciFunction], drivers: Sequence
 
 
 def _listen(log: KernelLog, names: Mapping[str, str]) -> Optional[Dict[Tuple[str, str], _Heard]]:
-    """What was heard, by code and device; ``None`` if there was no message at all, so that this is no kernel's log."""
+    """The messages heard, by code and device; ``None`` if the log has no message at all, so it is not a kernel log."""
     found: Dict[Tuple[str, str], _Heard] = {}
     silent = True
     for at, message in log.messages():

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The discover room as one call: a node's RDMA facts from whatever its kernel shows."""
+"""The discover room as one call: the RDMA facts of a node, from the information that its kernel exposes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SUBSETS = ("hcas", "counters", "kernel_log", "gpus", "affinity", "system")
 
 @dataclass
 class GatherOptions:
-    """What counts as GPU, which HCAs may be used, and which parts are wanted."""
+    """Options: which devices count as GPUs, which HCAs may be used, and which subsets of facts to gather."""
 
     gpu_vendors: Sequence[str] = discover_gpu.DEFAULT_VENDORS
     gpu_classes: Sequence[str] = discover_gpu.DEFAULT_CLASSES
@@ -102,7 +102,7 @@ def _interfaces(tree: Tree, sources: Dict[str, str]) -> Optional[Mapping[str, in
 
 
 def _bounded(value: Any) -> Any:
-    """The facts with no text longer than a reader takes; an attribute is one page, but any file may be in its place."""
+    """The facts, with texts cut to the length that readers accept: an attribute is one page, a file may be longer."""
     if isinstance(value, str):
         return value[:MOST_CHARACTERS]
     if isinstance(value, list):

@@ -177,7 +177,7 @@ def places(tree: Tree, name: str) -> List[str]:
 
 
 def settle(tree: Tree, hca: Hca, address: Optional[str]) -> None:
-    """Give an HCA the PCI function at ``address`` with its link and SR-IOV role; nothing where there is none."""
+    """Give an HCA the PCI function at ``address``, if there is one, with its link and SR-IOV role."""
     hca.pci = pci.function(tree, address) if address else None
     if hca.pci:
         hca.pcie_link = pci.link(tree, hca.pci.address)

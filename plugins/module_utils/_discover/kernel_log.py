@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a kernel says, and how much, by the sequence numbers of its messages (Documentation/ABI/testing/dev-kmsg).
+"""Kernel messages, and their number by sequence numbers (Documentation/ABI/testing/dev-kmsg).
 
 Every message has the next number, so two numbers tell how many there were, also those that the ring buffer has lost.
 """
@@ -70,6 +70,6 @@ class KernelLog:
         yield self._whole()
 
     def _whole(self) -> bytes:
-        """What was read, without the line that has no end yet."""
+        """The lines read so far, without an incomplete last line."""
         whole, end, self._rest = self._rest.rpartition(b"\n")
         return whole + end

@@ -29,7 +29,7 @@ _VPD_SIZE = 4096
 
 
 def _hidden_switches(tree: Tree, classes: Mapping[str, str], functions: Sequence[PciFunction]) -> bool:
-    """Whether NVSwitches may be there that are no PCI devices: NVIDIA's GPUs, and no switch of theirs in PCI."""
+    """Whether NVSwitches may exist that are not PCI devices: the node has NVIDIA GPUs, but no NVSwitch on PCI."""
     if not any(pci.vendor_id == _NVIDIA and pci.class_id.startswith("03") for pci in functions):
         return False
     bridges = [address for address, code in classes.items() if code.startswith(_BRIDGE)]

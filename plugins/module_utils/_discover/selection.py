@@ -68,7 +68,7 @@ def _of_netdev(
         through = None if holder == netdev.name else holder
         found.append(reason(reasons.DEFAULT_ROUTE, netdev=netdev.name, through=through))
     elif not routes.complete and netdev.present:
-        # Taking the management NIC for an RDMA NIC would cut the node off, so what is not known counts as one.
+        # Using the management NIC for RDMA would cut the node off, so an unknown NIC counts as the management NIC.
         found.append(reason(reasons.DEFAULT_ROUTE_UNKNOWN, netdev=netdev.name))
     return found
 

@@ -40,7 +40,7 @@ def asked(pod: Pod, container: Container, config: Configuration) -> Optional[Wis
 
 
 def beside_nothing(want: Wish, container: Container) -> bool:
-    """Whether all containers of a pod ask for what is beside their GPUs, and this one, a sidecar, has none."""
+    """Whether the pod requests the NICs nearest to its containers' GPUs, and this container, a sidecar, has no GPU."""
     return want.nearest and want.everyone and not gpus.named(container)
 
 

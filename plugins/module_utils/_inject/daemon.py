@@ -166,7 +166,7 @@ class Daemon:
             self._config.index,
         )
         if again:
-            self._leave("the configuration asks for another connection", 0.0)
+            self._leave("the configuration has another socket, name or index", 0.0)
 
     def _connect(self) -> None:
         session = Session(self._config.name, self._config.index, self._adjust, self._failed)
@@ -201,11 +201,11 @@ class Daemon:
             for answer in session.feed(data):
                 self._send(connection, answer)
         except (RegistrationError, WireError, OSError) as error:
-            self._log("error", "the runtime ends the connection, or does not take it", error=str(error))
+            self._log("error", "the runtime ended the connection or rejected the plugin", error=str(error))
             self._leave(str(error))
             return
         if not data or session.over:
-            self._leave("the runtime has ended it", _SOON if session.registered else None)
+            self._leave("the runtime has ended the connection", _SOON if session.registered else None)
         elif session.registered and not self._status.registered:
             self._status.registered, self._status.runtime = True, session.runtime
             self._log("info", "registered", runtime=asdict(session.runtime) if session.runtime else None)

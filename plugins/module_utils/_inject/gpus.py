@@ -44,12 +44,12 @@ class Held:
 
     @property
     def some(self) -> bool:
-        """Whether it has any GPU, known or not."""
+        """Whether the container has any GPU, known or unknown."""
         return bool(self.gpus or self.unknown)
 
 
 def named(container: Container) -> bool:
-    """Whether anything says that it has GPUs; costs no look at the hardware."""
+    """Whether the container names any GPU; does not read the hardware."""
     return any(_device_names(container)) or bool(_visible(container))
 
 
@@ -75,7 +75,7 @@ def _device_names(container: Container) -> Iterable[str]:
 
 
 def _of_cdi(name: str) -> str:
-    """A GPU in the words of :func:`_places`, empty for a device that is none."""
+    """A GPU in the terms of :func:`_places`, empty for any other device."""
     device = _CDI.fullmatch(name)
     if not device or device.group(1) == _NONE:
         return ""

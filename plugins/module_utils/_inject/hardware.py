@@ -67,7 +67,7 @@ class Hardware:
     manager: Optional[Node] = None
 
     def node(self, path: str) -> Optional[Node]:
-        """The device with this path, of whatever HCA."""
+        """The device with this path, of any HCA."""
         every = [self.manager, *(node for hca in self.hcas.values() for node in (hca.verbs, *hca.management))]
         return {node.path: node for node in every if node}.get(path)
 
@@ -121,7 +121,7 @@ def _gpus(tree: Tree, facts: Mapping[str, Any]) -> List[GpuPlace]:
 
 
 def read(root: str, options: GatherOptions, exclude: Sequence[str]) -> Hardware:
-    """The hardware below ``root``. ``exclude`` are names or PCI addresses of HCAs that nobody gets."""
+    """The hardware below ``root``. ``exclude`` are names or PCI addresses of HCAs that no container gets."""
     facts = gather(root, options)
     usable = [(entry["hca"], entry["port"]) for entry in facts["usable"]]
     hcas = [_hca(entry, usable) for entry in facts["hcas"]]
@@ -140,20 +140,20 @@ class Watched:
         self._options = GatherOptions(
             options.gpu_vendors, options.gpu_classes, options.drivers, options.allow_software, _SUBSETS
         )
-        # What was seen before it was read, and what was read: one object, since two threads may look.
+        # The state seen before reading, and the hardware read: one object, because two threads may access it.
         self._known: Tuple[Optional[Dict[str, Any]], Hardware] = (None, Hardware())
 
     def now(self) -> Hardware:
-        """The hardware; costs a few small files for each port where nothing has changed."""
+        """The hardware. If nothing has changed, this reads only a few small files for each port."""
         return self.renew() if self.changed() else self._known[1]
 
     def changed(self) -> bool:
-        """Whether what was read last is not what is there now."""
+        """Whether the hardware has changed since it was last read."""
         before, found = self._known
         return {**self._seen(), **self._gids(found)} != before
 
     def renew(self) -> Hardware:
-        """The hardware, read whatever has changed: no small file shows that a NIC has become that of the host."""
+        """The hardware, always read again: no small file shows that the host has begun to use a NIC."""
         # Before all else is read: what changes meanwhile shows the next time.
         seen = self._seen()
         found = read(self._root, self._options, self._exclude)

@@ -29,11 +29,11 @@ def write(path: str, text: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove a file, if there is one: node_exporter would show its values for ever."""
+    """Remove a file, if it exists: node_exporter would otherwise export its values forever."""
     with contextlib.suppress(OSError):
         os.unlink(path)
 
 
 def is_ours(metrics: str) -> bool:
-    """Whether a file with this content may be replaced by metrics, because it has them or nothing."""
+    """Whether metrics may replace a file with this content, because it is empty or has our metrics."""
     return metrics == "" or metrics.startswith(FIRST)

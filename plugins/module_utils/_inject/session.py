@@ -27,7 +27,7 @@ _STREAM = 1
 
 
 class RegistrationError(Exception):
-    """The runtime does not take the plugin."""
+    """The runtime rejects the plugin."""
 
 
 class InjectionRefusedError(Exception):
@@ -36,7 +36,7 @@ class InjectionRefusedError(Exception):
 
 @dataclass(frozen=True)
 class Runtime:
-    """Name and version of the container runtime, as it says."""
+    """Name and version that the container runtime reports."""
 
     name: str
     version: str
@@ -63,7 +63,7 @@ class Session:
         self.over = False
 
     def begin(self) -> bytes:
-        """What to send first."""
+        """The first message to send."""
         wish = protobuf.text_field(1, self._name) + protobuf.text_field(2, self._index)
         request = Call(_SERVICE + "Runtime", "RegisterPlugin", wish)
         return Message(ttrpc.TO_RUNTIME, _STREAM, ttrpc.REQUEST, request.encoded()).encoded()

@@ -31,7 +31,7 @@ _LONGEST_FRAME = _LONGEST + _HEADER.size
 
 
 class WireError(Exception):
-    """What the other side sends is no ttrpc: only a new connection helps."""
+    """The other side does not send ttrpc: only a new connection helps."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Message:
 
 
 class Reader:
-    """Makes messages of the bytes that come from a socket, in any portions."""
+    """Assembles messages from the bytes that a socket delivers, in chunks of any size."""
 
     def __init__(self) -> None:
         self._raw = bytearray()

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Who asks for RDMA devices, and for which."""
+"""Which containers request RDMA devices, and which devices."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Wish:
 def of_container(
     pod: Pod, container: Container, policy: str, namespaces: Sequence[str], has_gpus: bool
 ) -> Optional[Wish]:
-    """What it asks for, ``None`` for nothing: by an annotation for this container, else one for all, else the policy.
+    """The container's request, ``None`` without one: by its own annotation, else the pod's, else the policy.
 
     ``has_gpus`` says whether the container has GPUs.
     """
@@ -81,7 +81,7 @@ def _annotated(key: str, value: str) -> Optional[Wish]:
 
 
 def _injected(key: str, value: str) -> Optional[Wish]:
-    """Of the devices in NRI's own annotation only those of RDMA: all others are for other plugins."""
+    """The RDMA devices in NRI's own annotation; all other devices are left to other plugins."""
     text = _COMMENT.sub("", value)
     rdma = [path for path in _paths(text) if path.startswith(_RDMA)]
     if any(not _PATH.fullmatch(path) for path in rdma):

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The fleet as one picture: a row per port, whether a group's nodes are alike, and what differs from the intent.
+"""An overview of the fleet: a row per port, whether a group's nodes are alike, and differences from the inventory.
 
 Pure functions of the nodes' facts (``_discover.gather``) and the inventory's intent.
 """
@@ -51,7 +51,7 @@ class FleetNode:
 
 @dataclass
 class Shortfall:
-    """In what a node is not as its group should be; ``port`` is the port's name where it is about one."""
+    """One way in which a node falls short of its group's expectations; ``port`` is the name of the port concerned."""
 
     code: str
     text: str
@@ -79,7 +79,7 @@ class FleetGroup:
 
 @dataclass
 class FleetFinding:
-    """Something to look at, on every host it is true for; ``kind`` is ``warning`` or ``intent``."""
+    """A finding, with all hosts to which it applies; ``kind`` is ``warning`` or ``intent``."""
 
     kind: str
     code: str
@@ -220,7 +220,7 @@ def _findings(nodes: Sequence[FleetNode]) -> List[FleetFinding]:
 
 
 def fleet(nodes: Sequence[FleetNode]) -> Fleet:
-    """The whole picture of any number of nodes."""
+    """The overview of any number of nodes."""
     ordered = sorted(nodes, key=lambda node: (natural_key(node.group), natural_key(node.host)))
     names = sorted({node.group for node in ordered}, key=natural_key)
     return Fleet(

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The fleet picture as text and CSV."""
+"""The overview of the fleet as text and CSV."""
 
 from __future__ import annotations
 

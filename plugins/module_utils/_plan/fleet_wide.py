@@ -6,7 +6,7 @@
 
 """Variables that have one value for the whole fleet.
 
-What they decide is done once, so of two values that of one host would count without a word.
+What they control is done once for all hosts, so one of two different values would be ignored silently.
 """
 
 from __future__ import annotations

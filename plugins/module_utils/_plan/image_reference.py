@@ -54,7 +54,7 @@ def reference(names: ImageVariables, values: Mapping[str, Any], known: plan_vari
 
 
 def _check_archive(names: ImageVariables, path: str, image: str) -> None:
-    """:raises PlanError: there is no such image in it."""
+    """:raises PlanError: the archive does not contain the image."""
     if not os.path.isabs(path):
         raise PlanError(wrong(names.archive, path, "it must be an absolute path where Ansible runs"))
     try:

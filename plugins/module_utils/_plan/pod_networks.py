@@ -57,7 +57,7 @@ def _against_links(own: _PodNetwork, users: Mapping[Network, Sequence[str]]) -> 
 
 
 def _against_groups(own: _PodNetwork, every: Sequence[_PodNetwork]) -> Found:
-    # Of two groups the later one is told.
+    # Of two groups, only the later one is reported.
     for other in every:
         if other is own:
             return

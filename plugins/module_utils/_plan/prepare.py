@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Everything that is wrong with the inventory of a fleet, before anything on any node is changed.
+"""All problems of a fleet's inventory, found before anything on any node is changed.
 
 Computed once for all hosts, in time linear in their number (times the logarithm for what has to be sorted).
 """
@@ -89,7 +89,7 @@ def _netns_modes(every: Sequence[CheckedHost]) -> Found:
 
 
 def _sound(checked: CheckedHost) -> Dict[str, Any]:
-    """The values of a host without those of which something is told already."""
+    """The values of a host without those for which a problem is already reported."""
     told = {problem.variable.partition("[")[0] for problem in checked.problems}
     return {name: value for name, value in checked.values.items() if name not in told}
 

@@ -47,7 +47,7 @@ def _overlapping(values: Mapping[str, Any], taken: Network, whose: str) -> Itera
     for name, own in _own_networks(values):
         if own.overlaps(taken):
             yield wrong(name, str(own), f"which overlaps {whose} {taken}: RDMA links need a network of their own")
-    # What is wrong with them by themselves is told elsewhere.
+    # Problems with these variables alone are reported elsewhere.
     with contextlib.suppress(PlanError):
         for name, own in registry.networks(values):
             if own.overlaps(taken):

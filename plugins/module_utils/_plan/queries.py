@@ -74,7 +74,7 @@ def search(expression: str, data: Any) -> Any:
 
 
 def is_true(result: Any) -> bool:
-    """As JMESPath itself reads it: false, null and what is empty are not, 0 is."""
+    """Truth as JMESPath defines it: false, null and empty values are false, 0 is true."""
     return not (result is None or result is False or (isinstance(result, (str, list, dict)) and not result))
 
 
@@ -82,7 +82,7 @@ def _names(entries: List[Mapping[str, Any]]) -> Iterator[Problem]:
     for place, entry in enumerate(entries):
         at, name = f"{CHECKS}[{place}].name", entry["name"]
         if not names.is_label(name.replace("_", "-")):
-            yield wrong(at, name, "it must be lower-case letters, digits, - and _, with neither of these at an end")
+            yield wrong(at, name, "it must be lower-case letters, digits, - and _, with a letter or digit at both ends")
         elif any(entry["name"] == other["name"] for other in entries[:place]):
             yield wrong(at, name, "which is listed twice")
 

@@ -38,7 +38,7 @@ def left_by(roles: Path = ROLES) -> List[str]:
     return list(dict.fromkeys(filter(None, (name for text in texts for both in _LEFT.findall(text) for name in both))))
 
 
-# What playbooks themselves read, beside the roles' variables.
+# Variables that the playbooks themselves read, besides those of the roles.
 PLAYBOOKS: Options = {
     "rdma_cluster": {"type": "str", "choices": ["kubernetes", "none"]},
     "rdma_context": {"type": "str"},
@@ -218,7 +218,7 @@ def _unknown(name: str, known: Tuple[str, ...]) -> Optional[Problem]:
 
 
 def unknown(names: Iterable[str], known: Options) -> List[Problem]:
-    """A problem for every name that looks like a variable of this collection and is none."""
+    """A problem for every name that looks like a variable of this collection, but is not one."""
     every = tuple(known)
     return [problem for problem in (_unknown(str(name), every) for name in names) if problem is not None]
 
@@ -244,7 +244,7 @@ def converted(variables: Mapping[str, Any], known: Options) -> Tuple[Dict[str, A
 
 
 def group_of(variables: Mapping[str, Any]) -> str:
-    """The group whose picture and problems a host is shown in."""
+    """The group under which a host and its problems are shown."""
     return str(variables.get("rdma_group") or (variables.get("group_names") or ["ungrouped"])[0])
 
 

@@ -14,7 +14,7 @@ from typing import Counter as Counts
 from typing import Dict, List, Sequence, Union
 
 Size = Union[int, str]
-# One node first; whatever goes wrong on it, the others are still as they were.
+# One node first: if anything goes wrong on it, the others are still unchanged.
 RAMP: Sequence[Size] = (1, "10%", "25%")
 
 

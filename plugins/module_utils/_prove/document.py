@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 
 class DocumentError(ValueError):
-    """What was read is no document of this version."""
+    """The data is not a document of this version."""
 
 
 @dataclass

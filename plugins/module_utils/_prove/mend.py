@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which run of ``site`` mends what: the codes in ``Check.mend`` and their sentences."""
+"""Which run of ``site`` fixes which finding: the codes in ``Check.mend`` and their sentences."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _is(text: str, number: int) -> bool:
 
 
 def changes(node: Object, wanted: Mapping[str, int]) -> List[CounterChange]:
-    """What has to change so that the node has exactly these resources of us."""
+    """The changes after which the node has exactly these of our resources."""
     ours, name = recorded(node), metadata(node)["name"]
     found = []
     for resource in {**wanted, **ours}:

@@ -176,7 +176,7 @@ def _gone(client: Client, wanted: Wanted, timeout: float, label: str) -> List[Le
         nodes = client.get(_NODES)
         leftovers = found(nodes["items"], wanted, label)
         idle.update((entry.node, entry.resource) for entry in leftovers if not entry.advertised)
-        # One of which a plugin is there that was not there before is no longer left over.
+        # A resource whose plugin has come back is no longer a leftover.
         leaving = [entry for entry in leftovers if entry.advertised and (entry.node, entry.resource) not in idle]
         left = deadline - time.monotonic()
         if left <= 0 or not (leaving or any(entry.kept for entry in leftovers)):

@@ -206,7 +206,7 @@ def _tried(client: Client, one: _Live) -> Optional[str]:
 
 
 def _lost(wanted: Any, stored: Any, place: str) -> Iterator[str]:
-    """Where something that was to be there is not. What the API server adds by itself does not count."""
+    """The place of a requested value that is missing. Values that the API server adds do not count."""
     if isinstance(wanted, dict) and isinstance(stored, dict):
         for name, value in wanted.items():
             if value not in ({}, [], None):
@@ -219,10 +219,10 @@ def _lost(wanted: Any, stored: Any, place: str) -> Iterator[str]:
 
 
 def _kept(one: _Live, managers: Sequence[str]) -> Optional[str]:
-    """Who would change it back."""
+    """The owner that would revert the change."""
     maker = _controller(one.meta)
     if maker:
-        return f"{one.key}: {text(maker.get('kind'))} {text(maker.get('name'))} makes it: change that"
+        return f"{one.key}: {text(maker.get('kind'))} {text(maker.get('name'))} created it: change that object instead"
     owners = manifest_owner.keepers(one.meta, (FIELD_MANAGER, *managers))
     told = ", ".join(texts.owner_text(owner) for owner in owners)
     return f"{one.key} would be changed back: change it in {told}" if told else None

@@ -59,7 +59,7 @@ def _paths(given: Sequence[str]) -> List[Tuple[str, str]]:
             found[path] = os.path.basename(path)
         elif os.path.isdir(path):
             for directory, names, files in os.walk(path):
-                # What a repository keeps for itself.
+                # Directories of the repository itself, such as .git.
                 names[:] = sorted(name for name in names if not name.startswith("."))
                 for name in sorted(files):
                     if name.endswith(_ENDINGS):

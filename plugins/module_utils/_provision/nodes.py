@@ -36,7 +36,7 @@ def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[
             before[name] = now
 
     def write(name: str) -> None:
-        # With the uid it fails if another node has this name by now.
+        # With the uid, the request fails if another node has taken this name.
         meta = {"uid": present[name]["uid"], "labels": wanted[name]}
         client.merge(f"{_NODES}/{name}", {"metadata": meta}, {"fieldManager": FIELD_MANAGER})
 

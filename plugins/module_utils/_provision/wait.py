@@ -45,7 +45,7 @@ _READY = Readiness(True, "ready")
 
 
 def state(kind: GroupKind, live: Object) -> Readiness:
-    """How far an object is. What has no notion of being ready is."""
+    """How far an object is. Kinds without a notion of readiness count as ready."""
     status = live.get("status") or {}
     # Only controllers that set observedGeneration say which generation their status is about.
     seen = status.get("observedGeneration")
@@ -160,7 +160,7 @@ def gone(_key: ObjectKey, live: Optional[Object]) -> Readiness:
 
 
 def _cause(client: Client, key: ObjectKey, resource: Resource) -> str:
-    """What a pod of a workload suffers from, to be added to how far the workload is."""
+    """The trouble of one of the workload's pods, as an addition to the state of the workload."""
     live = client.find(resource.path(key.namespace, key.name)) if key.group_kind in _WORKLOADS else None
     for pod in pods_of(client, key, live or {}):
         trouble = pod_trouble(pod)

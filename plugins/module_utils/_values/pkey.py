@@ -18,7 +18,7 @@ _DEFAULT = 0x7FFF
 
 
 def partition(number: int) -> int:
-    """Its partition, whatever the kind of membership."""
+    """Its partition, regardless of the kind of membership."""
     return number & ~_MEMBER
 
 

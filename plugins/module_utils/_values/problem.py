@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is wrong with a variable, in the words a person needs to put it right."""
+"""Problems with variables, in words that tell how to fix them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def wrong(variable: str, value: Any, right: str) -> Problem:
 
 
 def checked(variable: str, value: Any, rule: Callable[[Any], Read]) -> Read:
-    """What a rule reads in a variable's value. Raises PlanError where the rule raises RefusedError."""
+    """The value of a variable as a rule reads it. Raises PlanError if the rule raises RefusedError."""
     try:
         return rule(value)
     except RefusedError as error:

@@ -21,7 +21,7 @@ _LONGEST = 10
 
 
 class ProtobufError(ValueError):
-    """These bytes are no message."""
+    """The bytes are not a protobuf message."""
 
 
 def _varint(message: bytes, at: int) -> Tuple[int, int]:

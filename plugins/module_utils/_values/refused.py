@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a rule for values raises."""
+"""The exception that rules for values raise."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ GUID_DRIVER = "mlx5_core"
 
 
 def more_vfs(pci: str, driver: Optional[str], number: int) -> str:
-    """What raises the limit of a PF, ``sriov_totalvfs``."""
+    """How to raise the limit of a PF, ``sriov_totalvfs``."""
     if driver == "mlx5_core":
         command = f"mlxconfig -d {pci} set SRIOV_EN=1 NUM_OF_VFS={number}"
         return f"raise that in its firmware ({command}), then reboot the node"

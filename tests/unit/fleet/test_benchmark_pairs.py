@@ -171,7 +171,7 @@ def test_tcp_let_in_is_an_error_and_no_figure(bench: Bench) -> None:
     split = f"50% on rc_mlx5/{bench.hca.name}:1 and 50% on tcp/eth0"
     found = bench.judged({"h100-1gpu-1nic": log(split, 0.025)}, repetitions=1)
     assert (found["runs"], found["summary"]) == ([], [])
-    assert f"TCP was let in: its data went over {split}" in found["errors"][0]["text"]
+    assert f"TCP was allowed: its data went over {split}" in found["errors"][0]["text"]
 
 
 def test_a_nic_of_another_pod_is_an_error(bench: Bench) -> None:

@@ -112,8 +112,8 @@ def test_one_node_is_no_benchmark() -> None:
 @pytest.mark.parametrize(
     ("config", "allocated", "why"),
     [
-        (SPLIT, ["rxe0"], f"TCP was let in: its data went over {SPLIT}"),
-        ("tcp/eth0", ["rxe0"], "TCP was let in"),
+        (SPLIT, ["rxe0"], f"TCP was allowed: its data went over {SPLIT}"),
+        ("tcp/eth0", ["rxe0"], "TCP was allowed"),
         ("cma/memory", ["rxe0"], "not RDMA (rc)"),
         (RXE, ["rxe1"], "but the pod was given rxe1"),
         (RXE, [], "but the pod was given none"),
@@ -121,7 +121,7 @@ def test_one_node_is_no_benchmark() -> None:
         (RXE, None, "not only over TCP"),
         ("something else", ["rxe0"], "UCX did not say"),
         # As ports with several paths are shown; no transport may hide behind a form that is not known.
-        (f"50% on {RXE}/path0 and 50% on tcp/eth0/path1", ["rxe0"], "TCP was let in"),
+        (f"50% on {RXE}/path0 and 50% on tcp/eth0/path1", ["rxe0"], "TCP was allowed"),
         (f"50% on {RXE} and 50% on TCP/eth0", ["rxe0"], "not RDMA (rc)"),
         (f"50% on {RXE} and 50% on tcp/a/b/c", ["rxe0"], "not RDMA (rc)"),
         # UCX cuts what is too long.

@@ -43,7 +43,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import r
 def test_auto_is_pcie_root_on_the_aws_node(gpus: int, nics: int, groups: int) -> None:
     found = of_slices(AWS, template(gpus=gpus, nics=nics))
     (spec,) = right(found)
-    assert found.text.startswith("one (group), pcie_root: ")
+    assert found.text.startswith("one (group), align=pcie_root: ")
     assert [one["matchAttribute"] for one in spec["constraints"]] == [ROOT] * groups
     devices = [one for one in model.devices(SLICES) if one.node == AWS]
     got = allocated(devices, spec)
@@ -70,7 +70,7 @@ def test_alignment_of_recorded_nodes(
     facts = {name: facts_of(name) for name in nodes}
     found = plan(facts, template(**wanted))
     specs = right(found)
-    assert found.text.startswith(f"one (group), {align}: ")
+    assert found.text.startswith(f"one (group), align={align}: ")
     assert found.names == {"one": names}
     for of_node in facts.values():
         assert all(allocated(published(of_node), spec) is not None for spec in specs)
@@ -95,7 +95,7 @@ def test_a_gpu_address_that_is_on_two_numa_nodes_tells_nothing(facts_of: Facts) 
     for gpu in other["gpus"]:
         gpu["pci"]["numa_node"] = 1 - gpu["pci"]["numa_node"]
     found = plan({"n1": one, "n2": other}, template(gpus=4, nics=4))
-    assert found.text.startswith("one (group), none: ")
+    assert found.text.startswith("one (group), align=none: ")
     assert re.search("not numa, the GPU at 00.* is on NUMA node [01] of one node and [01] of another", found.text)
 
 
@@ -152,10 +152,10 @@ def test_nodes_of_other_groups_that_fit_are_told(facts_of: Facts) -> None:
 
     hosts = [host("v100-01", "v100", template("nic", nics=1), template("gpu", gpus=1, nics=1)), host("lab-01", "lab")]
     assert claims_plan.plan(hosts).text.splitlines() == [
-        "nic (v100), none: there is nothing to align",
+        "nic (v100), align=none: there is nothing to align",
         "  nic matches 2 of 2 NICs on v100-01",
         "  also fits on lab-01 of other groups: pods need a nodeSelector",
-        "gpu (v100), pcie_root: 1 GPU and 1 NIC on one PCIe root complex",
+        "gpu (v100), align=pcie_root: 1 GPU and 1 NIC on one PCIe root complex",
         "  gpu matches 4 of 4 GPUs on v100-01",
         "  nic matches 2 of 2 NICs on v100-01",
     ]
@@ -169,7 +169,7 @@ def test_nodes_without_facts_are_named(facts_of: Facts) -> None:
     found = plan({"n1": facts_of("v100-01"), "n2": None}, template(nics=1))
     assert found.warnings == [
         "one: not checked on hosts without facts: n2",
-        "n2: these hosts have neither facts nor published devices, so objects that have left the set are kept",
+        "n2: these hosts have neither facts nor published devices, so claims that are no longer planned are kept",
     ]
     assert found.unknown == ["n2"]
     assert plan({"n2": None}, template(nics=1)).problems == [

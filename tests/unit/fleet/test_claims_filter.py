@@ -31,7 +31,7 @@ def test_the_filter(facts_of: Facts) -> None:
     parts = ["names", "objects", "problems", "resources", "text", "unknown", "unmet", "warnings"]
     assert sorted(found) == parts
     assert (found["problems"], found["unmet"], found["unknown"]) == ([], {}, [])
-    assert found["text"].splitlines()[0] == "v100 (v100), pcie_root: 1 GPU and 1 NIC on one PCIe root complex"
+    assert found["text"].splitlines()[0] == "v100 (v100), align=pcie_root: 1 GPU and 1 NIC on one PCIe root complex"
     # What the cluster really publishes counts more than what is expected of it.
     nothing = resource_slices(SliceDevice("dra.net", name, "eth9", name) for name in hostvars)
     unmet = claims_filter({}, list(hostvars), hostvars, slices=nothing)["unmet"]

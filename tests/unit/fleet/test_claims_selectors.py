@@ -91,12 +91,12 @@ def test_a_link_that_goes_changes_no_object(
 def test_ports_that_nobody_cables_stand_in_no_claim_s_way(facts_of: Facts) -> None:
     facts = facts_of("h100-03")
     wanted = template(gpus=8, nics=2)
-    assert plan({"n1": facts}, wanted).text.startswith("one (group), pcie_root: ")
+    assert plan({"n1": facts}, wanted).text.startswith("one (group), align=pcie_root: ")
     half = with_link_down(facts, *(hca["name"] for hca in facts["hcas"] if hca["pci"]["numa_node"] == 0))
     found = plan({"n1": half}, wanted)
     (spec,) = right(found)
     assert found.warnings == []
-    assert found.text.startswith("one (group), none: counts only")
+    assert found.text.startswith("one (group), align=none: counts only")
     assert allocated(published(half), spec) is not None
 
 

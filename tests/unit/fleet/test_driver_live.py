@@ -71,7 +71,7 @@ def test_a_host_without_facts_keeps_its_protection(hosts: list[InventoryHost]) -
     assert after.unknown == [UPLINK]
     assert after.warnings == [
         f"{UPLINK}: no facts, so the driver is neither deployed there nor removed",
-        f"{UPLINK}: nothing is known of the NICs there, so the driver of group gpu keeps leaving out {address}"
+        f"{UPLINK}: no facts, so the NICs that these nodes need are unknown: group gpu still leaves out {address}"
         " on all nodes",
     ]
     # Of a group without any facts as well.
@@ -85,7 +85,7 @@ def test_a_node_that_left_the_inventory_keeps_its_protection(hosts: list[Invento
     after = plan(other, drivers=drivers)
     assert (after.objects, after.unknown) == (before.objects, [])
     (said,) = after.warnings
-    assert said.startswith(f"{UPLINK}: nothing is known of the NICs there")
+    assert said.startswith(f"{UPLINK}: no facts, so the NICs that these nodes need are unknown")
     # Nor one that is to be in another group, as long as nobody can tell what that means there.
     moved = InventoryHost(UPLINK, "cpu")
     after = plan(moved, other, drivers=drivers)
@@ -150,8 +150,8 @@ def test_a_label_without_a_driver_brings_none(hosts: list[InventoryHost]) -> Non
     found = plan(silent(uplink), other, drivers=live.read([], labelled(UPLINK, "a100-09", OTHER)))
     assert found.objects == []
     assert found.problems == [
-        "a100-[01,09]: zerocopy.rdma/group is 'gpu', but this group has no driver yet, and nothing is known of the NICs"
-        " that pods must not get on this node: gather its facts, or remove the label from the node"
+        "a100-[01,09]: zerocopy.rdma/group is 'gpu', but this group has no driver yet, and without facts, the NICs that"
+        " this node needs are unknown: gather its facts, or remove the label from the node"
     ]
 
 

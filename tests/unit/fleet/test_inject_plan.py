@@ -90,7 +90,9 @@ def test_a_node_without_gpus_is_left_out_and_a_group_of_them_refused(facts_of: F
     assert found["labels"]["v100-02"] == {INJECT.label: None}
     assert found["counters"]["v100-02"] == {}
     assert "v100-02" not in ask_of(found)["hosts"]
-    assert "v100-02: no GPU, and NICs are injected beside one, so containers get no NIC there" in found["warnings"]
+    assert (
+        "v100-02: no GPU, and NICs are injected only next to GPUs, so containers get no NIC there" in found["warnings"]
+    )
     (said,) = INJECT.plan(INJECT.hosts_of({"v100-02": bare}))["problems"]
     assert said.startswith("v100-02: rdma_strategy is inject, but no node of the group has an NVIDIA GPU")
 

@@ -193,7 +193,7 @@ def test_what_another_object_makes(server: Server) -> None:
     assert run(server, "llm/prefill", "llm/llama")["objects"] == ["Deployment llm/prefill"]
     owner.update(apiVersion="example.com/v1", kind="Model")
     server.item("decode")["metadata"]["ownerReferences"] = [owner]
-    assert "Deployment llm/decode: Model x makes it: change that" in refused(server, "llm/decode")
+    assert "Deployment llm/decode: Model x created it: change that object instead" in refused(server, "llm/decode")
 
 
 def test_a_status_that_is_written_meanwhile(server: Server) -> None:

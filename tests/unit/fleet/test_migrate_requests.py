@@ -139,10 +139,10 @@ def test_a_single_claim_is_for_one_pod() -> None:
     ("wish", "why"),
     [
         (Wish(), "pods of the group cannot request anything: see rdma_strategy and rdma_claims_templates"),
-        (Wish([SINGLE]), "no request of the group fits a pod with 1 GPUs; it has nic-a"),
+        (Wish([SINGLE]), "no request of the group fits a pod with 1 GPU; it has nic-a"),
         (
             Wish([ONE, PodAsk("two", templates={NAMESPACE: "two-1"})]),
-            "several requests fit a pod with 1 GPUs (one-nic, two): choose in rdma_migrate_requests",
+            "several requests fit a pod with 1 GPU (one-nic, two): choose in rdma_migrate_requests",
         ),
         (Wish([ONE], {"llm/decode": ["three"]}), "three is not a request of the group, which has one-nic"),
         (

@@ -84,7 +84,9 @@ def test_pods_that_stop_a_move(user: User, evict: str, said: str) -> None:
 def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> None:
     node = NodeUse("n1", plugins=["kube-system/rdma-shared-dp"])
     (said,) = moves.plan([host()], {"n1": node}, ["n1"], MoveOptions()).problems
-    assert said.startswith("n1: DaemonSet kube-system/rdma-shared-dp of somebody else hands out NICs here")
+    assert said.startswith(
+        "n1: DaemonSet kube-system/rdma-shared-dp, which somebody else has deployed, hands out NICs here"
+    )
     found = moves.plan([host()], {"n1": node}, ["n1"], MoveOptions(off={"example.org/rdma": None}))
     assert found.problems == []
     assert found.nodes[0].off == {
@@ -103,7 +105,7 @@ def test_a_resource_of_an_unknown_plugin_stops_a_move_before_it_begins() -> None
     """It would be noticed otherwise when the pods have been evicted, and nothing that a move does takes it away."""
     node = NodeUse("n1", resources={"rdma/a": 63, "rdma/left": 0, "rdma.io/hca": 100}, counters={"rdma.io/hca": 100})
     (said,) = moves.plan([host()], {"n1": node}, ["n1"], MoveOptions()).problems
-    assert said.startswith("n1: rdma/a is offered here, but by no device plugin that is known: remove what offers it")
+    assert said.startswith("n1: rdma/a is offered here, but by no known device plugin: remove what offers it")
     assert moves.plan([host()], {"n1": node}, ["n1"], MoveOptions(off={"example.org/rdma": None})).problems == []
     # Of a node with a plugin of ours it may be that plugin's, and one whose move has begun goes on, or back.
     for other in (OLD, replace(node, mark=MARK, unschedulable=True)):
@@ -152,7 +154,7 @@ def test_plugins_of_others_are_named_with_what_removes_them() -> None:
     }
     text = moves.text(moves.plan([host()], {"n1": OLD}, ["n1"], MoveOptions()), found[:1])
     assert text.splitlines()[-2:] == [
-        "Device plugins of somebody else are never removed. When no node needs them any more:",
+        "Device plugins that others have deployed are never removed. Remove them when no node needs them any more:",
         "  DaemonSet net/a (k8s-rdma-shared-dev-plugin, on 2 nodes): helm uninstall rdma --namespace net",
     ]
 

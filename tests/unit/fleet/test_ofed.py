@@ -124,7 +124,7 @@ def test_a_driver_is_not_loaded_again_because_ports_have_changed(facts_of: Facts
         ({"rdma_ofed_version": "25.01/0"}, "it must be a version like doca3.5.0"),
         ({"rdma_ofed_image": "nvcr.io/nvidia/doca-driver:25.01"}, "rdma_ofed_image is"),
         ({"rdma_ofed_image": "doca-driver"}, "rdma_ofed_image is 'doca-driver', but the policies of network_operator"),
-        ({"rdma_ofed_env": {"RESTORE_DRIVER_ON_POD_TERMINATION": "false"}}, "so that the driver can be taken back"),
+        ({"rdma_ofed_env": {"RESTORE_DRIVER_ON_POD_TERMINATION": "false"}}, "so that the driver can be removed again"),
         ({"rdma_ofed_env": {"A": 1}}, "rdma_ofed_env.A is 1, it must be a string: quote it"),
         ({"rdma_ofed_messages": 0}, "rdma_ofed_messages is 0, it must be 1 to 1000000"),
         ({"rdma_ofed_watch": -1}, "rdma_ofed_watch is -1, it must be 0 to 86400"),
@@ -165,7 +165,7 @@ def test_without_node_policies_no_node_can_be_first(facts_of: Facts) -> None:
         ({}, "doca3.5.0-26.07-0.7.0.0-0", None),
         ({}, "25.01-0.6.0.0-0", "rdma_ofed_version is 'doca3.5.0-26.07-0.7.0.0-0', but this node has 25.01-0.6.0.0-0"),
         ({"rdma_ofed_deploy": False}, "", "rdma_ofed_deploy is not true, but this node has the OFED driver"),
-        ({"rdma_ofed_deploy": False, "rdma_strategy": "none"}, "", "run zerocopy.rdma.ofed, which takes it back node"),
+        ({"rdma_ofed_deploy": False, "rdma_strategy": "none"}, "", "run zerocopy.rdma.ofed, which removes it node"),
     ],
 )
 def test_provision_takes_it_from_nobody(facts_of: Facts, own: dict[str, Any], policy: str, message: Any) -> None:
@@ -275,12 +275,12 @@ def of_facts(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any
         (
             lambda _facts, node: node.update(unschedulable=True),
             {},
-            "this node is cordoned, so somebody is at work on it",
+            "this node is cordoned, so somebody may be working on it",
         ),
         (lambda _facts, node: node["labels"].pop(LABEL), {}, "run zerocopy.rdma.provision first"),
         (lambda _facts, node: node["labels"].update({LABEL: "v100"}), {}, "run zerocopy.rdma.provision first"),
         (None, {"free": {"/": 100.0, "/var": 3.5}}, "/var has 3.5 GiB of free space, less than 20"),
-        (None, {"unlimited": True}, "rsyslog writes whatever the kernel says"),
+        (None, {"unlimited": True}, "rsyslog writes kernel messages without a limit"),
         (None, {"modules": {"nvme_rdma": 2, "siw": 0}}, "modules nvme_rdma, siw use the RDMA modules"),
         (None, {"modules": {"nvidia_peermem": 1}}, "module nvidia_peermem is in use"),
     ],

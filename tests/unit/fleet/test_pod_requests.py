@@ -25,3 +25,6 @@ def test_requests_have_the_names_of_the_cluster(facts_of: Callable[..., dict[str
     assert found[0]["templates"]["llm"].startswith("one-nic-")
     with pytest.raises(Exception, match=r"group h100 has no way to request RDMA; groups whose pods can .*: v100"):
         pod_requests(strategy_plan({}, list(hosts), hosts), "h100")
+    hosts["a100-01"] = {**hosts["v100-01"], "inventory_hostname": "a100-01", "group_names": ["a100"]}
+    with pytest.raises(Exception, match=r"no group is given \(rdma_migrate_group\); groups .*: v100, a100"):
+        pod_requests(strategy_plan({}, list(hosts), hosts))

@@ -99,8 +99,8 @@ def test_the_page_has_it_with_what_others_published() -> None:
     found = page(transfers())
     text = " ".join(re.sub("<[^>]+>", " ", found).split())
     assert "KV-cache transfers of 1 host" in text
-    assert "TCP was let in: its data went over 50% on rc_mlx5/mlx5_0:1 and 50% on tcp/eth0" in text
-    assert "a100-2gpu can be had on fewer than two of the nodes" in text
+    assert "TCP was allowed: its data went over 50% on rc_mlx5/mlx5_0:1 and 50% on tcp/eth0" in text
+    assert "a100-2gpu is available on fewer than two of the nodes" in text
     for figure in ("39.07 GB/s", "27.49 ms", "27.54 GB/s", "38.99 ms", "Other hardware than yours"):
         assert figure in text
     # The size that the sources have for such a model and prompt.

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Whether the SR-IOV operator is done with the nodes, by what it says and by its DaemonSets."""
+"""Whether the SR-IOV operator has configured the nodes, by what it says and by its DaemonSets."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def state(host: str, **status: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("there", "verdict", "text"),
     [
-        ([state("lab-01", syncStatus="Succeeded")], "pass", "is done with the node"),
-        ([state("lab-01", syncStatus="InProgress")], "warn", "is at work on the node"),
-        ([state("lab-01", syncStatus="Failed", lastSyncError="no PF")], "fail", "says Failed of the node: no PF"),
-        ([state("lab-01")], "fail", "says nothing of the node"),
+        ([state("lab-01", syncStatus="Succeeded")], "pass", "has configured the node"),
+        ([state("lab-01", syncStatus="InProgress")], "warn", "is still configuring the node"),
+        ([state("lab-01", syncStatus="Failed", lastSyncError="no PF")], "fail", "reports Failed for the node: no PF"),
+        ([state("lab-01")], "fail", "reports nothing for the node"),
         ([], "fail", f"there is no SriovNetworkNodeState {PLACE}/lab-01"),
     ],
 )

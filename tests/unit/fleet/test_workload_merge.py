@@ -144,7 +144,7 @@ def test_no_container_gets_gpus_twice(complete: Any, name: str, settings: dict[s
     ("before", "after", "more", "why"),
     [
         ("vllm", "other", {}, "no pod in it has a container vllm"),
-        ("command:", "args:", {}, "Deployment decode has no command that the script could be put before"),
+        ("command:", "args:", {}, "Deployment decode has no command to put the script before"),
         ("  name: decode", "  namespace: llm\n  name: decode", {}, "is in namespace llm, but claims and script are in"),
         ("spec:", "spec: [", {}, "is not YAML"),
         (

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""How a template keeps GPUs and NICs together on the nodes of its group, and why so."""
+"""How a template keeps GPUs and NICs together on the nodes of its group, and why it does so in this way."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _MOST_STEPS = 200_000
 
 
 class TooManyStepsError(Exception):
-    """There are too many ways to try."""
+    """There are too many possible allocations to try."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class DeviceConstraint:
     attribute: str
 
 
-# What a device is to the claim: which alternatives it matches, and its values of the constraints' attributes.
+# The role of a device in the claim: the alternatives it matches, and its values of the constraints' attributes.
 _Kind = Tuple[FrozenSet[Tuple[int, int]], Tuple[Optional[Value], ...]]
 _Choice = Tuple[int, int]
 _Values = Tuple[Optional[Value], ...]
@@ -145,7 +145,7 @@ class _Search:
         least: int,
         taken: int,
     ) -> Optional[List[_Choice]]:
-        """The same for one that wants a number, of which so many are ``missing``.
+        """The same for an alternative with a number of devices, ``missing`` of which are still to be found.
 
         Kinds before ``least`` are not tried any more: the order in which a request gets its devices does not matter.
         """

@@ -34,7 +34,7 @@ SETTINGS = {"arpIgnore": 1, "arpAnnounce": 2}
 def share_subnet(host: str, values: Mapping[str, Any], facts: Optional[Facts]) -> bool:
     """Whether two rails of a host have the same network: the planned one, else that of their addresses."""
     planned: Dict[int, Interface] = {}
-    # What is wrong with them is for the role rdma_links to tell.
+    # The role rdma_links reports their problems.
     with contextlib.suppress(PlanError):
         planned = plan.addresses(host, values)
     if not planned and facts is not None:

@@ -44,7 +44,7 @@ class SelectorError(Exception):
 
 
 class NotEvaluatedError(Exception):
-    """The expression has something that Kubernetes knows and the library does not."""
+    """The expression uses something that Kubernetes supports, but the library does not."""
 
 
 @lru_cache(maxsize=1)
@@ -97,7 +97,7 @@ def _by_domain(values: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
 
 
 def check(expression: str) -> None:
-    """Raises what ``matches`` would raise whatever the device."""
+    """Raise the errors that ``matches`` would raise for every device."""
     _compiled(expression)
 
 

@@ -57,7 +57,7 @@ class Fit:
         self._true: Dict[Tuple[str, str], bool] = {}
 
     def whatever_the_links(self) -> Fit:
-        """The same without the expression that leaves out NICs while they have no link."""
+        """The same, but without the expression that excludes NICs without a link."""
         nic = [[expression for expression in expressions if expression != selectors.LINKED] for expressions in self.nic]
         return Fit(self.template, self.gpu, nic, self.unknown, links=False, gpu_driver=self.gpu_driver)
 
@@ -113,7 +113,7 @@ class Fit:
         return allocate.allocate(node.devices, requests, constraints) is not None
 
     def lacking(self, node: ClaimNode) -> Optional[str]:
-        """Of which devices there are too few, whatever the alignment."""
+        """The devices of which there are too few, regardless of alignment."""
         for is_gpu, kind, asked in ((True, "GPU", self.template.gpus), (False, "NIC", self.template.nics)):
             found = self.matched(node, is_gpu) if asked != 0 else 0
             if found < (1 if asked is None else asked):
@@ -126,7 +126,7 @@ class Fit:
         return sorted(map(str, found))
 
     def why_not(self, node: ClaimNode, layout: ClaimLayout) -> str:
-        """Why a layout does not fit, for people."""
+        """Why a layout does not fit, in words."""
         lacking = self.lacking(node)
         if lacking is not None:
             return lacking

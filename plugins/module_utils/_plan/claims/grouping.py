@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 
 def _same(template: Template, wanted: ClaimIntent, other: Template, other_wanted: ClaimIntent) -> bool:
-    """Whether two templates of one name are the same but for where they stand."""
+    """Whether two templates with the same name are equal except for their place in the inventory."""
     return wanted is other_wanted or (
         replace(template, at="") == replace(other, at="")
         # A DeviceClass is in no namespace.
@@ -48,7 +48,7 @@ def templates(members: Iterable[ClaimMember]) -> Tuple[Dict[str, Tuple[Template,
 def kinds(
     names: Sequence[str], nodes: Mapping[str, ClaimNode]
 ) -> Tuple[List[ClaimNode], Dict[str, List[str]], List[str]]:
-    """One node of each kind, the names of all of a kind by its key, and the hosts of which nothing is known."""
+    """One node of each kind, the names of all nodes of a kind by its key, and the hosts without facts or devices."""
     hosts: Dict[str, List[str]] = {}
     found: List[ClaimNode] = []
     for name in names:

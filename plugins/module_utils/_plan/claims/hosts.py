@@ -48,7 +48,7 @@ def _defaults(known: plan_variables.Options) -> Dict[str, Any]:
 
 
 def members(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Tuple[List[ClaimMember], Found]:
-    """The hosts whose variables are right, and what is wrong with those of the others."""
+    """The hosts with valid variables, and the problems of all others."""
     defaults = _defaults(known)
     intents: Dict[str, Tuple[Optional[ClaimIntent], List[Problem]]] = {}
     members: List[ClaimMember] = []
@@ -109,7 +109,7 @@ def _own_selectors(members: Iterable[ClaimMember]) -> List[str]:
 
 
 def nodes(members: Sequence[ClaimMember], published: Sequence[model.SliceDevice]) -> Dict[str, ClaimNode]:
-    """The nodes of which anything is known. What a driver really publishes replaces what it is expected to."""
+    """The nodes with facts or published devices. Published devices take precedence over expected ones."""
     by_node: Dict[str, List[model.SliceDevice]] = {}
     for device in published:
         by_node.setdefault(str(device.node), []).append(device)

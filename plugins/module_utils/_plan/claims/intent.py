@@ -51,7 +51,7 @@ _LONGEST_NAME = 50
 
 def _of_name(at: str, name: str, seen: Dict[str, str]) -> Iterator[Problem]:
     if not rules.is_label(name, _LONGEST_NAME):
-        right = f"it must be at most {_LONGEST_NAME} lower-case letters, digits and hyphens, none of them at an end"
+        right = f"it must be at most {_LONGEST_NAME} lower-case letters, digits and hyphens, no hyphen at either end"
         yield wrong(f"{at}.name", name, right)
     elif name in seen:
         yield wrong(f"{at}.name", name, f"which {seen[name]} also has: names must differ")

@@ -83,7 +83,7 @@ def whole(template: Template, attribute: str) -> ClaimLayout:
 
 
 class NumaError(Exception):
-    """GPUs and NICs cannot be told by NUMA node; the text says why."""
+    """GPUs and NICs cannot be selected by NUMA node; the text says why."""
 
 
 def _numbers(nodes: Sequence[ClaimNode]) -> List[int]:

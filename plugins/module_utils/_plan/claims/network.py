@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What network configuration in a claim does not go with the NICs it is for, and with the host's own addresses."""
+"""Conflicts of a claim's network configuration with its NICs and with the host's own addresses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused impo
 
 
 def of_nics(at: str, parameters: Mapping[str, Any], node: ClaimNode, nics: Sequence[SliceDevice]) -> Iterator[Problem]:
-    """What these NICs of one node do not take."""
+    """The parts of the configuration that these NICs of one node do not support."""
     mtu = (parameters.get("interface") or {}).get("mtu")
     for nic in nics:
         ports = ports_of(node, nic)

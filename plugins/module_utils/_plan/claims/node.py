@@ -106,7 +106,7 @@ def _port(hca: Hca, port: Port, reasons: Sequence[Reason], mtus: Mapping[str, in
         in_pod=any(reason.code == IN_POD for reason in reasons),
         # DRANET 1.4.0 refuses an MTU above that of the physical function.
         max_mtu=mtus.get(hca.sriov.pf_address or "", port.netdev.max_mtu if port.netdev else None),
-        # What the kernel says a netdev takes at most is that of connected mode, whatever mode it is in.
+        # The maximum MTU that the kernel reports is that of connected mode, regardless of the current mode.
         connected=port.link_layer == "InfiniBand" and in_use > mtu.largest("InfiniBand"),
     )
 

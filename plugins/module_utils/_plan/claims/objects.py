@@ -122,7 +122,7 @@ def _beyond(place: str, body: Mapping[str, Any]) -> Optional[str]:
 
 
 def beyond_limits(spec: Mapping[str, Any]) -> Optional[str]:
-    """Which limit of the API the spec of a claim or a DeviceClass is beyond, if any."""
+    """The API limit that the spec of a claim or a DeviceClass exceeds, if any."""
     if "devices" not in spec:
         return _beyond("the DeviceClass", spec)
     devices = spec["devices"]

@@ -32,7 +32,7 @@ def _planned(
     device_classes: Optional[Collection[str]],
     tolerant: bool,
 ) -> Tuple[ClaimPlan, Found]:
-    """The plan, and what is wrong with it."""
+    """The plan and its problems."""
 
     def attempt(odd: Collection[str] = ()) -> ClaimPlanner:
         nodes = claims_hosts.nodes(members, [device for device in published if device.node not in odd])

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The claims of all hosts in one pass, by what is known of their nodes, and what is wrong with them."""
+"""Plans the claims of all hosts in one pass, from what is known of their nodes, and finds their problems."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ClaimPlan:
 
 
 class ClaimPlanner:
-    """``nodes`` are all of which anything is known, by name."""
+    """``nodes`` are all nodes with facts or published devices, by name."""
 
     def __init__(
         self, members: Sequence[ClaimMember], nodes: Mapping[str, ClaimNode], kubernetes: Optional[Tuple[int, ...]]
@@ -207,7 +207,7 @@ class ClaimPlanner:
     def _addresses(self, bound: Sequence[single.Bound]) -> None:
         planned = {}
         for name, member in self.members.items():
-            # What is wrong with them is for the role rdma_links to tell.
+            # The role rdma_links reports their problems.
             with contextlib.suppress(PlanError):
                 planned[name] = links_plan.addresses(name, member.values)
         entries = [(claimed.claim, claimed.host, claimed.rail) for claimed in bound]
@@ -228,7 +228,7 @@ class ClaimPlanner:
         asking = [name for name, member in self.members.items() if member.wanted.templates or member.wanted.claims]
         self.plan.unknown = [name for name in asking if name not in self.nodes]
         if self.plan.unknown:
-            text = "these hosts have neither facts nor published devices, so objects that have left the set are kept"
+            text = "these hosts have neither facts nor published devices, so claims that are no longer planned are kept"
             self.plan.warnings.append(f"{fold(self.plan.unknown)}: {text}")
         classes = dict.fromkeys(self.members[name].wanted.nic_class for name in asking)
         self.plan.objects = [claims_objects.device_class(name) for name in classes] + self.plan.objects

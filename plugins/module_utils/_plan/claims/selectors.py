@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""CEL expressions that pick the devices a claim means, and only those.
+"""CEL expressions that select exactly the devices that a claim is for.
 
 They use attributes that DRANET publishes also while a NIC is in a pod, or guard: a missing attribute is an error, which
 ends the scheduler's attempt for the whole claim.
@@ -140,7 +140,7 @@ def looks_linked(device: SliceDevice) -> bool:
 
 
 def _told(found: _Unfit, hosts: Dict[str, List[str]]) -> str:
-    """Which NICs of which hosts they are, those that are alike once."""
+    """The NICs with their hosts, in words; equal ones are listed once."""
     merged: Dict[str, List[str]] = {}
     for node, device, why in found:
         merged.setdefault(f"{device.pci or device.name} ({why})", []).extend(hosts[node.key])

@@ -154,7 +154,7 @@ class _TemplatePlanner:
         return any(self._fits(fit, node, choice) for node in self.nodes)
 
     def _choice(self, fit: Fit, linked: Fit) -> claims_align.Choice:
-        """By what the nodes have, unless it takes the links there are now to fit anywhere."""
+        """The choice that does not depend on current links, unless with these only another choice fits on any node."""
         lasting = claims_align.choose(linked, self.nodes, self.hosts)
         if self._fits_somewhere(fit, lasting):
             return lasting
@@ -202,7 +202,7 @@ class _TemplatePlanner:
             self.result.objects += claims_objects.templates(name, self.wanted.namespaces, spec)
 
     def _lines(self, fit: Fit, choice: claims_align.Choice) -> None:
-        self.result.align = f"{choice.align}: {choice.why}"
+        self.result.align = f"align={choice.align}: {choice.why}"
         lines = []
         if self.template.gpus:
             lines.append(f"  gpu {claims_text.counts(fit, self.nodes, self.hosts, True)}")

@@ -23,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
-# What another strategy hands out, so that pods would wait for it forever.
+# Claims that only another strategy serves: pods would wait for them forever.
 _OF_CLAIMS = ("rdma_claims_templates", "rdma_claims_claims", "rdma_claims_extended_resources")
 
 Found = List[Tuple[str, Problem]]
@@ -42,7 +42,7 @@ class PluginGroup:
 
     @property
     def silent(self) -> List[str]:
-        """The hosts of which there are no facts."""
+        """The hosts without facts."""
         return [host.name for host in self.hosts if host.facts is None]
 
     @property

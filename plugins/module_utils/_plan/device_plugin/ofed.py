@@ -38,7 +38,7 @@ TRIAL = "zerocopy.rdma/ofed"
 WAITS = "network.nvidia.com/operator.mofed.wait"
 # On the operator's DaemonSets of the driver and on their pods (manifests/state-ofed-driver).
 PODS = "nvidia.com/ofed-driver"
-# By Node Feature Discovery; such a DaemonSet is for the nodes of one kernel.
+# Set by Node Feature Discovery; each of these DaemonSets is for the nodes with one kernel.
 KERNEL = "feature.node.kubernetes.io/kernel-version.full"
 # Without the first, which is off in the container, a node keeps the driver when its pod has gone; without the second
 # the container does not look for what it cannot unload before it begins.
@@ -64,7 +64,7 @@ def component(values: Mapping[str, Any]) -> Manifest:
         if not isinstance(value, str):
             raise PlanError(wrong(f"{ENV}.{name}", value, "it must be a string: quote it"))
         if name in _ENV and value != _ENV[name]:
-            right = f"it must be '{_ENV[name]}', so that the driver can be taken back"
+            right = f"it must be '{_ENV[name]}', so that the driver can be removed again"
             raise PlanError(wrong(f"{ENV}.{name}", value, right))
     found = network_operator.component(f"{values[IMAGE]}:{values[VERSION]}", values[PREFIX + "pull_secrets"])
     env = {**_ENV, **values[ENV]}
@@ -110,7 +110,7 @@ def against(
     there = {}
     for spec in (one.get("spec") or {} for one in policies if one.get("kind") == "NicNodePolicy"):
         there[str((spec.get("nodeSelector") or {}).get(label))] = spec.get(COMPONENT) or {}
-    way = "zerocopy.rdma.ofed, which takes it back node by node"
+    way = "zerocopy.rdma.ofed, which removes it node by node"
     for host in fleet:
         if not has(labels.get(host.name), label):
             continue

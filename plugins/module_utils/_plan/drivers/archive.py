@@ -71,7 +71,7 @@ class _Archive:
         for entry in document.get("manifests") or []:
             yield from self._platforms(entry)
         config = self._blob(document["config"]) if "config" in document else None
-        # An archive of one platform can have the index of all, and beside images there are attestations.
+        # An archive of one platform can have the index of all platforms, and attestations besides images.
         if config and config.get("os") == "linux" and all(map(self._has, document["layers"])):
             yield config["architecture"], document["config"]["digest"]
 

@@ -124,7 +124,7 @@ def _shape(at: str, value: Any, kind: Any, version: Numbers) -> Iterator[Problem
 
 
 def _untold(at: str, value: Any, kind: Any, version: Numbers) -> Iterator[str]:
-    """Fields of which nobody knows whether this version has them."""
+    """Fields that this version may or may not have."""
     if isinstance(kind, list):
         for position, each in enumerate(value or []):
             yield from _untold(f"{at}[{position}]", each, kind[0], version)

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""NICs that no pod may ever get, whatever the inventory says: what facts say of the nodes of a group."""
+"""NICs that no pod may ever get, regardless of the inventory, according to the facts of a group's nodes."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The drivers that are deployed already: they keep protecting the nodes of which nothing is known."""
+"""The deployed drivers, which continue to protect nodes without facts."""
 
 from __future__ import annotations
 

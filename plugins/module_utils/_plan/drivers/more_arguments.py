@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 ARGUMENTS = "rdma_driver_arguments"
 
-# With the value in the same word: DRANET ignores without a message whatever follows a word that is no argument.
+# With the value in the same word: DRANET silently ignores everything after a word that is not an argument.
 _ARGUMENT = re.compile(r"--([a-z][a-z0-9_-]*)=[^\n]*")
 _SET = {
     text.split("=")[0] for text in objects.arguments(objects.Driver("", image="", filter="", feature_gates={"": True}))

@@ -242,14 +242,14 @@ def _without_facts(group: _DriverGroup, unseen: Sequence[str], kept: Sequence[st
     planned = _left_out(group)
     only = [address for address in kept if address not in planned]
     if only:
-        why = f"nothing is known of the NICs there, so the driver of group {group.name} keeps leaving out"
+        why = f"no facts, so the NICs that these nodes need are unknown: group {group.name} still leaves out"
         yield f"{fold(unseen)}: {why} {', '.join(only)} on all nodes"
 
 
 def _unprotected(group: _DriverGroup, unseen: Sequence[str], live: LiveDrivers) -> Found:
     """Nodes with the label of a group that has no driver yet, which would publish all of their NICs."""
     for node in unseen if live.groups is not None and group.label not in live.left_out else ():
-        right = "but this group has no driver yet, and nothing is known of the NICs that pods must not get on this node"
+        right = "but this group has no driver yet, and without facts, the NICs that this node needs are unknown"
         yield node, wrong(GROUP_LABEL, group.label, f"{right}: gather its facts, or remove the label from the node")
 
 

@@ -23,7 +23,7 @@ Numbers = Tuple[int, ...]
 _VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:-[0-9A-Za-z.-]+)?")
 # Before it, pods lost their NIC when the driver was restarted (kubernetes-sigs/dranet issue 232).
 _OLDEST_DRANET = (1, 4, 0)
-# The newest whose source was read. What is said of 1.5.0 here was merged after the tag 1.4.0 or is from DRANET's
+# The newest version whose source was read. Features of 1.5.0 were merged after the tag 1.4.0 or are from DRANET's
 # documentation.
 _READ_DRANET, DOCUMENTED_DRANET = (1, 4), (1, 5, 0)
 # First versions that have it.

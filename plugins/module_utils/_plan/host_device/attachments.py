@@ -23,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 _ATTACHMENT = "NetworkAttachmentDefinition.k8s.cni.cncf.io"
 # What operators make one of, of the same name.
 _MAKERS = (network_operator.NETWORK, *sriov_operator.NETWORKS)
-# What is to be known of the cluster.
+# Objects to read from the cluster.
 LOOKS = tuple((kind, "") for kind in (_ATTACHMENT, *_MAKERS))
 
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What puts a NIC into a pod and gives it an address: Multus and whereabouts, only on the nodes that need them.
+"""The programs that move a NIC into a pod and assign its address: Multus and whereabouts, only where needed.
 
 What they need is read from ``deployments`` and ``cmd/thin_entrypoint`` of Multus v4.2.2, ``doc/crds``, ``script`` and
 ``pkg/config`` of whereabouts v0.8.0. Multus is the thin one: no daemon has to answer for a pod to start, or to end.

@@ -67,7 +67,7 @@ def barred(hca: Hca, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
 
 
 def _against(hca: Hca, number: int, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
-    """Why no pod can have the NIC of a usable port, empty where that is intended; ``None`` if it can."""
+    """Why no pod can get the NIC of a usable port: empty if that is intended, ``None`` if pods can get it."""
     why = barred(hca, facts, exclude)
     if why is not None:
         return why
@@ -105,7 +105,7 @@ def nics(
 
 
 def chosen(host: str, values: Mapping[str, Any], facts: Facts, rails: int, layer: str, against: Against) -> NodeNics:
-    """The NICs of a node that nothing is ``against``. Raises PlanError."""
+    """The NICs of a node that pods can get. Raises PlanError."""
     found = NodeNics()
     available, hcas = set(facts.available), {hca.name: hca for hca in facts.hcas}
     for rail, candidates in _candidates(host, values, facts, rails).items():

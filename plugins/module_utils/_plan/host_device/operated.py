@@ -25,7 +25,7 @@ _RESOURCES = "nvidia.com"
 
 
 def check(values: Mapping[str, Any]) -> None:
-    """:raises PlanError: a group with these variables wants something else."""
+    """:raises PlanError: the Network Operator does not support the variables of a group."""
     but = f"but {PROVIDER} is {values[PROVIDER]}, whose networks"
     if strategy_of(values) == networks.SRIOV:
         right = f"but {STRATEGY} is {networks.SRIOV}, and its plugin does not wait for VFs: set it to"

@@ -75,7 +75,8 @@ def _layer(group: PluginGroup) -> str:
     wanted = group.values.get(LAYER)
     there = {layer for host in group.hosts if host.facts is not None for layer in nics.layers(host.facts)}
     if not wanted and len(there) > 1:
-        text = f"is not set, and nodes of the group have ports of {' and '.join(sorted(there))}: set that of pods' NICs"
+        found = " and ".join(sorted(there))
+        text = f"is not set, and nodes of the group have ports of {found}: set it to that of the NICs for pods"
         raise PlanError(Problem(LAYER, text))
     return str(wanted or next(iter(there), _LAYERS[0]))
 
@@ -118,7 +119,7 @@ def _nodes(group: PluginGroup, layer: str, rails: int, result: HostDevicePlan) -
 
 
 def _nothing(group: PluginGroup, layer: str, of_vfs: bool, left_out: Sequence[str]) -> Problem:
-    """What is wrong where no node of a group has anything for pods. ``left_out`` are reasons of usable NICs."""
+    """The problem if no node of a group has a NIC for pods. ``left_out`` are the reasons for usable NICs."""
     asked = next((host.variables[VFS] for host in group.hosts if host.variables.get(VFS)), None)
     numbers = vfs.usable(group.hosts, layer)
     if of_vfs and not asked and numbers and not any(numbers):
@@ -211,7 +212,7 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
 
 
 def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
-    """Groups whose pods would ask for the same: the scheduler would mix their nodes, or there would be one network."""
+    """Groups with the same resource or network name: their nodes would be mixed, or they would share a network."""
     first: Dict[str, str] = {}
     for group in groups:
         for network in result.networks.get(group.name, ()):
@@ -228,7 +229,7 @@ def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
 
 
 def _two_providers(groups: Sequence[PluginGroup]) -> Iterator[Tuple[str, Problem]]:
-    """Groups that do not agree who runs Multus, which is there once."""
+    """Groups with different providers of Multus, which can run only once."""
     for group in groups:
         own, first = (one.values[programs.PROVIDER] for one in (group, groups[0]))
         if own != first:

@@ -37,7 +37,7 @@ NETWORKS = (f"SriovNetwork.{_GROUP}", f"SriovIBNetwork.{_GROUP}")
 KINDS = (POLICY, POOL, *NETWORKS, f"SriovNetworkNodeState.{_GROUP}")
 # Its DaemonSets: the device plugin, and what looks after the VFs of a node.
 PLUGIN, DAEMON = "sriov-device-plugin", "sriov-network-config-daemon"
-# What is to be known of the cluster, with names where only one is of interest.
+# Objects to read from the cluster, with a name if only one of the kind matters.
 LOOKS = ((POLICY, ""), (POOL, ""), ("DaemonSet.apps", PLUGIN))
 _PREFIX_ARGUMENT = "--resource-prefix="
 # The operator itself leaves a policy of this name alone.

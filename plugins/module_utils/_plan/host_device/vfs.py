@@ -33,7 +33,7 @@ def of_pf(facts: Facts, pf: Optional[str]) -> Iterator[Hca]:
 
 
 def _of_host(vf: Hca, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
-    """For what the host needs a VF."""
+    """Why the host needs a VF."""
     if vf.pci and vf.pci.address in exclude:
         return f"{EXCLUDE} has {vf.pci.address}"
     for port in vf.ports:
@@ -85,7 +85,7 @@ def vfs(host: str, values: Mapping[str, Any], facts: Facts, rails: int, layer: s
 
 
 def none_of(values: Mapping[str, Any]) -> Optional[Problem]:
-    """What is wrong where the pods of a host get VFs, and it is not to have any."""
+    """The problem if the pods of a host get VFs, but ``rdma_links_vfs`` is 0."""
     if values.get(VFS) != 0:
         return None
     right = "set the number of VFs of each port, or leave it out if something else creates them"
@@ -104,6 +104,6 @@ def usable(hosts: Sequence[InventoryHost], layer: str) -> List[int]:
 
 
 def missing(layer: str) -> Problem:
-    """What is wrong where no NIC has VFs."""
+    """The problem if no NIC has VFs."""
     text = f"is not set, and no usable {layer} port has VFs for pods"
     return Problem(VFS, f"{text}: set the number for each port, such as 8")

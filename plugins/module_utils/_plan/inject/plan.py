@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""From the variables ``rdma_inject_*`` and the facts of a fleet to what pods can have injected on its nodes."""
+"""Plans from the variables ``rdma_inject_*`` and the facts of a fleet which HCAs can be injected on its nodes."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _for_containers(facts: Facts, exclude: Sequence[str]) -> List[Hca]:
 def _node(facts: Facts, exclude: Sequence[str]) -> _NodeHcas:
     """What containers can get on a node with these facts."""
     if not facts.gpus:
-        return _NodeHcas(why="no GPU, and NICs are injected beside one")
+        return _NodeHcas(why="no GPU, and NICs are injected only next to GPUs")
     if all(gpu.pci.vendor_id == _AMD for gpu in facts.gpus):
         return _NodeHcas(why="only AMD GPUs, which the plugin does not recognise in containers")
     active = {entry.hca for entry in facts.usable}
@@ -174,7 +174,7 @@ def plan(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Injec
         if any(own.ethernet for own in nodes.values()):
             result.ethernet.append(group.name)
             text = "its NICs are RoCE, so only pods on the host network (hostNetwork: true) get them"
-            result.warnings.append(f"group {group.name}: {text}; others that ask are refused")
+            result.warnings.append(f"group {group.name}: {text}; other pods that request RDMA are refused")
         values_of.update(dict.fromkeys(nodes, group.label))
     if not result.found:
         result.labels = plugin_groups.labels(groups, LABEL, values_of)

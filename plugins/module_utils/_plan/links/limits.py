@@ -36,7 +36,7 @@ def pkeys(values: Mapping[str, Any]) -> List[str]:
 
 
 def of_values(values: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is wrong whatever the link layer is."""
+    """Problems that do not depend on the link layer."""
     try:
         pkeys(values)
     except PlanError as error:
@@ -52,7 +52,7 @@ def of_values(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def of_layer(values: Mapping[str, Any], layer: Optional[str], because: str) -> Iterator[Problem]:
-    """What does not go with a link layer; ``because`` says how we know it."""
+    """Values that do not fit the link layer; ``because`` says how it is known."""
     mtu, mode = values.get(MTU), values.get(MODE)
     if mtu is not None and values_mtu.SMALLEST <= mtu <= values_mtu.largest(None):
         yield from refused(MTU, mtu, lambda value: values_mtu.check(value, layer, mode), f"but {because}: ")

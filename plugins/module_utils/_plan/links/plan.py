@@ -52,7 +52,7 @@ class LinkPlan:
 
 
 def asked(values: Mapping[str, Any]) -> Optional[str]:
-    """The variable because of which links are planned, ``None`` where nothing is asked for."""
+    """The variable that requests links, ``None`` if none does."""
     return next((name for name in _ASKING if values.get(name)), None)
 
 
@@ -63,7 +63,7 @@ def addresses(host: str, values: Mapping[str, Any]) -> Dict[int, Interface]:
 
 def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
     yield from limits.of_values(values)
-    # What is wrong with the number of rails is told with the addresses.
+    # Problems with the number of rails are reported with the addresses.
     with contextlib.suppress(PlanError):
         yield from vfs.of_values(values, links_addresses.number_of_rails(links_addresses.intent(values)))
     try:
@@ -78,7 +78,7 @@ def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
             text = f"has {number} ports for {counted(rails, 'rail')}: name one for each rail, or set {more}"
             yield Problem(PORTS, text)
     except PlanError as error:
-        # The number of rails is told above.
+        # The number of rails is reported above.
         if error.problem.variable.startswith(PORTS):
             yield error.problem
 
@@ -116,7 +116,7 @@ def _of_other_networks(
             other = ipaddress.ip_interface(text).network
             if any(other.overlaps(address.network) for address in planned.values()):
                 name = str(asked(values))
-                right = f"but {port.netdev}, which is no RDMA link, has {text} in the same network"
+                right = f"but {port.netdev}, which is not an RDMA link, has {text} in the same network"
                 yield wrong(name, values[name], right)
                 return
 
@@ -236,7 +236,7 @@ def guid_host(host: str, values: Mapping[str, Any], facts: Optional[Facts], chos
     """The host as far as GUIDs of VFs have to be unique; without facts with those of its variables alone."""
     found = vf_guids.GuidHost(host, chosen=chosen)
     with contextlib.suppress(PlanError):
-        # Problems of the host itself are told elsewhere.
+        # Problems of the host itself are reported elsewhere.
         if facts is not None:
             found.of_hcas = vf_guids.nodes(facts, vfs=False)
         if values.get(vfs.VFS) and facts is not None:

@@ -163,7 +163,7 @@ def _named(variable: Sequence[Mapping[str, Any]], every: Sequence[Candidate], ma
         if not matching and may_be_away:
             matching = [_away(value)]
         if not matching:
-            # Only what can be compared with the selector: nodes that are alike in it are told together.
+            # Only values that can be compared with the selector, so that nodes with equal values are reported together.
             kind = next(key for key in ("pci", "mac", "hca") if key in value)
             names = [{"pci": port.pci, "mac": port.mac, "hca": port.name}[kind] or port.name for port in every]
             there = ", ".join(dict.fromkeys(names)) or "no RDMA device at all"

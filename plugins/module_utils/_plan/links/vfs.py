@@ -23,7 +23,7 @@ VFS = "rdma_links_vfs"
 
 
 def of_values(values: Mapping[str, Any], rails: int) -> Iterator[Problem]:
-    """What is wrong whatever the ports are."""
+    """Problems that do not depend on the ports."""
     number = values.get(VFS)
     if number is not None and number < 0:
         yield wrong(VFS, number, "it must be the number of VFs of each link, 0 or more")
@@ -58,7 +58,7 @@ def _of_infiniband(values: Mapping[str, Any], rail: int, port: Candidate, hca: H
 
 
 def of_ports(values: Mapping[str, Any], rails: Mapping[int, Candidate], facts: Facts) -> Iterator[Problem]:
-    """What the ports of a node cannot do; the first of them is told."""
+    """The first request that the ports of a node cannot fulfil."""
     number = values.get(VFS)
     functions = {hca.name: hca for hca in facts.hcas}
     for rail, port in rails.items() if number else []:

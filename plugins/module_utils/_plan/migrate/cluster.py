@@ -146,7 +146,7 @@ def _by_version(nodes: Iterable[NodeSeen], version: str, pattern: Pattern[str]) 
 
 
 def findings(seen: ClusterSeen, device_class: str, more: Names = WELL_KNOWN) -> List[Finding]:
-    """What is to be dealt with, in no order."""
+    """The findings, in no particular order."""
     return [*_versions(seen), *_schedulers(seen, device_class), *_owners(seen), *_resources(seen, more), *_checks(seen)]
 
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a migration from hostNetwork and device plugins to DRA has to deal with in one pod template."""
+"""The changes that a migration from hostNetwork and device plugins to DRA needs in one pod template."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.way_back import remembering, restored
 
 _SERVICE = Kind("", "Service")
-# What a rewrite leaves to people: it cannot know what else it is for.
+# Settings that a rewrite leaves to people, because it cannot know what else they are for.
 _LEFT = {
     codes.PRIVILEGED,
     codes.HOST_PATH,

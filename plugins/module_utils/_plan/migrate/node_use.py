@@ -126,7 +126,7 @@ def placed_by(pod: Mapping[str, Any], labels: Collection[str]) -> bool:
 
 
 def _why(seen: Seen, held: str, more: Names) -> str:
-    """Why a pod is taken for a user of NICs, empty if it is none."""
+    """Why a pod counts as a user of NICs, empty if it does not."""
     if held:
         return f"holds devices of {held}"
     using = [pod for pod in seen.pods if findings.uses_rdma(pod, more)]

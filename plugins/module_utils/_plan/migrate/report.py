@@ -102,7 +102,7 @@ def cluster_line(audit: Audit) -> str:
 
 
 def headline(audit: Audit) -> str:
-    """What the audit comes to."""
+    """The audit in one sentence."""
     if not audit.workloads:
         seen = " that could be examined" if audit.unseen else ""
         return f"For a migration to DRA, no workload{seen} would have to change"
@@ -133,7 +133,7 @@ def _heading(audit: Audit) -> List[str]:
 
 def _counts(audit: Audit) -> List[str]:
     found = counts(audit)
-    lines = ["What was found, the worst first, with the number of workloads:"] if found else []
+    lines = ["Findings, the worst first, with the number of workloads:"] if found else []
     for code, number in found.items():
         said = texts.SAID[code]
         lines += [f"  {number:>4}  {said.level:<6}  {said.title}", *_wrapped(said.advice, " " * 16)]

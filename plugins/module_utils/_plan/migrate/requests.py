@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ObjectRef
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Wish:
 
 
 class ChoiceError(Exception):
-    """No request, or none that is certain; the text says why, and what to do."""
+    """No request matches, or several do; the text says why, and what to do."""
 
 
 def _named(ref: ObjectRef, wish: Wish) -> Sequence[str]:
@@ -80,7 +81,7 @@ def chosen(ref: ObjectRef, gpus: int, wish: Wish, parts: Sequence[str] = ()) -> 
     fitting = [ask for ask in free if gpus and ask.gpus == gpus] or [ask for ask in free if not ask.gpus]
     if len(fitting) == 1:
         return fitting
-    has = f"with {gpus} GPUs" if gpus else f"with {parts[0]}" if parts else "without GPUs"
+    has = f"with {counted(gpus, 'GPU')}" if gpus else f"with {parts[0]}" if parts else "without GPUs"
     what = f"a pod {has}"
     if not wish.asks:
         raise ChoiceError("pods of the group cannot request anything: see rdma_strategy and rdma_claims_templates")

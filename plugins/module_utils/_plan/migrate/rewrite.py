@@ -54,7 +54,7 @@ class Template:
 
 
 def asking(pod: PodShape, more: Names) -> List[ContainerShape]:
-    """The containers that get RDMA the old way, and are to ask for it.
+    """The containers that get RDMA in the old way and are to request it.
 
     Not those that only name HCAs in a variable: a launcher does so for others.
     """
@@ -132,7 +132,7 @@ def _told(limits: Mapping[str, int]) -> str:
 
 
 def fewer(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
-    """What the template requested more of than its claims have."""
+    """Resources of which the template requested more than its claims have."""
     nics = sum(ask.nics for ask in asks)
     if not nics or not all(ask.nics for ask in asks):
         return

@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""An audit as it was written to a file, or went through Ansible, back in its types."""
+"""Restores the types of an audit that was written to a file or passed through Ansible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Kind = TypeVar("_Kind")
 
 
 class SavedError(ValueError):
-    """What was given is no result of an audit; the text says where."""
+    """The input is not the result of an audit; the text says where."""
 
 
 def _typed(values: Any, name: str, kind: Type[_Kind]) -> _Kind:

@@ -15,12 +15,12 @@ from typing import Any, Dict, List, Mapping, Optional
 
 
 def table(value: Any) -> Mapping[str, Any]:
-    """A map, empty if it is none."""
+    """The value if it is a map, otherwise an empty map."""
     return value if isinstance(value, dict) else {}
 
 
 def at(value: Any, *steps: str) -> Any:
-    """What is below these keys, ``None`` if there is nothing."""
+    """The value below these keys, ``None`` if there is none."""
     for step in steps:
         value = table(value).get(step)
     return value

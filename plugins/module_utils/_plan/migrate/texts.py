@@ -94,7 +94,7 @@ _WORKLOAD: Dict[str, Said] = {
     ),
     codes.PORTS_REMAPPED: Said(
         CHANGE,
-        "port differs from that of its twin",
+        "port differs from that of a similar workload",
         lambda ports, others: f"{_ports(ports)}, while {several(others)}",
         "Probably remapped, so that both fit on one node with hostNetwork. With addresses of their own, both can use "
         "the same port; change probes, Services and pools with it.",

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The way back: an annotation of a rewritten object says how it was before."""
+"""Reverting a rewrite: an annotation of a rewritten object stores how it was before."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ GPU_LABELS = (
 # Lines of text for people; the module returns all differences.
 _MOST_LINES = 30
 
-# What is published of a NIC wherever its netdev is.
+# Attributes of a NIC that are published wherever its netdev is.
 _LASTING = (model.RDMA, model.PCI_ADDRESS, model.NIC_NUMA_NODE, model.NUMA_NODE, model.PCIE_ROOT)
 # What changes with a cable, or by the role rdma_links after the facts were gathered.
 _PASSING = tuple(f"{model.DRANET}/{name}" for name in ("state", "mtu", "ipv4", "ipv6"))
-# Of a NIC with a netdev it is told by some versions only.
+# Only some versions publish it for a NIC with a netdev.
 _RDMA_DEVICE = f"{model.DRANET}/rdmaDevice"
 
 
@@ -137,7 +137,7 @@ def _place(device: SliceDevice) -> Tuple[str, str]:
 
 
 def _extra(device: SliceDevice, expected: Expected) -> Optional[Tuple[str, str]]:
-    """Why a device is one too many, ``None`` where it is not."""
+    """Why a device is unexpected, ``None`` if it is expected."""
     if device.is_rdma_nic:
         against = expected.left_out.get(device.pci or "")
         if against:
@@ -165,7 +165,7 @@ def _attributes(expected: SliceDevice, published: SliceDevice) -> Iterator[Attri
 
 
 def compare(expected: Expected, published: Sequence[SliceDevice], seen: NodeSeen) -> NodeDifferences:
-    """What is different on one node. ``published`` are its devices.
+    """The differences on one node. ``published`` are its devices.
 
     No difference are attributes that nobody expects, those of the netdev of a NIC that is in a pod, and what changes
     by itself (state, MTU, addresses).

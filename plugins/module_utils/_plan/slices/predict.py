@@ -177,7 +177,7 @@ def _amd_gpu(node: str, gpu: Gpu) -> SliceDevice:
     }
     size = memory(gpu.model)
     capacity = {f"{model.AMD_DRIVER}/memory": size} if size else {}
-    # Named by its card and render node, of which facts say nothing.
+    # Named by its card and render node, which the facts do not have.
     return SliceDevice(model.AMD_DRIVER, node, f"gpu-{gpu.index}", node, _said(attributes), capacity)
 
 

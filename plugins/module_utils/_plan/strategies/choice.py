@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is wrong with the choice of strategies, whatever the cluster is like."""
+"""Problems with the choice of strategies that do not depend on the cluster."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def problems(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:
 
 
 def _same_resources(hosts: Sequence[InventoryHost]) -> Found:
-    """Resources that two groups would have: a pod that requests one could come to a node of either."""
+    """Resources that two groups share: a pod that requests one could run on nodes of either group."""
     known = plan_variables.options_of()
     groups: Dict[str, List[InventoryHost]] = {}
     for host in hosts:

@@ -136,14 +136,14 @@ def _against(host: InventoryHost, node: NodeUse, away: str, options: MoveOptions
             yield f"{host.name}: pod {user}: no controller would recreate it elsewhere: {right}"
     if node.plugins and not options.off:
         one = len(node.plugins) == 1
-        what = f"{'DaemonSet' if one else 'DaemonSets'} {', '.join(node.plugins)} of somebody else"
+        what = f"{'DaemonSet' if one else 'DaemonSets'} {', '.join(node.plugins)}, which somebody else has deployed,"
         right = f"set rdma_migrate_old_labels to the node labels that keep {'it' if one else 'them'} away"
         verb = "hands out NICs here: remove it" if one else "hand out NICs here: remove them"
         yield f"{host.name}: {what} {verb} first, or {right}"
     elif node.offered and not away and not options.off:
         # What offers them would still be there after the pods have been evicted.
         right = "remove what offers it, or set rdma_migrate_old_labels to the node labels that keep it away"
-        yield f"{host.name}: {', '.join(node.offered)} is offered here, but by no device plugin that is known: {right}"
+        yield f"{host.name}: {', '.join(node.offered)} is offered here, but by no known device plugin: {right}"
 
 
 def plan(
@@ -176,7 +176,7 @@ def plan(
         member = plan_waves.WaveMember(host.name, host.group, options.limits.get(host.group, 0))
         if at != DONE:
             (begun if node.mark else members).append(member)
-    # What was begun comes first: no other node is cordoned as long as one of them is.
+    # Interrupted moves come first: no other node is cordoned while one of these is.
     found.waves = plan_waves.waves([*begun, *members], options.ramp)
     return found
 
@@ -275,7 +275,9 @@ def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
     if found.waves and not found.rest and not found.broken:
         lines.append("At the end: remove the objects that no node needs any more (provision).")
     if foreign and found.nodes:
-        lines.append("Device plugins of somebody else are never removed. When no node needs them any more:")
+        lines.append(
+            "Device plugins that others have deployed are never removed. Remove them when no node needs them any more:"
+        )
     for one in foreign if found.nodes else ():
         lines.append(f"  DaemonSet {one.daemon_set} ({one.program}, on {counted(one.nodes, 'node')}): {one.remove}")
     return "\n".join(lines)

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which nodes get the OFED driver of the Network Operator, or lose it, in which order, and what is in the way.
+"""Which nodes get or lose the OFED driver of the Network Operator, in which order, and which obstacles there are.
 
 In each group without a node that has the driver, the first node is the canary: it goes alone, and no other node of the
 fleet is touched before the canary has been watched.
@@ -106,7 +106,7 @@ def _of_node(probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[st
         if space < values[ofed.FREE]:
             yield f"{path} has {space} GiB of free space, less than {values[ofed.FREE]} ({ofed.FREE})"
     if probe.get("unlimited"):
-        text = "rsyslog writes whatever the kernel says, so a driver that repeats an error fills the disk"
+        text = "rsyslog writes kernel messages without a limit, so a driver that repeats an error fills the disk"
         yield f"{text}: limit it (module imklog, RatelimitInterval and RatelimitBurst)"
     loaded: Mapping[str, int] = probe.get("modules") or {}
     unloaded = {name for env, names in _UNLOADS.items() if values[ofed.ENV].get(env) == "true" for name in names}
@@ -125,7 +125,7 @@ def _obstacles(host: InventoryHost, use: NodeUse, probe: Mapping[str, Any], valu
         yield "the Network Operator does not run its device plugin yet: run zerocopy.rdma.provision first"
         return
     if use.unschedulable and not begun:
-        yield "this node is cordoned, so somebody is at work on it: uncordon it first"
+        yield "this node is cordoned, so somebody may be working on it: uncordon it first"
     if host.facts is None:
         yield f"this node has no facts: {GATHER_FIRST}"
         return
@@ -172,7 +172,7 @@ def _text(result: OfedPlan) -> str:
         what = [f"{'gets' if result.nodes[name].deploy else 'loses'} the OFED driver" for name in wave]
         lines += [f"Wave {number}:", *(f"  {name}: {how}" for name, how in zip(wave, what))]
     if result.done:
-        lines.append(f"Already with the OFED driver: {', '.join(result.done)}")
+        lines.append(f"Nodes that already have the OFED driver: {', '.join(result.done)}")
     nothing = f"Nothing to do: {ofed.DEPLOY} is true for no host, and no node has the OFED driver."
     return "\n".join([*lines, *result.warnings]) or nothing
 

@@ -46,7 +46,7 @@ def looks(hosts: Sequence[InventoryHost]) -> List[Dict[str, str]]:
 
 
 def lacking(hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options) -> List[str]:
-    """What hosts need of operators that the cluster lacks, and what is in the way there."""
+    """Parts of operators that hosts need but the cluster lacks, and objects that are in the way."""
     every = STRATEGIES.values()
     return messages([entry for strategy in every for entry in strategy.lacking(hosts, cluster, known)])
 
@@ -114,7 +114,7 @@ def plan_of(
     if found.problems:
         return found
     every = strategy.resources(hosts, known)
-    # A plugin that runs on all nodes says of each of its resources how many there are, also that there is none.
+    # A plugin that runs on all nodes reports the number of each of its resources, even if it is 0.
     offered = {name for one in found.shows.values() for name in one.resources} if found.everywhere else set()
     every = [name for name in every if name not in offered]
     for host in hosts:

@@ -72,7 +72,7 @@ def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], as
     if namespace and namespace != wanted:
         raise MergeError(f"{where} is in namespace {namespace}, but claims and script are in {wanted}")
     if ask.claim and spec.get("hostNetwork") is True:
-        raise MergeError(f"{where} has hostNetwork, so its pods would get no NIC by a claim: remove hostNetwork")
+        raise MergeError(f"{where} has hostNetwork, so its pods would get no NIC from a claim: remove hostNetwork")
     others = [name for name in _limits(container) if is_rdma(name, more)]
     if ask.claim and others:
         raise MergeError(f"{where} has a limit of {others[0]}, and the claim has NICs as well: remove the limit")
@@ -81,9 +81,7 @@ def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], as
             f"{where} has a limit of {gpus[0]}, and the claim has {ask.gpus} GPUs as well: remove the limit"
         )
     if not container.get("command"):
-        raise MergeError(
-            f"{where} has no command that the script could be put before: add the one that the image starts"
-        )
+        raise MergeError(f"{where} has no command to put the script before: add the command that the image starts")
     if not isinstance(container["command"], list):
         raise MergeError(f"{where} has a command that is not a list")
     parts = copy.deepcopy(pod.adds(ask, settings))

@@ -82,7 +82,7 @@ def ray(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
                         "replicas": _NODES,
                         "minReplicas": _NODES,
                         "maxReplicas": _NODES,
-                        # KubeRay counts limits only, and a claim is none.
+                        # KubeRay counts limits only, and a claim is not a limit.
                         "rayStartParams": {"num-gpus": gpus},
                         "template": pod.template_of(worker, pod.adds(ask, settings), {}),
                     }

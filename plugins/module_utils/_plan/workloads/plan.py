@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 _KINDS = {"ResourceClaimTemplate": "template", "ResourceClaim": "claim"}
 # Ranks of the example with a claim for each.
 _RANKS = 4
-_APPLY_FIRST = "Apply rdma-env.yml of this directory first: it has the script with which the containers start."
+_APPLY_FIRST = "First apply rdma-env.yml in this directory: it contains the script that the containers start with."
 _VOLCANO = (
     "Volcano's own scheduler fails on pods with ResourceClaimTemplates (volcano#5119), so Kubernetes' scheduler places"
     " them, one by one instead of all or none. Single claims (rdma_claims_claims), one for each of the two pods, need"
@@ -116,22 +116,22 @@ def _of_group(
     yield "vllm", "vLLM, prefill and decode in pods of their own.", [routed], plain.vllm(name, both, settings)
     for ask in _per_rank(asks):
         title = f"vLLM, prefill and decode, with one claim for each of {_RANKS} ranks."
-        note = "vLLM gives each rank the NIC beside its GPU (VLLM_GPU_NIC_PCIE_MAPPING), if its version can."
+        note = "vLLM gives each rank the NIC beside its GPU (VLLM_GPU_NIC_PCIE_MAPPING), if its version supports this."
         yield "vllm-per-rank", title, [note, routed], plain.vllm_per_rank(name, ask, settings, _RANKS)
     yield "sglang-prefill", "SGLang, the prefill server.", [], plain.sglang(name, first, settings)
-    title = "A bandwidth test of NCCL on two pods, by the MPI Operator."
+    title = "A bandwidth test of NCCL on two pods, for the MPI Operator."
     note = "The log has to say NET/IB, not NET/Socket. The image needs sshd, Open MPI and nccl-tests."
     if settings.images["nccl_tests"]:
         yield "nccl-test", title, [note], operators.mpi(name, first, settings)
     note = "NCCL's log in the workers has to say NET/IB, not NET/Socket."
-    yield "ray", "A Ray cluster, by KubeRay.", [note], operators.ray(name, first, settings)
+    yield "ray", "A Ray cluster, for KubeRay.", [note], operators.ray(name, first, settings)
     note = "KServe merges the container main with that of its presets, which has the image."
     yield "kserve", "KServe LLMInferenceService, prefill and decode.", [note], operators.kserve(name, both, settings)
-    title = "vLLM, prefill and decode, by a DisaggregatedSet (LeaderWorkerSet 0.9 or newer)."
+    title = "vLLM, prefill and decode, as a DisaggregatedSet (LeaderWorkerSet 0.9 or newer)."
     yield "disaggregated-set", title, [routed], operators.disaggregated(name, both, settings)
-    title = "vLLM, one model on two pods, by a LeaderWorkerSet."
+    title = "vLLM, one model on two pods, as a LeaderWorkerSet."
     yield "leader-worker-set", title, [], operators.leader_worker(name, first, settings)
-    title = "vLLM, one model on two pods, by a Volcano job."
+    title = "vLLM, one model on two pods, as a Volcano job."
     notes = ["NCCL's log has to say NET/IB, not NET/Socket."]
     if any(ask.claim for ask in both):
         notes.append("Pods with claims need Volcano 1.12 or newer: the Job of older versions has no field for claims.")
@@ -211,7 +211,7 @@ def _completed(one: Given, every: Mapping[str, Sequence[Ask]], taken: Collection
 
 
 def _add_group(found: Workloads, group: str, label: str, asks: Sequence[Ask], settings: Settings, script: str) -> None:
-    requested = f"Pods of group {group} get RDMA by {', '.join(_about(ask) for ask in _chosen(asks))}."
+    requested = f"Pods of group {group} get RDMA through {', '.join(_about(ask) for ask in _chosen(asks))}."
     places: Dict[str, None] = {}
     for name, title, notes, objects in _of_group(label, asks, settings):
         places.update(dict.fromkeys(item["metadata"]["namespace"] for item in objects))

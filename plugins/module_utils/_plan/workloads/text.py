@@ -16,7 +16,7 @@ _WIDTH = 100
 _COMMENTS: Mapping[str, str] = {
     "type: Recreate": "A new pod would wait for the NICs of the old one, so the old one goes first.",
     "- IPC_LOCK": "With this capability, root in the container may lock memory beyond the limit, as RDMA does.",
-    "- /bin/sh": "Sets NCCL_IB_HCA, UCX_NET_DEVICES and others for the devices of this pod, then runs the command. "
+    "- /bin/sh": "Sets NCCL_IB_HCA, UCX_NET_DEVICES and others for this pod's devices, then runs the command. "
     "Ends the pod with the reason if RDMA would not be used.",
     "- name: ZEROCOPY_RDMA_DEVICES": "The pod does not start with fewer RDMA devices.",
     "- name: UCX_TLS": "Without tcp, so that a transfer that cannot use RDMA fails instead of being slow.",

@@ -140,7 +140,7 @@ class _InjectRun:
 
     def _act(self, action: str) -> None:
         if self.wanted and self.wanted.program is None and any(one.path == unit.PROGRAM for one in self.changes):
-            raise HostError("program is missing: the action of this module adds it, so it cannot be run without")
+            raise HostError("program is missing: the action plugin of this module has to add it")
         # A run that was killed may have written the unit and no more.
         killed = self.ledger.notes.get("pending") == _RESTART
         if action in (_RESTART, _RELOAD) and not killed:

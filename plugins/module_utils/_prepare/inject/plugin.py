@@ -114,7 +114,7 @@ class Plugin:
         before = self._files.text(unit.STATUS)
         must(self._run(["systemctl", "reload", unit.NAME]), f"systemctl reload {unit.NAME}")
         end = time.monotonic() + _RELOAD_SECONDS
-        # It writes its status anew when it has read the file.
+        # It rewrites its status after it has read the file.
         while self._files.text(unit.STATUS) == before and time.monotonic() < end:
             time.sleep(_INTERVAL)
         state = self.state()

@@ -40,7 +40,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Initramfs
 
-# The imports inside functions are of what a node in its steady state never needs; Ansible compiles a module anew on
+# Imports inside functions are those that a node in its steady state never needs; Ansible compiles a module again on
 # every run.
 _LOAD_SECONDS = 300
 # Parameters that the kernel takes for any module (unknown_module_param_cb in kernel/module/main.c).

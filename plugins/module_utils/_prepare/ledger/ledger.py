@@ -77,7 +77,7 @@ def _digest(stored: Optional[Stored]) -> str:
 
 
 class Ledger:
-    """The memory of one concern (``kernel_modules``, ``nm_links``, ``runtime``) on one node.
+    """The record of one concern (such as ``kernel_modules``, ``nm_links`` or ``runtime``) on one node.
 
     ``notes`` is the concern's own JSON data, for instance the modules it loaded; ``save`` keeps it. ``warnings`` names
     the files that ``compare`` leaves alone, and why.
@@ -152,7 +152,7 @@ class Ledger:
             entry.before = _described(self._adopted[path])
 
     def save(self) -> None:
-        """Keep entries and notes; an empty ledger leaves no trace."""
+        """Write entries and notes; an empty ledger is removed."""
         for path in [path for path in self._adopted if path in self._document.files]:
             self._originals.keep(path, self._adopted.pop(path))
         if not self._document.empty or self.files.exists(self.path):
@@ -188,7 +188,7 @@ class Ledger:
             self.files.discard_temporary(path)
         self._originals.drop_others(self._document.files)
         if self._document.empty:
-            # Last: a missing ledger beside originals is an error.
+            # Last, because originals without a ledger are an error.
             self.files.remove(self.path)
         self.files.remove_empty_directory(self.directory)
 

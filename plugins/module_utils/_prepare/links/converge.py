@@ -105,7 +105,7 @@ def _converge(files: Files, wanted: LinkRequest, runner: Runner, check: bool) ->
         if check or not todo:
             if not check:
                 ledger.clear()
-            # An unconfirmed checkpoint rolls back whatever the node looks like now.
+            # An unconfirmed checkpoint will roll back the node, even if nothing differs now.
             return {**_result(plan), "unfinished": unconfirmed or bool(todo and not plan.changes)}
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply
 

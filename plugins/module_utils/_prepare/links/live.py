@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Making NetworkManager, the kernel and udev do what was planned, and waiting until they did."""
+"""Has NetworkManager, the kernel and udev apply the plan, and waits until they have done so."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Activation:
 
 
 def restore(manager: NetworkManager, wanted: Sequence[Tuple[NmDevice, str, str]]) -> List[str]:
-    """Make active again what was so before; returns warnings about what could not be."""
+    """Reactivate the former connections; returns warnings about those that cannot be activated."""
     warnings = []
     for device, uuid, name in wanted:
         is_active = functools.partial(_has, device.name, uuid)

@@ -94,7 +94,7 @@ def _satisfied(profile: Profile, interface: Optional[Interface]) -> bool:
 
 
 def missing(profile: Profile, interface: Optional[Interface]) -> Optional[str]:
-    """What of the profile the netdev does not have, in words; ``None`` when it has everything."""
+    """The part of the profile that the netdev lacks, in words; ``None`` if it lacks nothing."""
     if _satisfied(profile, interface):
         return None
     if interface is None:
@@ -147,7 +147,7 @@ def _connections(plan: LinkChanges, node: LinkState, groups: Sequence[List[Profi
 def _leave(
     plan: LinkChanges, node: LinkState, owned: Dict[str, str], kept: Sequence[Profile], handed: Sequence[str]
 ) -> None:
-    """What goes down with its file, and what was there before it."""
+    """The connections that go down with their files, and those that were active before."""
     paths = {entry.path for entry in plan.files if entry.after is None}
     gone = {path: keyfile.uuid_in(text) for path, text in owned.items() if path in paths}
     # A run that was killed may have removed the file and not told NetworkManager.

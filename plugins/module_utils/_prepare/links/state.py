@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is read of a node for its links, and what is then to be changed."""
+"""The state of a node as far as its links need it, and the changes to make."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class LinkChanges:
 
     @property
     def changes(self) -> List[Change]:
-        """What a user is told; the work is done from the lists themselves."""
+        """The changes as users see them; the work itself uses the lists."""
         found = [entry.change for entry in self.files if entry.before != entry.after]
         found += [entry.change for entry in self.sysctls]
         found += [Change("connection", name, _describe(device), "absent") for name, device in self.down]

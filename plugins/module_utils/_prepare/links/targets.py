@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which port of the node each link is, and whether it may be it. Reads; changes nothing."""
+"""Finds the port of each link on the node, and checks that it may be used. Reads; changes nothing."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def netdevs(tree: Tree, pf: str) -> List[str]:
 
 
 def in_use(node: LinkState, pf: str) -> Optional[str]:
-    """Which VF of the PF somebody uses, in words; ``None`` where nobody does."""
+    """The VF of the PF that is in use, and by what; ``None`` if none is."""
     for address in sorted(_existing(node.tree, pf)):
         directory = f"{pci.DEVICES}/{address}"
         driver = node.tree.target_name(f"{directory}/driver")

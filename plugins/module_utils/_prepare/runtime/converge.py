@@ -44,7 +44,7 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
     layout = detect(files, request.runtime)
     outcome = _settled(request, files, layout, ledger)
     if outcome is None:
-        # What is sent to a node is compiled there in each call, so what only changes need is imported here.
+        # Modules sent to a node are compiled there in each call, so modules that only changes need are imported here.
         from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.run import RuntimeRun
 
         with nullcontext() if request.check else ledger.locked():

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a port should carry, and whether it did."""
+"""The bandwidth that a port should reach, and whether it did."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def capacity(hca: Hca, port: Port, sharing: int = 1) -> Optional[float]:
 
 
 def lower(limit: Optional[float], other: Optional[float]) -> Optional[float]:
-    """What goes from one port to the other; ``None`` when one of them cannot be told."""
+    """The bandwidth between two ports; ``None`` if that of either port is unknown."""
     return None if limit is None or other is None else min(limit, other)
 
 

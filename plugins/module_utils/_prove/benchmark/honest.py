@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Whether a measured transfer went where it was meant to go.
+"""Whether a measured transfer used the intended path.
 
 NIXL falls back to other transports and does not say so, and UCX splits a block between RDMA and TCP where both are
 allowed: a port's counters grow then as well. So the row of UCX's table that moved the block is read.
@@ -40,7 +40,7 @@ class Transport:
 
 
 class DishonestError(ValueError):
-    """Why a case is no result."""
+    """Why a measurement does not count as a result."""
 
 
 def _hca(device: str) -> str:
@@ -85,7 +85,7 @@ def judge(case: Case, found: Sequence[ProtoTable], allocated: Optional[Collectio
             raise DishonestError(f"{at}: not only over TCP, but {config}")
         return Transport(config)
     if any(not transport.startswith(_RC) for transport, _device in lanes):
-        why = "TCP was let in" if any(transport == TCP for transport, _device in lanes) else "not RDMA (rc)"
+        why = "TCP was allowed" if any(transport == TCP for transport, _device in lanes) else "not RDMA (rc)"
         raise DishonestError(f"{at}: {why}: its data went over {config}")
     devices = tuple(dict.fromkeys(_hca(device) for _transport, device in lanes))
     foreign = [device for device in devices if device not in allocated]

@@ -52,7 +52,7 @@ class Pair:
 
 @dataclass
 class BenchmarkPlan:
-    """``skipped`` says of what there is no pair, and why. Where there are problems, nothing is to be run."""
+    """``skipped`` lists requests without a pair, with reasons. If there are problems, no pair is run."""
 
     pairs: List[Pair] = field(default_factory=list)
     skipped: List[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ class _Planner:
 
     def _pod(self, request: PodRequest, role: str, node: str, source: Mapping[str, Any]) -> Dict[str, Any]:
         floor = request.name == FLOOR
-        # One at least where a pod gets the NICs beside its GPUs.
+        # At least one if a pod gets the NICs nearest to its GPUs.
         gpus = max(self.tests.gpus, 1 if request.gpu_resource else 0) if not request.gpus else 0
         own = {"ZEROCOPY_NODE": node, "UCX_TLS": _FLOOR_TLS if floor else _RDMA_TLS}
         if gpus or request.gpus:
@@ -114,7 +114,7 @@ class _Planner:
             able = [request for request in mine if len(self._nodes(request)) == 2]
             short = sorted({_entry(request) for request in mine if request not in able})
             if short:
-                self.found.skipped.append(f"{group}: {', '.join(short)} can be had on fewer than two of the nodes")
+                self.found.skipped.append(f"{group}: {', '.join(short)} is available on fewer than two of the nodes")
             if able and self.tests.floor:
                 hosts = {host: () for request in able[:1] for host in request.hosts}
                 able = [*able, PodRequest(FLOOR, hosts, capabilities=())]

@@ -25,7 +25,7 @@ _LEAST_GB_S = 1e-15
 
 
 class BenchmarkDocumentError(ValueError):
-    """What was read is no document of this version."""
+    """The data is not a document of this version."""
 
 
 def plain(whole: BenchmarkDocument) -> Dict[str, Any]:

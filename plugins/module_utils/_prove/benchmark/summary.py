@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the runs of a template amount to, against the unaligned one and against what ports can carry."""
+"""Summarises the runs of a template, compared with the unaligned template and with what ports can carry."""
 
 from __future__ import annotations
 

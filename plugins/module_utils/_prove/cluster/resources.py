@@ -133,11 +133,11 @@ def _state(host: str, group: str, namespace: str, found: Optional[Plain]) -> Che
         text = f"there is no SriovNetworkNodeState {namespace}/{host}"
         remedy = "Label the node for the daemon of the SR-IOV operator, which is for node-role.kubernetes.io/worker."
     elif said == "Succeeded":
-        text, verdict, remedy = "the SR-IOV operator is done with the node", "pass", ""
+        text, verdict, remedy = "the SR-IOV operator has configured the node", "pass", ""
     elif said == "InProgress":
-        text, verdict, remedy = "the SR-IOV operator is at work on the node", "warn", "Wait until it is done."
+        text, verdict, remedy = "the SR-IOV operator is still configuring the node", "warn", "Wait until it is done."
     else:
-        text = f"the SR-IOV operator says {said} of the node" + (f": {error}" if error else "")
+        text = f"the SR-IOV operator reports {said} for the node" + (f": {error}" if error else "")
     evidence = {"sync_status": status.get("syncStatus"), "error": error}
     return Check("cluster", _STATE, host, group, namespace, verdict, text, evidence, remedy)
 

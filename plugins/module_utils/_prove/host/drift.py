@@ -76,7 +76,7 @@ def _live(node: HostEvidence, concern: str, result: Map, known: Sequence[Any]) -
     for change in result.get("changes") or []:
         kind, name = change["kind"], change["name"]
         what = _KINDS.get(kind)
-        # What the facts show is told already.
+        # Findings from the facts are reported already.
         if what is None or name in known or what == "netns_mode":
             continue
         text = f"{kind.replace('_', ' ')} {name} is {change['before']}, it should be {change['after']}"

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined impor
 
 _WHAT = "fabric"
 _CABLE = "Reseat or replace the cable, and check which speed and width are enabled on both ends (ibportstate)."
-_START = "Start a subnet manager for this fabric, on a switch or opensm on a host."
+_START = "Start a subnet manager for this fabric, on a switch or with opensm on a host."
 _LOOK = "See the log of the subnet manager."
 # iblinkinfo's word for a port that trained and that no subnet manager has set up.
 _INITIALIZE = "Initialize"

@@ -37,7 +37,7 @@ _INTENTS = {
     "rate_below_intent": ("port_rate", "fail", "Check cable, transceiver and the switch port's speed."),
 }
 _WARNINGS = {
-    "no_subnet_manager": ("subnet_manager", "fail", "Start a subnet manager for this fabric, on a switch or opensm."),
+    "no_subnet_manager": ("subnet_manager", "fail", "Start a subnet manager for this fabric, on a switch or a host."),
     "port_down": ("port_state", "warn", "Plug in the cable or bring the port up, unless it is meant to be unused."),
     "rate_below_maximum": ("port_rate", "warn", "Check cable, transceiver and the switch port's speed."),
     "umad_missing": ("devices", "fail", "Load ib_umad."),
@@ -76,7 +76,7 @@ _WARNINGS = {
     "pcie_error": ("kernel_log", "warn", "Reseat the card, and check its riser and slot."),
     "unreadable": ("facts", "warn", "Run verify as root, and check the kernel log."),
 }
-# What of these a run of site mends.
+# The findings that a run of site fixes.
 _MENDS = {"umad_missing": "kernel", "uverbs_missing": "kernel"}
 # A module of these that is not there stops some kinds of traffic, not all.
 _OPTIONAL = {"ib_ipoib": "IPoIB", "nvidia_peermem": "GPUDirect"}

@@ -93,7 +93,7 @@ class HostEvidence:
                 found = links_ports.rails_of(variable, every, wanted, planned, may_be_away=True)
                 return {rail: port.name for rail, port in found.items()}
             except PlanError:
-                # Preflight tells what is wrong; what is there can be looked at all the same.
+                # Preflight reports the problem; the existing ports can still be checked.
                 pass
         usable = self.usable
         return dict(enumerate(port.name for port in every if (port.hca, port.number) in usable))

@@ -64,7 +64,7 @@ def parse(text: str, status: int) -> PingResult:
     complaint = complaints[0].strip() if complaints else ""
     if summary is None:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        # That there is no route is an answer too; that this ping does not know -M is none.
+        # A missing route is also an answer, but a ping without -M is not.
         complaint = complaint or (lines or [f"exit status {status}"])[0]
         return PingResult(complaint=complaint, usable="option" not in complaint)
     return PingResult(

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Who is measured with whom, and when: rounds in which no host is asked for twice."""
+"""Which hosts are measured with each other, and when: in a round, each host is in at most one pair."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class NetdevJudge(PodJudge):
     def cni(self) -> Check:
         """The netdev of the CNI, which is called eth0 in every runtime: the RDMA NIC comes beside it."""
         own = self.report.netdevs.get(_CNI)
-        remedy = f"See the log of the CNI on the node, and whether anything calls the RDMA NIC {_CNI}."
+        remedy = f"See the log of the CNI on the node, and check whether something renames the RDMA NIC to {_CNI}."
         if own is None:
             text = f"the pod has no {_CNI} of the CNI, only {', '.join(self.report.netdevs) or 'no netdev'}"
             return self.check("cni", "fail", text, remedy)

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which pods are to be run to see that what a strategy hands out does on real nodes what it says."""
+"""Which pods to run to test a strategy on real nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural impo
 
 # The alias of pods that ask for nothing, and must see no device.
 NOTHING = "nothing"
-# And of pods that ask for what is beside their GPUs, without one, and must see none either.
+# The alias of pods without a GPU that request the nearest NICs, and must not see any device either.
 WITHOUT_GPU = "without-gpu"
 # It tells the script in the pod to measure each port to itself.
 _LOOPBACK = "ZEROCOPY_LOOPBACK"

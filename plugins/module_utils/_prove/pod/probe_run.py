@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Running probes: made, followed to their end, asked what they got, and taken away again.
+"""Runs probes: creates them, waits for their end, reads their results, and deletes them.
 
 What a pod has to say it writes to its log, so nothing is executed in it, and nobody needs more rights than to make
 pods and to read their logs.
@@ -167,7 +167,7 @@ class _PodProbeRun:
         return ended or ("failed" if over(pod) else "did not start in time")
 
     def remove(self, probes: Sequence[PodProbe]) -> None:
-        """Take the pods away and wait until they are gone, as their NICs only then are free. Raises ClusterError."""
+        """Delete the pods and wait until they are gone, because only then their NICs are free. Raises ClusterError."""
         there = [probe for probe in probes if probe.name in self.live]
         self.client.all(lambda probe: self.client.delete(_PODS.path(probe.namespace, probe.name), {}), there)
         keys: List[Tuple[ObjectKey, Resource]] = [

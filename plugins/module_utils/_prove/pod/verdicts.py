@@ -46,7 +46,7 @@ class _Judge(NetdevJudge):
         return self.check("runs", "fail", text, _remedy(trouble), phase=self.result["phase"], trouble=trouble)
 
     def _taken(self, trouble: str) -> str:
-        """Who else has what the pod waits for, if that is why it waits."""
+        """Who holds the devices that the pod waits for, if that is why it waits."""
         if self.spec:
             busy = len(self.node.in_use) if "annot allocate all claims" in trouble else 0
             return f"Other claims hold {counted(busy, 'device')} of the node" if busy else ""
@@ -57,7 +57,7 @@ class _Judge(NetdevJudge):
         return ""
 
     def allocation(self) -> Check:
-        """What the claim got."""
+        """The devices allocated to the claim."""
         if not self.devices:
             return self.check(
                 "allocation", "impossible", "it is unknown which devices the claim got", "Check whether the pod ran."
@@ -218,7 +218,7 @@ def of_nothing(pod: Pod, result: Mapping[str, Any], report: PodReport, node: Pod
     """The same of a pod that must see no device, since it asks for nothing or has no GPU: what it sees it could use."""
     judge = _Judge(pod, PodRequest(pod.alias, {}), {}, result, report, node)
     ran = judge.runs()
-    who = "a pod that requests no RDMA device" if pod.alias == NOTHING else "a pod that has no GPU to be near to"
+    who = "a pod that requests no RDMA device" if pod.alias == NOTHING else "a pod without a GPU"
     if not report.complete:
         return [ran]
     if report.nodes:

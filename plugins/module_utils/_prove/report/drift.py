@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What differs from the plan on the nodes of a fleet, equal differences once: as text and as JSON."""
+"""Differences of a fleet's nodes from the plan, with equal ones shown once, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _text(answers: Sequence[HostDrift], found: Sequence[DriftGroup], silent: Seq
 
 
 def view(answers: Sequence[HostDrift], diff: bool = False) -> Dict[str, Any]:
-    """The picture of all hosts: ``text``, and for JSON ``kinds``, ``hosts``, ``differ``, ``errors``, ``silent``."""
+    """The overview of all hosts: ``text``, and for JSON ``kinds``, ``hosts``, ``differ``, ``errors``, ``silent``."""
     found = kinds(answers)
     silent = [answer.host for answer in answers if answer.result is None]
     return {

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What was found, each thing once for all hosts it is true for, and how bad it is altogether."""
+"""The findings, each once for all hosts to which it applies, and the overall verdict."""
 
 from __future__ import annotations
 

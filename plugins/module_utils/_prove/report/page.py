@@ -41,7 +41,7 @@ def rendered(template: str, filters: Mapping[str, Callable[..., Any]], **values:
     return environment.get_template(template).render(
         style=(_OWN / "page.css").read_text("utf-8"),
         script=script,
-        # The browser runs this script and no other, whatever a node may have sent.
+        # The browser runs only this script, even if a node has sent another one.
         script_digest=base64.b64encode(hashlib.sha256(f"\n{script}\n".encode()).digest()).decode(),
         **values,
     )

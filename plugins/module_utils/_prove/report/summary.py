@@ -120,7 +120,7 @@ def summary(document: VerifyDocument) -> str:
     head = f"{shown.verdict.upper()}: {shown.headline} (collection {document.collection}{made})"
     parts = [[head, *_since(document)], _counts(shown), _bandwidth(document)]
     run = [_command(command) for command in commands.commands(document)]
-    mending = ["What a run of the collection fixes, in this order:", *run] if run else []
+    mending = ["Commands that fix findings, in this order:", *run] if run else []
     room = UP_TO - sum(len(part) + 1 for part in [*parts, mending] if part)
     parts.append(_findings(shown.with_verdict("fail", "warn"), room - 2))
     parts.append(mending)

@@ -44,7 +44,7 @@ def negotiate(served: Sequence[str], ask_version: Callable[[], Mapping[str, Any]
             f"DynamicResourceAllocation=false, if it is there, from the --feature-gates of {_COMPONENTS}"
         )
     if (major, minor) < (1, 32):
-        raise ClusterError(f"{said} Kubernetes 1.32 is the oldest that has an API that DRA drivers of today use")
+        raise ClusterError(f"{said} Kubernetes 1.32 is the oldest version with an API that current DRA drivers use")
     betas = VERSIONS[1:] if minor == 33 else VERSIONS[2:]
     switches = ",".join(f"{GROUP}/{version}=true" for version in betas)
     raise ClusterError(

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The exceptions that leave the library: what is wrong, in the user's words."""
+"""The exceptions that leave the library: the problem, in terms that users know."""
 
 from __future__ import annotations
 

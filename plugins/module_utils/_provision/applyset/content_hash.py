@@ -24,7 +24,7 @@ ALIAS = "zerocopy.rdma/alias"
 
 CLAIM = GroupKind("resource.k8s.io", "ResourceClaim")
 TEMPLATE = GroupKind("resource.k8s.io", "ResourceClaimTemplate")
-# With the field by which a pod, or whatever makes pods, names one.
+# With the field by which a pod, or an object that creates pods, names one.
 REFERENCES: Dict[GroupKind, str] = {CLAIM: "resourceClaimName", TEMPLATE: "resourceClaimTemplateName"}
 
 _LONGEST_LABEL = 63

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Make the cluster have a set of objects, or have it no more.
+"""Make the cluster have a set of objects, or remove the set.
 
 The parent names the kinds and namespaces of its members before the first one is written, and forgets those without
 members after the last one was deleted. So a run that is killed anywhere leaves nothing that the next one does not find.
@@ -146,7 +146,7 @@ class _ApplysetRun:
                 self._wait(accepted)
 
     def _make(self, steps: List[ApplyStep]) -> None:
-        """Make all of these objects, which nobody knows yet, or none of them."""
+        """Create all of these objects, to which nothing refers yet, or none of them."""
         problems = write(self._client, self._request, steps)
         if not problems:
             return

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What of an object a person wants to see, and whether two states of it differ in that."""
+"""The part of an object that is of interest to people, and whether two states differ in it."""
 
 from __future__ import annotations
 

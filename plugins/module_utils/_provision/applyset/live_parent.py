@@ -52,7 +52,7 @@ class LiveParent:
         self._live = client.find(parent.path)
         self._run = uuid.uuid4().hex
         self._open = False
-        # What the parent says at the moment, None if there is none.
+        # The current content of the parent, None if there is no parent.
         self.stated = parent.read(self._live)
 
     @property

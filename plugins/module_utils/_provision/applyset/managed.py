@@ -23,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
 _Fields = Mapping[str, Any]
 
 # What the API server fills into values that are one to it, by the field that has them (kubernetes/kubernetes,
-# pkg/apis/*/v1/defaults.go). To leave such a value out, or to give it, is the same.
+# pkg/apis/*/v1/defaults.go). It makes no difference whether such a value is given or left out.
 _DEFAULTS: Dict[str, Dict[str, Any]] = {
     "fieldRef": {"apiVersion": "v1"},
     "ports": {"protocol": "TCP"},

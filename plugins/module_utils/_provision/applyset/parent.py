@@ -105,7 +105,9 @@ class Parent:
         annotations: Mapping[str, str] = meta.get("annotations") or {}
         called = f"Secret {self.namespace}/{self.name}"
         if _ID not in labels and _TOOLING not in annotations:
-            raise ClusterError(f"{called} exists and is no ApplySet parent: choose another name for the set")
+            raise ClusterError(
+                f"{called} exists, but is not the parent of an ApplySet: choose another name for the set"
+            )
         self._ours(called, annotations.get(_TOOLING, ""))
         if labels.get(_ID) != self.id:
             raise ClusterError(

@@ -47,7 +47,7 @@ def _leave(node: MovingNode, labels: Labels) -> bool:
     def missing(seen: Seen) -> str:
         there = [f"{metadata(pod)['namespace']}/{metadata(pod)['name']}" for pod in seen.pods if _of(pod, own)]
         told = [f"{name} has not ended" for name in there] + [f"{name} is still there" for name in seen.use.plugins]
-        # What is there still offers it.
+        # As long as any of these exists, it offers the resources.
         return "; ".join(told or [f"{name} is still offered by a device plugin" for name in seen.use.offered])
 
     node.wait(missing)

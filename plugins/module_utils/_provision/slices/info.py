@@ -40,7 +40,7 @@ _OF_KUEUE = {"labelSelector": "app.kubernetes.io/name=kueue"}
 class SliceRequest:
     """What the user asks for. ``wait_timeout`` is in seconds without progress, ``None`` not to wait.
 
-    A wait in vain is no error: the result says which nodes are ``silent``.
+    If the wait is in vain, that is not an error: ``silent`` says which nodes publish nothing, and why.
     """
 
     expected: Mapping[str, Any] = field(default_factory=dict)

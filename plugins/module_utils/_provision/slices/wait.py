@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Waiting until drivers have published something, which they do some time after they could."""
+"""Waits until drivers have published devices, which takes some time after they are ready."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def until_published(
 ) -> Set[Tuple[str, str]]:
     """Wait until each of these drivers has published a device of its node (:func:`model.serving`); see :func:`until`.
 
-    There is one wait for all drivers, because on a silent node none of them publishes.
+    There is one wait for all drivers, because on a broken node none of them publishes anything.
     """
     drivers = {driver for driver, _node in wanted}
     query = {"fieldSelector": f"spec.driver={min(drivers)}"} if len(drivers) == 1 else {}

@@ -52,7 +52,7 @@ def test_another_version_of_this_tool_is_no_other_tool() -> None:
     [
         (
             {"metadata": {"labels": {"a": "b"}}},
-            "Secret test/my-set exists and is no ApplySet parent: choose another name",
+            "Secret test/my-set exists, but is not the parent of an ApplySet: choose another name",
         ),
         (
             live(tooling="kubectl/v1.36.3"),
