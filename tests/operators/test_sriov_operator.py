@@ -109,8 +109,8 @@ def test_vfs_by_the_operator(cluster_set: ClusterSet, operator: Operator, facts_
         return {item["status"].get("desiredNumberScheduled") for item in operator.items("daemonsets")}
 
     operator.until("pods on both nodes", lambda: selected() == {len(NODES)})
-    seen = [operator.items(kind, "-A") for kind in ("nodes", "daemonsets", "sriovnetworknodestates")]
-    checks = strategy_verdicts({}, list(hosts), hosts, *seen)["checks"]
+    nodes, sets, synced = (operator.items(kind, "-A") for kind in ("nodes", "daemonsets", "sriovnetworknodestates"))
+    checks = strategy_verdicts({}, list(hosts), hosts, nodes, sets, synced)["checks"]
     states = [(check["host"], check["verdict"]) for check in checks if check["id"] == "cluster.state"]
     assert states == [(name, "pass") for name in NODES]
     plugins = {check["subject"]: check["evidence"]["desired"] for check in checks if check["id"] == "cluster.plugin"}

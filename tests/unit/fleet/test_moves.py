@@ -316,7 +316,7 @@ def test_nics_in_pods_tell_a_device_plugin_nothing(facts_of: Facts) -> None:
 def test_when_the_objects_of_the_old_strategy_go(rest: list[str], broken: list[str]) -> None:
     tasks = yaml.safe_load((variables.ROLES / "rdma_migrate" / "tasks" / "plan_move.yml").read_text())
     finish = tasks[-1]["ansible.builtin.set_fact"]["rdma_migrate_plan"]["finish"]
-    found = NativeEnvironment().from_string(finish).render(__plan={"rest": rest, "broken": broken})
+    found: Any = NativeEnvironment().from_string(finish).render(__plan={"rest": rest, "broken": broken})
     assert found is not bool(rest or broken)
 
 

@@ -64,7 +64,7 @@ def test_a_device_plugin_beside_the_drivers_of_a_site(slices: list[dict[str, Any
 def test_what_a_device_plugin_may_offer(
     slices: list[dict[str, Any]], allocatable: dict[str, str], verdict: str
 ) -> None:
-    own = {"gpu_resources": ["example.org/"], "rdma_resources": ["nvidia.com/resibp2s0"]}
+    own: dict[str, Any] = {"gpu_resources": ["example.org/"], "rdma_resources": ["nvidia.com/resibp2s0"]}
     (found,) = gpu_checks(slices, allocatable, **own)
     assert (found["verdict"], bool(found["remedy"])) == (verdict, verdict == "fail")
 
