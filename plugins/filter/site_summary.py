@@ -69,8 +69,8 @@ def _objects(variables: Mapping[str, Any], role: str) -> List[Mapping[str, Any]]
     updated, applied = (
         (_inventory.raw(variables, f"{role}_{part}") or {}).get("objects") or [] for part in ("updated", "result")
     )
-    before = {_place(entry): entry for entry in updated if entry["action"] != "unchanged"}
-    return [before.get(_place(entry), entry) for entry in applied]
+    before = {_place(entry): entry for entry in updated}
+    return [before.get(_place(entry), entry) if entry["action"] == "unchanged" else entry for entry in applied]
 
 
 def _sets(variables: Mapping[str, Any]) -> Dict[str, List[Mapping[str, Any]]]:

@@ -121,6 +121,19 @@ _value:
           that only they need may be missing from C(sets), so nothing should be pruned.
       type: list
       elements: str
+    joining:
+      description:
+        - Nodes that get a configuration of their device plugin that other nodes already use. Apply RV(_value.sets)
+          before RV(_value.labels) to these, so that no pod of the plugin offers devices that they need themselves.
+          Meaningful only with O(name).
+      type: list
+      elements: str
+    leaving:
+      description:
+        - Labels to remove from nodes that have another configuration of the device plugin, or should have none. Remove
+          these labels before applying RV(_value.sets), which no longer fit these nodes. Meaningful only with O(name).
+      type: dict
+      sample: {v100-07: {zerocopy.rdma/shared-device: null}}
     policy:
       description:
         - Fields of an operator's policy, with C(object) and C(without) as options of M(zerocopy.rdma.object_fields).

@@ -11,7 +11,7 @@ import os
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import pytest
 from vmlab.progress import await_condition
@@ -157,6 +157,12 @@ def actions(result: Object) -> Dict[str, str]:
         place = f"{one['namespace']}/" if one["namespace"] else ""
         found[f"{one['kind']} {place}{one['name']}"] = one["action"]
     return found
+
+
+def patched(asked: Sequence[Tuple[str, str]]) -> List[str]:
+    """Names of the objects that requests have patched, in their order."""
+    real = [uri for verb, uri in asked if verb == "patch" and "dryRun=" not in uri]
+    return [uri.partition("?")[0].rpartition("/")[2] for uri in real]
 
 
 def reasons(result: Object) -> Dict[str, str]:

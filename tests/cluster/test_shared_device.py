@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Set
 
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, patched
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
 
 # A fixture that is defined elsewhere.
@@ -129,6 +129,25 @@ def test_a_node_that_cannot_be_reached_keeps_its_configuration(cluster_set: Clus
     assert {labels(cluster_set)[name] for name in ("a100-01", "v100-01")} == {"gpu"}
     assert config("gpu") != first
     assert f"daemonset.apps/rdma-shared-{found['v100-01']}" not in there(cluster_set)
+
+
+def test_a_plugin_is_updated_before_a_node_joins_it(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    shares, leaves = group("shared_device")["v100"], group("none")["v100"]
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [], "rdma_group": "gpu"}
+    playbook.of("a100-01", "v100-01")(groups={"a100": shares, "v100": shares}, **own)
+    assert {name: labels(cluster_set)[name] for name in ("a100-01", "v100-01")} == {"a100-01": "gpu", "v100-01": "gpu"}
+
+    whole = playbook.of("a100-01", "v100-01", "v100-02")
+    joined: Dict[str, Any] = {"groups": {"a100": leaves, "v100": shares}, **own}
+    with cluster_set.requests() as asked:
+        whole(**joined)
+    told = ("a100-01", "rdma-shared-gpu", "v100-02")
+    # The ConfigMap and the DaemonSet have one name.
+    assert [name for name in patched(asked) if name in told][:4] == [told[0], told[1], told[1], told[2]]
+    assert {name for name, value in labels(cluster_set).items() if value == "gpu"} == {"v100-01", "v100-02"}
+    again = whole(**joined)
+    assert not again[APPLIED]["changed"]
+    assert again["Update the plugin's objects"]["skipped"]
 
 
 def test_the_strategies_of_the_example_inventory(cluster_set: ClusterSet, playbook: Playbook) -> None:

@@ -69,12 +69,29 @@ class PluginFleet:
 SHARED_DEVICE = PluginFleet("shared_device", "zerocopy.rdma/shared-device", {})
 HOST_DEVICE = PluginFleet("host_device", "zerocopy.rdma/host-device", {"rdma_host_device_networks": ["10.90.0.0/24"]})
 SRIOV = PluginFleet("sriov", HOST_DEVICE.label, HOST_DEVICE.needed, "host_device")
+# By who runs the plugin instead of us, and the kinds in which they are told.
+OPERATED = {
+    "shared_device": {"rdma_shared_device_provider": "network_operator"},
+    "host_device": {"rdma_host_device_provider": "network_operator", "rdma_host_device_prefix": "nvidia.com"},
+    "sriov": {"rdma_host_device_provider": "sriov_operator", "rdma_host_device_prefix": "openshift.io"},
+}
+POLICIES = ("NicNodePolicy", "SriovNetworkNodePolicy")
 RAILS = {"rdma_host_device_networks": ["10.90.0.0/24", "10.90.1.0/24"]}
 
 
 def objects(found: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:
     items = [item for one in found["sets"] for item in one["objects"] if item["kind"] == kind]
     return {item["metadata"]["name"]: item for item in items}
+
+
+def cluster(fleet: PluginFleet, hosts: dict[str, Any]) -> dict[str, Any]:
+    """What a cluster says when provision has run with these hosts."""
+    found = fleet.right(hosts)
+    labels = {host: {name: value for name, value in own.items() if value} for host, own in found["labels"].items()}
+    policies = [item for kind in POLICIES for item in objects(found, kind).values()]
+    every = [{**item, "metadata": {**item["metadata"], "set": "applyset-x-v1"}} for item in policies]
+    daemon_sets = list(objects(found, "DaemonSet").values())
+    return {"nodes": labels, "daemon_sets": daemon_sets, **({"objects": every} if every else {})}
 
 
 def shared(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -98,6 +115,17 @@ def unplug(facts: dict[str, Any], entry: dict[str, Any]) -> None:
     facts["usable"].remove(entry)
     reason = {"code": "port_down", "text": "port state is DOWN", "fields": {"state": "DOWN"}}
     facts["excluded"].append({**entry, "reasons": [reason]})
+
+
+def moved(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts of a node whose NICs have other names and sit in other slots."""
+    own = copy.deepcopy(facts)
+    for hca in own["hcas"]:
+        if hca["pci"]:
+            hca["pci"]["address"] = f"00ff{hca['pci']['address'][4:]}"
+        for port in (port for port in hca["ports"] if port["netdev"]):
+            port["netdev"]["name"] += "x"
+    return own
 
 
 def unplugged(facts: dict[str, Any], chance: random.Random) -> dict[str, Any]:

@@ -13,42 +13,21 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import (
     HOST_DEVICE,
+    OPERATED,
+    POLICIES,
     SHARED_DEVICE,
     SRIOV,
     Facts,
     Hosts,
     PluginFleet,
+    cluster,
+    moved,
     objects,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.sriov_operated import PLUGIN
 
 FLEETS = pytest.mark.parametrize("fleet", [SHARED_DEVICE, HOST_DEVICE], ids=lambda fleet: fleet.strategy)
-OPERATED = {
-    "shared_device": {"rdma_shared_device_provider": "network_operator"},
-    "host_device": {"rdma_host_device_provider": "network_operator", "rdma_host_device_prefix": "nvidia.com"},
-    "sriov": {"rdma_host_device_provider": "sriov_operator", "rdma_host_device_prefix": "openshift.io"},
-}
-POLICIES = ("NicNodePolicy", "SriovNetworkNodePolicy")
 FIRST, SECOND = "v100-01", "v100-02"
-
-
-def moved(facts: Dict[str, Any]) -> Dict[str, Any]:
-    """The facts of a node whose NICs have other names and sit in other slots."""
-    own = copy.deepcopy(facts)
-    for hca in own["hcas"]:
-        if hca["pci"]:
-            hca["pci"]["address"] = f"00ff{hca['pci']['address'][4:]}"
-        for port in (port for port in hca["ports"] if port["netdev"]):
-            port["netdev"]["name"] += "x"
-    return own
-
-
-def cluster(fleet: PluginFleet, hosts: Dict[str, Any]) -> Dict[str, Any]:
-    """What a cluster says when provision has run with these hosts."""
-    found = fleet.right(hosts)
-    labels = {host: {name: value for name, value in own.items() if value} for host, own in found["labels"].items()}
-    every = [item for kind in POLICIES for item in objects(found, kind).values()]
-    daemon_sets = list(objects(found, "DaemonSet").values())
-    return {"nodes": labels, "daemon_sets": daemon_sets, **({"objects": every} if every else {})}
 
 
 @FLEETS
@@ -150,10 +129,7 @@ def test_policies_of_the_sriov_operator_stay_as_well(facts_of: Facts) -> None:
 
     before = cluster(SRIOV, hosts(8, silent=False))
     # The operator's DaemonSet and SriovNetworkPoolConfigs are not looked at here.
-    plugin = {"metadata": {"name": "sriov-device-plugin", "namespace": "sriov-network-operator"}, "kind": "DaemonSet"}
-    template = {"spec": {"containers": [{"args": ["--resource-prefix=openshift.io"]}]}}
-    ours = [{**item, "metadata": {**item["metadata"], "set": "applyset-x-v1"}} for item in before["objects"]]
-    before["objects"] = [*ours, {**plugin, "spec": {"template": template}}]
+    before["objects"].append(PLUGIN)
 
     found = SRIOV.right(hosts(16, silent=True), **before)
     (value,) = values(SRIOV, found).values()

@@ -113,15 +113,16 @@ def test_who_joins_a_driver_that_is_there_and_who_leaves_one(hosts: list[Invento
     uplink, other = hosts
     (address,) = uplinks(uplink)
     before = plan(other)
-    alone = live.read(before.objects, labelled(OTHER))
+    alone = live.read(before.objects, {**labelled(OTHER), UPLINK: {}})
     found = plan(uplink, other, drivers=alone)
     # The driver that is there would publish what the new node needs itself.
     assert (address in filters(before), address in filters(found)) == (False, True)
     assert (found.joining, found.leaving) == ([UPLINK], {})
     both = live.read(found.objects, labelled(UPLINK, OTHER))
     assert (plan(uplink, other, drivers=both).joining, plan(uplink, other, drivers=both).leaving) == ([], {})
-    # Nothing runs there that has to be updated.
-    for drivers in (None, live.read([], labelled()), live.read(before.objects)):
+    # Nothing runs there that has to be updated, or the host is not a node of the cluster.
+    empty, elsewhere = live.read([], {UPLINK: {}}), live.read(before.objects, labelled(OTHER))
+    for drivers in (None, empty, elsewhere, live.read(before.objects)):
         assert (plan(uplink, other, drivers=drivers).joining, plan(uplink, other, drivers=drivers).leaving) == ([], {})
     # A node without facts does neither.
     assert (plan(silent(uplink), other, drivers=alone).joining) == []

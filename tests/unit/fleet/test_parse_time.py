@@ -119,23 +119,25 @@ def test_objects_are_validated_before_nodes_get_labels(role: str) -> None:
     assert sets[0] < labelled < sets[1]
 
 
-def test_a_driver_is_updated_before_nodes_join_it() -> None:
-    """Its pods start with the labels, and a filter of before may publish NICs that a new node needs itself."""
-    tasks = yaml.safe_load((CHECKOUT / "roles" / "rdma_driver" / "tasks" / "deploy.yml").read_text("utf-8"))
-    (place,) = (number for number, task in enumerate(tasks) if "block" in task)
+@pytest.mark.parametrize("role", ["rdma_driver", "rdma_shared_device", "rdma_host_device"])
+def test_a_driver_or_plugin_is_updated_before_nodes_join_it(role: str) -> None:
+    """Its pods start with the labels, and a configuration of before may offer NICs that a new node needs itself."""
+    tasks = yaml.safe_load((CHECKOUT / "roles" / role / "tasks" / "deploy.yml").read_text("utf-8"))
+    place = next(number for number, task in enumerate(tasks) if "block" in task)
     leave, update = tasks[place]["block"]
-    names = [set(task) & CHANGE for task in tasks]
-    assert [*names[:place], *names[place + 1 :]][:3] == [
-        {"zerocopy.rdma.applyset"},
-        {"zerocopy.rdma.node_labels"},
-        {"zerocopy.rdma.applyset"},
-    ]
-    assert place == 1
-    assert "rdma_driver_plan.joining | length > 0 and not ansible_check_mode" in tasks[place]["when"]
-    assert leave["zerocopy.rdma.node_labels"]["nodes"] == "{{ rdma_driver_plan.leaving }}"
+    changes = [task for task in tasks if CHANGE & set(task) and not task.get("check_mode")]
+    label, last = changes[0], next(task for task in changes if "zerocopy.rdma.applyset" in task)
+    assert tasks[place + 1] is label
+    assert update["register"] == f"{role}_updated"
+    plan = label["zerocopy.rdma.node_labels"]["nodes"].removesuffix(".labels }}").removeprefix("{{ ")
+    when = str(tasks[place]["when"])
+    assert f"{plan}.joining | length > 0" in when
+    assert "not ansible_check_mode" in when
+    assert leave["zerocopy.rdma.node_labels"]["nodes"] == f"{{{{ {plan}.leaving }}}}"
     # The same objects, without the wait for pods of nodes that have no label yet.
-    own, last = (task["zerocopy.rdma.applyset"] for task in (update, tasks[3]))
-    assert own == {**{name: last[name] for name in ("name", "namespace", "objects", "force_conflicts")}, "prune": False}
+    own, whole = (task["zerocopy.rdma.applyset"] for task in (update, last))
+    assert own == {**{name: whole[name] for name in own}, "prune": False}
+    assert set(whole) - set(own) <= {"state", "wait", "unready_nodes"}
 
 
 def test_a_move_verifies_the_nodes_of_its_wave() -> None:

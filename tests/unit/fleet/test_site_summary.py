@@ -88,10 +88,13 @@ def test_objects_that_were_updated_before_nodes_got_their_labels() -> None:
     def entry(name: str, action: str) -> dict[str, Any]:
         return {"kind": "DaemonSet", "namespace": "dra", "name": name, "action": action}
 
-    updated = {"objects": [entry("a", "configured"), entry("b", "created"), entry("c", "unchanged")]}
-    result = {"objects": [entry(name, "unchanged") for name in "abc"] + [entry("d", "pruned")]}
-    own = {"group_names": ["h100"], "rdma_driver_updated": updated, "rdma_driver_result": result}
-    assert said({"h100-01": own})[0] == "objects of the cluster: 1 created, 1 configured, 1 pruned, 1 unchanged"
+    # A webhook may accept an object only when nodes have their labels.
+    early = {"a": "configured", "b": "created", "c": "unchanged", "e": "rejected"}
+    late = {**dict.fromkeys("abc", "unchanged"), "d": "pruned", "e": "configured"}
+    own: dict[str, Any] = {"group_names": ["h100"]}
+    for name, every in (("updated", early), ("result", late)):
+        own[f"rdma_driver_{name}"] = {"objects": [entry(*one) for one in every.items()]}
+    assert said({"h100-01": own})[0] == "objects of the cluster: 1 created, 2 configured, 1 pruned, 1 unchanged"
 
 
 def test_objects_of_all_strategies_together() -> None:

@@ -23,33 +23,22 @@ _ADDRESS = re.compile(r'"([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])"')
 class LiveDrivers:
     """``left_out``: by group, the PCI addresses that its driver leaves out. Groups are DNS labels.
 
-    ``groups``: by node, the group whose driver the node has; ``None`` without a cluster.
+    ``nodes``: the labels of all nodes; ``None`` without a cluster.
     """
 
     left_out: Mapping[str, Sequence[str]]
-    groups: Optional[Mapping[str, str]] = None
+    nodes: Optional[Mapping[str, Mapping[str, str]]] = None
 
     def unseen(self, group: str, hosts: Iterable[InventoryHost], seen: Collection[str]) -> List[str]:
         """The nodes that have the driver of a group and are not among the ``seen``.
 
         ``hosts`` are those that shall have this driver. Without a cluster, any of them may have it already.
         """
-        if self.groups is None:
+        if self.nodes is None:
             there = [host.name for host in hosts]
         else:
-            there = [node for node, label in self.groups.items() if label == group]
+            there = [node for node, labels in self.nodes.items() if labels.get(GROUP_LABEL) == group]
         return [name for name in there if name not in seen]
-
-    def joining(self, wanted: Mapping[str, Optional[str]]) -> List[str]:
-        """The nodes that do not have the driver of their ``wanted`` group, though that is deployed already."""
-        there = self.groups
-        if there is None:
-            return []
-        return [node for node, group in wanted.items() if group in self.left_out and there.get(node) != group]
-
-    def leaving(self, wanted: Mapping[str, Optional[str]]) -> List[str]:
-        """The nodes that have the driver of another group than is ``wanted``."""
-        return [node for node, group in (self.groups or {}).items() if wanted.get(node, group) != group]
 
 
 def read(
@@ -66,6 +55,4 @@ def read(
         if group is not None:
             filters = [text for text in arguments if text.startswith(FILTER)]
             left_out[group] = [address for text in filters for address in _ADDRESS.findall(text)]
-    if nodes is None:
-        return LiveDrivers(left_out)
-    return LiveDrivers(left_out, {node: own[GROUP_LABEL] for node, own in nodes.items() if GROUP_LABEL in own})
+    return LiveDrivers(left_out, nodes)

@@ -13,7 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_wide, image_reference, manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import (
+    fleet_wide,
+    image_reference,
+    label_changes,
+    manifests,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, more_arguments, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import objects as drivers_objects
@@ -248,7 +253,7 @@ def _without_facts(group: _DriverGroup, unseen: Sequence[str], kept: Sequence[st
 
 def _unprotected(group: _DriverGroup, unseen: Sequence[str], live: LiveDrivers) -> Found:
     """Nodes with the label of a group that has no driver yet, which would publish all of their NICs."""
-    for node in unseen if live.groups is not None and group.label not in live.left_out else ():
+    for node in unseen if live.nodes is not None and group.label not in live.left_out else ():
         right = "but this group has no driver yet, and without facts, the NICs that this node needs are unknown"
         yield node, wrong(GROUP_LABEL, group.label, f"{right}: gather its facts, or remove the label from the node")
 
@@ -287,9 +292,9 @@ def plan(
     result.labels = {
         host.name: {GROUP_LABEL: result.groups.get(host.name)} for host in hosts if host.name not in result.unknown
     }
-    wanted = {host: labels[GROUP_LABEL] for host, labels in result.labels.items()}
-    result.joining = live.joining(wanted)
-    result.leaving = {host: {GROUP_LABEL: None} for host in live.leaving(wanted)}
+    nodes = live.nodes or {}
+    result.joining = label_changes.joining(GROUP_LABEL, result.labels, nodes, live.left_out)
+    result.leaving = label_changes.leaving(GROUP_LABEL, result.labels, nodes)
     drivers = []
     for group in sorted(groups.values(), key=lambda group: group.label):
         unseen = live.unseen(group.label, group.hosts, result.labels)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Dict, Generic, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import label_changes, manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import live, network_operator, ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import (
@@ -134,6 +134,9 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
             unknown=list(dict.fromkeys([*silent, *found.kept])),
             nodes=manifests.nodes(found.labels),
         )
+        there = self.live(hosts, cluster).digests
+        result.joining = label_changes.joining(self.label, result.labels, cluster.labels, there)
+        result.leaving = label_changes.leaving(self.label, result.labels, cluster.labels)
         if not result.problems:
             result.policy = found.policy
             values = of_fleet(own, known)

@@ -131,6 +131,8 @@ class StrategyPlan:
     ``everywhere`` says that a device plugin runs on all nodes, also where it has nothing to offer.
     ``unknown`` are hosts without facts, and nodes outside the inventory that keep their plugin's configuration. They
     may need objects that are not in the plan: nothing is to be pruned then.
+    ``joining`` are nodes that get a configuration of a device plugin that others have already, so that it has to be
+    right before they are labelled; ``leaving`` are the labels of nodes that lose the one they have.
     """
 
     sets: List[ObjectSet] = field(default_factory=list)
@@ -144,6 +146,8 @@ class StrategyPlan:
     policy: PolicyFields = field(default_factory=PolicyFields)
     everywhere: bool = False
     unknown: List[str] = field(default_factory=list)
+    joining: List[str] = field(default_factory=list)
+    leaving: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
 
