@@ -58,7 +58,8 @@ def test_a_node_joins_a_configuration_that_is_there(fleet: PluginFleet, operated
     # When all is as it shall be.
     assert order(fleet, first, before) == ([], [])
     # Nothing is there yet, or it is not known.
-    for there in ({}, {"nodes": {name: {} for name in whole}}):
+    known: dict[str, Any] = {"nodes": {name: {} for name in whole}}
+    for there in ({}, known):
         assert order(fleet, wanted, there) == ([], [])
     # A host that is not a node, or without facts.
     del before["nodes"][NEW]
