@@ -140,7 +140,7 @@ def test_claims_allocated_by_the_scheduler(
     show(capsys, node, f"align: {align} ({chosen if align == 'auto' else 'counts'})", tally, time.monotonic() - start)
     assert set(tally.left.values()) == {0}
     if align == "auto":
-        assert found.text.count(f" (group), {chosen}: ") == sum(wave.gpus > 0 for wave in waves)
+        assert found.text.count(f" (group), align={chosen}: ") == sum(wave.gpus > 0 for wave in waves)
         assert tally.served == tally.gpus
     else:
         assert found.text.count(" (group), align=none: ") == len(waves)
