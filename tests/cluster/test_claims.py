@@ -137,7 +137,7 @@ def test_real_slices(fleet: Fleet, node: str, wanted: Dict[str, Any], align: str
     """Slices as drivers published them in real clusters. With them, GPUs and NICs beside each other mean one root."""
     own = {**VERSIONS, "rdma_claims_templates": [template(**wanted)], "rdma_claims_namespaces": [fleet.namespace]}
     found = claims_plan.plan([InventoryHost(node, "group", own)], SLICES)
-    assert found.text.startswith(f"one (group), {align}: ")
+    assert found.text.startswith(f"one (group), align={align}: ")
     applied(fleet, found)
     devices = {one.name: one for one in model.devices(SLICES) if one.node == node}
     fleet.nodes(list(devices.values()))
