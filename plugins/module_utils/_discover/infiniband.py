@@ -89,9 +89,7 @@ def _indices(tree: Tree, directory: str) -> List[int]:
 
 def _entries(tree: Tree, directory: str, unused: Sequence[bytes]) -> List[Tuple[int, str]]:
     """Used entries of a table that has one file per index."""
-    # The kernel ends each with a line feed, and most of the up to 1024 are unused.
-    written = {value + end for value in unused for end in (b"", b"\n")}
-    used = [(name, raw) for name, raw in tree.contents(directory).items() if raw not in written]
+    used = [(name, raw) for name, raw in tree.contents(directory).items() if raw.rstrip() not in unused]
     return sorted((int(name), text_of(raw) or "") for name, raw in used if is_number(name))
 
 
