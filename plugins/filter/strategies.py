@@ -158,7 +158,7 @@ def strategies(
         "kinds": registry.kinds(),
         "objects": registry.looks(found),
         "names": {host.group: plan_variables.strategy_of(host.variables) for host in found},
-        "resources": {name: one.resources(found, known) for name, one in registry.STRATEGIES.items()},
+        "resources": registry.resources(found, known),
         "labels": [strategy.label for strategy in registry.STRATEGIES.values() if strategy.label],
         "drivers": [strategy.driver for strategy in registry.STRATEGIES.values() if strategy.driver],
         "slices": any(strategy.slices for strategy in registry.used(found)),

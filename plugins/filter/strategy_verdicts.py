@@ -63,6 +63,7 @@ _value:
 """
 
 from dataclasses import asdict
+from itertools import chain
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from ansible.errors import AnsibleFilterError
@@ -99,8 +100,7 @@ def strategy_verdicts(
     live = {str(node["metadata"]["name"]): node for node in nodes}
     planned = _strategy_inventory.planned(context, every, registry.plan, cluster)
     found = resources.checks(groups, planned, live, _by_place(daemon_sets), _by_place(states))
-    known = _inventory.options(context)
-    nics = [name for one in registry.STRATEGIES.values() for name in one.resources(every, known)]
+    nics = list(chain(*registry.resources(every, _inventory.options(context)).values()))
     try:
         devices = model.devices(slices)
     except ValueError as error:

@@ -7,10 +7,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError, content
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 
 ANNOTATION = "zerocopy.rdma/counters"
@@ -22,10 +21,7 @@ def recorded(node: str, annotations: Mapping[str, Any]) -> Dict[str, int]:
     written = annotations.get(ANNOTATION)
     if written is None:
         return {}
-    try:
-        found = json.loads(written)
-    except (TypeError, ValueError, RecursionError):
-        found = None
+    found = content(written)
     if not isinstance(found, dict) or not all(is_integer(number) for number in found.values()):
         raise AnnotationError(node, ANNOTATION, written, _RIGHT)
     return found

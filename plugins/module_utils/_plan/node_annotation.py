@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import json
 import reprlib
+from typing import Any
 
 # The API server allows 256 KiB.
 _SHORT = reprlib.Repr()
@@ -20,3 +22,11 @@ class AnnotationError(ValueError):
     def __init__(self, node: str, annotation: str, value: object, right: str, when: str = "") -> None:
         remove = f"remove it{when} (kubectl annotate node {node} {annotation}-)"
         super().__init__(f"{node}: annotation {annotation} is {_SHORT.repr(value)}, it must be {right}: {remove}")
+
+
+def content(written: Any) -> Any:
+    """The JSON in an annotation; ``None`` if it has none."""
+    try:
+        return json.loads(written)
+    except (TypeError, ValueError, RecursionError):
+        return None

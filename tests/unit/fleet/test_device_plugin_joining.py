@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import (
+    FLEETS,
     HOST_DEVICE,
     OPERATED,
-    SHARED_DEVICE,
     SRIOV,
     Facts,
     Hosts,
@@ -22,7 +22,6 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan impor
 )
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.sriov_operated import PLUGIN
 
-FLEETS = pytest.mark.parametrize("fleet", [SHARED_DEVICE, HOST_DEVICE], ids=lambda fleet: fleet.strategy)
 BY = pytest.mark.parametrize("operated", [False, True], ids=["plugin", "operator"])
 # What the first one hands out may be what the other one needs itself.
 OLD, STAYS, NEW = "v100-01", "v100-02", "new"

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import (
+    FLEETS,
     HOST_DEVICE,
     OPERATED,
     POLICIES,
@@ -26,7 +27,6 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan impor
 )
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.sriov_operated import PLUGIN
 
-FLEETS = pytest.mark.parametrize("fleet", [SHARED_DEVICE, HOST_DEVICE], ids=lambda fleet: fleet.strategy)
 FIRST, SECOND = "v100-01", "v100-02"
 
 

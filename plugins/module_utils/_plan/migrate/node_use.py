@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef, Seen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, Names, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, strings, table, text
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError, content
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
@@ -56,10 +56,7 @@ def mark(node: str, annotations: Mapping[str, Any]) -> Optional[Mark]:
     written = annotations.get(ANNOTATION)
     if written is None:
         return None
-    try:
-        found = json.loads(written)
-    except (TypeError, ValueError, RecursionError):
-        found = None
+    found = content(written)
     labels, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
     right = isinstance(labels, dict) and all(value is None or isinstance(value, str) for value in labels.values())
     right = right and isinstance(counted, dict) and all(is_integer(number) for number in counted.values())

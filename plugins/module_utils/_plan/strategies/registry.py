@@ -76,6 +76,11 @@ def one_value(hosts: Sequence[Mapping[str, Any]]) -> List[str]:
     return [name for strategy in STRATEGIES.values() for name in strategy.one_value(hosts)]
 
 
+def resources(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, List[str]]:
+    """By strategy, the extended resources that groups of these hosts have or had with it."""
+    return {name: strategy.resources(hosts, known) for name, strategy in STRATEGIES.items()}
+
+
 def words() -> List[str]:
     """What ``rdma_strategy`` may be."""
     return [word for strategy in STRATEGIES.values() for word in strategy.names]
