@@ -95,8 +95,8 @@ _value:
       elements: str
     broken:
       description:
-        - One line for each annotation that cannot be read on nodes of hosts that are not in O(moving). How far these
-          nodes are is not known. On nodes of hosts in O(moving), such an annotation is one of the C(problems).
+        - One line for each annotation that cannot be read on nodes of hosts that are not in O(moving). The progress of
+          these nodes is not known. On nodes of hosts in O(moving), such an annotation is one of the C(problems).
       type: list
       elements: str
     text:

@@ -123,8 +123,9 @@ _value:
       elements: str
     joining:
       description:
-        - Nodes that get a configuration of their device plugin that other nodes already use. Apply RV(_value.sets)
-          before RV(_value.labels) to these, so that no pod of the plugin offers devices that they need themselves.
+        - Nodes that are to get a device plugin configuration that other nodes already use. Apply RV(_value.sets) before
+          labelling these nodes with RV(_value.labels), so that no plugin pod offers devices that the nodes need
+          themselves.
           Meaningful only with O(name).
       type: list
       elements: str

@@ -62,8 +62,8 @@ options:
         logins.
       - Written to C(/etc/security/limits.d/90-zerocopy-rdma.conf) (with the O(name) you set), below any lines that are
         in that file already.
-      - Warns about lines in C(/etc/security/limits.conf) and C(/etc/security/limits.d) with which some users can lock
-        less, because the lines are read later or are for a user or a group. They are not changed.
+      - Warns about lines in C(/etc/security/limits.conf) and C(/etc/security/limits.d) that give some users a lower
+        limit, because the lines are read later or apply to a specific user or group. These lines are not changed.
       - If unset or empty, the limit is not changed.
     type: str
   update_initramfs:

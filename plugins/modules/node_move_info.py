@@ -45,9 +45,9 @@ nodes:
     - C(users) are the pods that use NICs of the node, each with C(namespace), C(name), C(uid), C(why) it counts as a
       user, and the C(owner) and C(owner_kind) that control it (empty if nothing does).
     - C(plugins) are the DaemonSets (namespace/name) of device plugins of others that have a pod on the node.
-    - C(broken) has one line for each annotation of the node that has something else than what
-      M(zerocopy.rdma.node_move) or M(zerocopy.rdma.node_extended_resources) writes, and says how to remove it. The
-      C(mark) is then V(null), or the C(counters) are empty.
+    - C(broken) has one line for each annotation of the node whose value is not one that M(zerocopy.rdma.node_move) or
+      M(zerocopy.rdma.node_extended_resources) writes; the line says how to remove the annotation. C(mark) is then
+      V(null), or C(counters) is empty.
   returned: success
   type: dict
   sample:

@@ -170,8 +170,8 @@ def _without_answer(variables: Mapping[str, Any]) -> bool:
     answer = raw(variables, "rdma_discover_answer") or {}
     if not answer.get("unreachable") and not answer.get("failed"):
         return False
-    # Provision asks again, after a change. Those that discover has found are still of this run. What its task
-    # registers, hosts that have failed get as well.
+    # Provision asks again after a change; if only that fails, the facts that discover found are still from this run.
+    # Hosts that have failed also get rdma_discover_fleet, since it comes from a task with run_once.
     found = ((raw(variables, "rdma_discover_fleet") or {}).get("results") or [{}])[0].get("item")
     silent = [host for group in found["groups"] for host in group["silent"]] if found else []
     return not found or variables["inventory_hostname"] in silent

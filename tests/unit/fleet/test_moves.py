@@ -198,7 +198,7 @@ def test_an_annotation_that_cannot_be_read_stops_the_move_of_its_own_node_only()
     assert (found.waves, found.rest, found.broken, found.problems) == ([["n1"]], [], ["n2: annotation"], [])
     # Its old strategy may be what it has to go back to.
     assert moves.text(found).splitlines()[-2:] == [
-        "How far these nodes are cannot be read, so the objects of the old strategy stay:",
+        "The progress of these nodes cannot be determined, so the objects of the old strategy stay:",
         "  n2: annotation",
     ]
     assert moves.plan([host(name) for name in names], uses, names, MoveOptions()).problems == ["n2: annotation"]

@@ -270,7 +270,7 @@ def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
         lines.append(f"Not moved by this run, though {STRATEGY} has changed: {', '.join(found.rest)}")
         lines.append("The objects of the old strategy stay until these nodes have moved.")
     if found.broken:
-        lines.append("How far these nodes are cannot be read, so the objects of the old strategy stay:")
+        lines.append("The progress of these nodes cannot be determined, so the objects of the old strategy stay:")
         lines += [f"  {line}" for line in found.broken]
     if found.waves and not found.rest and not found.broken:
         lines.append("At the end: remove the objects that no node needs any more (provision).")

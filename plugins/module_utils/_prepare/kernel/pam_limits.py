@@ -63,7 +63,7 @@ def overriding(files: Files, own: File, limit: str) -> List[str]:
         if lowest.value < memlock.limit(limit, 1024):
             what = f"so users of the domain {domain!r} can lock {lowest.value // 1024} KiB"
         elif hard is None:
-            what = f"whose hard limit is then not set for users of the domain {domain!r} either"
+            what = f"so the hard limit is not set for users of the domain {domain!r} either"
         else:
             continue
         ours = f"{_ROOT if domain == _ROOT else _EVERYBODY} - memlock {limit}"

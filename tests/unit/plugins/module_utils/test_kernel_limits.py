@@ -15,9 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.opti
 
 MINE = "/etc/security/limits.d/90-zerocopy-rdma.conf"
 WINS = "takes precedence over '{} - memlock unlimited' in " + MINE + ", so users of the domain '{}' can lock {} KiB"
-BOTH = (
-    f"takes precedence over '* - memlock unlimited' in {MINE}, whose hard limit is then not set for users of the domain"
-)
+BOTH = f"takes precedence over '* - memlock unlimited' in {MINE}, so the hard limit is not set for users of the domain"
 
 
 def made(root: Path, files: Dict[str, str]) -> Dict[Path, str]:
