@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
@@ -30,7 +30,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import war
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import MOST_CHARACTERS, Gpu, Hca, System
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, Hca, System
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.write import plain
 
 SUBSETS = ("hcas", "counters", "kernel_log", "gpus", "affinity", "system")
 
@@ -101,15 +102,6 @@ def _interfaces(tree: Tree, sources: Dict[str, str]) -> Optional[Mapping[str, in
     return found
 
 
-def _bounded(value: Any) -> Any:
-    """The facts, with texts cut to the length that readers accept: an attribute is one page, a file may be longer."""
-    if isinstance(value, str):
-        return value[:MOST_CHARACTERS]
-    if isinstance(value, list):
-        return [_bounded(entry) for entry in value]
-    return {key: _bounded(entry) for key, entry in value.items()} if isinstance(value, dict) else value
-
-
 def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str, Any]:
     """RDMA facts of the node whose files are below ``root``; never raises for what it finds there.
 
@@ -167,20 +159,14 @@ def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str
         "signature": topology.signature(gpus, hcas, len(numa_nodes)),
         "sources": sources,
         "unreadable": sorted(path for path, reason in tree.unreadable.items() if reason == "permission"),
-        "warnings": [asdict(warning) for warning in warnings],
-        "usable": [asdict(entry) for entry in usable],
-        "excluded": [asdict(entry) for entry in excluded],
+        "warnings": warnings,
+        "usable": usable,
+        "excluded": excluded,
     }
-    if "hcas" in options.subsets:
-        facts["hcas"] = [asdict(hca) for hca in hcas]
-    if "gpus" in options.subsets:
-        facts["gpus"] = [asdict(gpu) for gpu in gpus]
-    if "affinity" in options.subsets:
-        facts["affinity"] = [asdict(entry) for entry in affinity]
-    if "system" in options.subsets:
-        facts["system"] = asdict(system)
-    bounded: Dict[str, Any] = _bounded(facts)
-    return bounded
+    sections = {"hcas": hcas, "gpus": gpus, "affinity": affinity, "system": system}
+    facts.update((name, section) for name, section in sections.items() if name in options.subsets)
+    written: Dict[str, Any] = plain(facts)
+    return written
 
 
 def _add_max_rates(hcas: Sequence[Hca]) -> None:
