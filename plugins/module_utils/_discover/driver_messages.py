@@ -112,8 +112,8 @@ def _when(tree: Tree, seconds: float) -> str:
 
 
 def warnings(tree: Tree, names: Mapping[str, str]) -> Optional[List[Warn]]:
-    """A warning for each kind of message and device; ``None`` if the log is not there or cannot be read."""
-    if tree.resolve(PATH[1:]) is None:
+    """A warning for each kind of message and device; ``None`` if no device is named, or the log cannot be read."""
+    if not names or tree.resolve(PATH[1:]) is None:
         return None
     try:
         with KernelLog(tree.root) as log:
