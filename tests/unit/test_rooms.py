@@ -27,6 +27,22 @@ FLOORS = {
     "_prove": 6,
 }
 GLUE = {"module_utils._prepare.module", "module_utils._provision.api.module"}
+# What others print, for which they have no code: the kernel, systemd and NetworkManager, the API server and its
+# scheduler, perftest.
+TEXTS_OF_OTHERS = {
+    "IB/RoCE v1",
+    "RoCE v2",
+    "Open Kernel Module",
+    "Max locked memory",
+    "Call failed: ",
+    "was not provided",
+    "not activatable",
+    "does not support dry run",
+    "etcd cluster",
+    "failed calling webhook",
+    "annot allocate all claims",
+    "BW average",
+}
 # Lines in functions and classes of one plugin; translating has not needed more.
 THIN = 45
 # Modules without a cluster that run on the controller all the same, which has what Ansible needs, PyYAML for one.
@@ -151,6 +167,32 @@ def test_what_runs_on_nodes_needs_the_standard_library_only():
 
     assert "modules.rdma_facts" in on_nodes
     assert foreign == set()
+
+
+def _compared(tree):
+    """Texts that values are compared with, or looked for in."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            sides = node.args if node.func.attr in ("startswith", "endswith", "partition", "index", "find") else []
+        else:
+            continue
+        for side in sides:
+            for part in ast.walk(side) if isinstance(side, (ast.Tuple, ast.List, ast.Set)) else [side]:
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.value
+
+
+def test_nothing_is_decided_by_text_for_people():
+    found = {
+        f"{name}: {text}"
+        for name, path in SOURCES.items()
+        for text in _compared(ast.parse(path.read_text(encoding="utf-8")))
+        if len(text.split()) > 1 and text not in TEXTS_OF_OTHERS
+    }
+
+    assert found == set()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class PodNode:
     before: Facts
     after: Optional[Facts]
     devices: Mapping[Tuple[str, str], model.SliceDevice] = field(default_factory=dict)
-    in_use: Sequence[str] = ()
+    in_use: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass

@@ -48,10 +48,10 @@ class _Judge(NetdevJudge):
     def _taken(self, trouble: str) -> str:
         """Who holds the devices that the pod waits for, if that is why it waits."""
         if self.spec:
-            busy = len(self.node.in_use) if "annot allocate all claims" in trouble else 0
+            busy = sum("device" in entry for entry in self.node.in_use) if "annot allocate all claims" in trouble else 0
             return f"Other claims hold {counted(busy, 'device')} of the node" if busy else ""
         for resource in self.request.limits:
-            held = [entry.split(" ")[1] for entry in self.node.in_use if entry.split(" ")[0] == resource]
+            held = [entry["pod"] for entry in self.node.in_use if entry.get("resource") == resource]
             if held and f"Insufficient {resource}" in trouble:
                 return f"{resource} is taken by {', '.join(held)}"
         return ""

@@ -53,12 +53,12 @@ def drain(node: MovingNode) -> List[str]:
         ending = {metadata(pod)["uid"] for pod in seen.pods if metadata(pod).get("deletionTimestamp")}
         told = []
         for user in seen.use.users:
-            why = "is ending" if user.uid in ending else "has not ended"
-            if user.uid not in ending and evict != "none" and (user.owner or evict == "all"):
-                why = _evict(node.client, user) or "is ending"
-                if why == "is ending":
+            refused = "" if user.uid in ending else "has not ended"
+            if refused and evict != "none" and (user.owner or evict == "all"):
+                refused = _evict(node.client, user)
+                if not refused:
                     asked[user.uid] = f"{user.namespace}/{user.name}"
-            told.append(f"{user}: {why}")
+            told.append(f"{user}: {refused or 'is ending'}")
         return "; ".join(told)
 
     node.wait(missing)
