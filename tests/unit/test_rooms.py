@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import ast
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 LIBRARY = PLUGINS / "module_utils"
@@ -167,6 +170,23 @@ def test_what_runs_on_nodes_needs_the_standard_library_only():
 
     assert "modules.rdma_facts" in on_nodes
     assert foreign == set()
+
+
+def test_facts_are_typed_once_they_are_read():
+    """Nobody looks facts up by key: what has them is a `Facts`, from `_discover` or through `_facts/read.py`."""
+    sections = {item.name for item in fields(Facts)}
+    raw = {
+        f"{name}:{node.lineno}"
+        for name in LIBRARY_MODULES
+        for node in ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8")))
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "facts"
+        and isinstance(node.slice, ast.Constant)
+        and node.slice.value in sections
+    }
+
+    assert raw == set()
 
 
 def _compared(tree):

@@ -30,8 +30,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import war
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import MOST_CHARACTERS, Gpu, Hca, System
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import MOST_CHARACTERS, Facts, Gpu, Hca, System
 
+# Those that are sections of the facts.
+_SECTIONS = ("hcas", "gpus", "affinity", "system")
 SUBSETS = ("hcas", "counters", "kernel_log", "gpus", "affinity", "system")
 
 
@@ -110,12 +112,11 @@ def _bounded(value: Any) -> Any:
     return {key: _bounded(entry) for key, entry in value.items()} if isinstance(value, dict) else value
 
 
-def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str, Any]:
-    """RDMA facts of the node whose files are below ``root``; never raises for what it finds there.
+def observe(root: str, options: GatherOptions) -> Facts:
+    """The RDMA facts of the node whose files are below ``root``; never raises for what it finds there.
 
     With another root than ``/`` nothing of the running machine is asked, so netlink is not used either.
     """
-    options = options or GatherOptions()
     tree = Tree(root)
     sources = dict.fromkeys(("hcas", "port_netdevs", "gpus", "affinity", "system", "netns_mode"), "sysfs")
     sources["addresses"] = "procfs"
@@ -163,23 +164,28 @@ def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str
             sources["kernel_log"] = "kmsg"
             warnings += said
     warnings += discover_warnings.unreadable(tree.unreadable)
-    facts: Dict[str, Any] = {
-        "signature": topology.signature(gpus, hcas, len(numa_nodes)),
-        "sources": sources,
-        "unreadable": sorted(path for path, reason in tree.unreadable.items() if reason == "permission"),
-        "warnings": [asdict(warning) for warning in warnings],
-        "usable": [asdict(entry) for entry in usable],
-        "excluded": [asdict(entry) for entry in excluded],
-    }
-    if "hcas" in options.subsets:
-        facts["hcas"] = [asdict(hca) for hca in hcas]
-    if "gpus" in options.subsets:
-        facts["gpus"] = [asdict(gpu) for gpu in gpus]
-    if "affinity" in options.subsets:
-        facts["affinity"] = [asdict(entry) for entry in affinity]
-    if "system" in options.subsets:
-        facts["system"] = asdict(system)
-    bounded: Dict[str, Any] = _bounded(facts)
+    return Facts(
+        signature=topology.signature(gpus, hcas, len(numa_nodes)),
+        sources=sources,
+        unreadable=sorted(path for path, reason in tree.unreadable.items() if reason == "permission"),
+        warnings=warnings,
+        usable=usable,
+        excluded=excluded,
+        hcas=hcas,
+        gpus=gpus,
+        affinity=affinity,
+        system=system,
+        sent=tuple(name for name in _SECTIONS if name in options.subsets),
+    )
+
+
+def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str, Any]:
+    """What :func:`observe` finds as JSON, with the sections that were asked for."""
+    facts = asdict(observe(root, options or GatherOptions()))
+    sent = facts.pop("sent")
+    bounded: Dict[str, Any] = _bounded(
+        {name: value for name, value in facts.items() if name in sent or name not in _SECTIONS}
+    )
     return bounded
 
 
