@@ -189,6 +189,18 @@ def test_facts_are_typed_once_they_are_read():
     assert raw == set()
 
 
+@pytest.mark.parametrize(
+    ("part", "home"),
+    [
+        (r"\.[0-7]", "module_utils._values.pci"),
+        ("[0-9a-fA-F]{1,4}", "module_utils._values.pkey"),
+        ("|ms|", "module_utils._values.duration"),
+    ],
+)
+def test_the_form_of_a_value_stands_once(part, home):
+    assert [name for name in LIBRARY_MODULES if part in SOURCES[name].read_text(encoding="utf-8")] == [home]
+
+
 def _compared(tree):
     """Texts that values are compared with, or looked for in."""
     for node in ast.walk(tree):

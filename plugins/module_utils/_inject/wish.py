@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, List, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_rdma_device
 
 ANNOTATION = "rdma.zerocopy.io/nics"
 # containerd/nri, plugins/device-injector/README.md, which has the order as well; the second one is of versions before
 # 0.4.
 _INJECTOR = ("devices.noderesource.dev", "devices.nri.io")
 _NEAREST, _NONE = "nearest", "none"
-_HCA = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 _RDMA = "/dev/infiniband/"
 _PATH = re.compile(_RDMA + r"[A-Za-z0-9_]{1,63}")
 _YAML_PATH = re.compile(r"(?:-\s+|\s*)path:\s*[\"']?([^\"'\s]+)[\"']?\s*")
@@ -75,7 +75,7 @@ def _annotated(key: str, value: str) -> Optional[Wish]:
     if value.strip() == _NEAREST:
         return Wish(key, nearest=True, everyone=key == ANNOTATION)
     names = [name.strip() for name in value.split(",")]
-    if all(_HCA.fullmatch(name) for name in names):
+    if all(is_rdma_device(name) for name in names):
         return Wish(key, hcas=names)
     return Wish(key, wrong=f"{value[:100]!r} is not {_NEAREST}, {_NONE}, or names of HCAs such as mlx5_0,mlx5_1")
 
