@@ -189,6 +189,17 @@ def test_facts_are_typed_once_they_are_read():
     assert raw == set()
 
 
+def test_variables_say_what_they_are():
+    nameless = {
+        f"{name}:{node.lineno}"
+        for name, path in SOURCES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Name) and node.id == "one") or (isinstance(node, ast.arg) and node.arg == "one")
+    }
+
+    assert nameless == set()
+
+
 @pytest.mark.parametrize(
     ("part", "home"),
     [

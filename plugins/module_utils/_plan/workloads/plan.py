@@ -186,28 +186,32 @@ def workloads(
         found.adds[group] = {ask.request.name: pod.adds(ask, settings) for ask in known}
         _add_group(found, group, label, used, settings, script)
         every[group] = known if wanted in (None, "") else used
-    for one in given:
+    for manifest in given:
         try:
-            found.examples.append(_completed(one, every, {example.path for example in found.examples}, settings))
+            found.examples.append(_completed(manifest, every, {example.path for example in found.examples}, settings))
         except merge.MergeError as error:
-            found.problems.append(f"rdma_workloads_manifests: {one.path}: {error}")
+            found.problems.append(f"rdma_workloads_manifests: {manifest.path}: {error}")
     return found
 
 
-def _completed(one: Given, every: Mapping[str, Sequence[Ask]], taken: Collection[str], settings: Settings) -> Example:
+def _completed(
+    manifest: Given, every: Mapping[str, Sequence[Ask]], taken: Collection[str], settings: Settings
+) -> Example:
     """Raises MergeError."""
-    if one.group not in every:
+    if manifest.group not in every:
         there = ", ".join(every) or "none"
-        raise merge.MergeError(f"its group is {shown(one.group)}, groups whose pods can request RDMA: {there}")
-    asks = every[one.group]
+        raise merge.MergeError(f"its group is {shown(manifest.group)}, groups whose pods can request RDMA: {there}")
+    asks = every[manifest.group]
     names = [ask.request.name for ask in asks]
-    mine = [ask for ask in asks if one.request in (ask.request.name, ask.request.entry)] if one.request else asks
+    mine = (
+        [ask for ask in asks if manifest.request in (ask.request.name, ask.request.entry)] if manifest.request else asks
+    )
     if not mine:
-        raise merge.MergeError(f"its request is {shown(one.request)}, it must be one of {', '.join(names)}")
-    path = f"{label_of_group(one.group)}/{posixpath.basename(one.path)}"
+        raise merge.MergeError(f"its request is {shown(manifest.request)}, it must be one of {', '.join(names)}")
+    path = f"{label_of_group(manifest.group)}/{posixpath.basename(manifest.path)}"
     if path in taken:
         raise merge.MergeError(f"{path} is an example already: give the file another name")
-    return Example(path, [], merge.merged(one.text, one.container, _chosen(mine)[0], settings))
+    return Example(path, [], merge.merged(manifest.text, manifest.container, _chosen(mine)[0], settings))
 
 
 def _add_group(found: Workloads, group: str, label: str, asks: Sequence[Ask], settings: Settings, script: str) -> None:

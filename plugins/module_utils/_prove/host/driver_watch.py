@@ -193,9 +193,9 @@ def text(result: Watched, limits: Limits) -> str:
 
 def watch(root: str, limits: Limits, since: Optional[int]) -> Dict[str, Any]:
     """The result of a watch, with its ``text``. Raises OSError if the kernel log cannot be read."""
-    one = Watch(root, limits)
-    found = one.run(since)
-    return {**found, "text": text(one.result, limits)}
+    watching = Watch(root, limits)
+    found = watching.run(since)
+    return {**found, "text": text(watching.result, limits)}
 
 
 def sequence(root: str) -> int:

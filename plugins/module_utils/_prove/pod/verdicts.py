@@ -134,8 +134,8 @@ class _Judge(NetdevJudge):
     def _beside(self) -> bool:
         """Whether the HCAs are those nearest to one GPU, as far as the pod may have them."""
         allowed = self.request.hosts.get(self.pod.node, ())
-        sets = [{name for name in one.nearest if name in allowed} for one in self.node.before.affinity]
-        return {nic.text for nic in self.nics} in [one for one in sets if one]
+        sets = [{name for name in entry.nearest if name in allowed} for entry in self.node.before.affinity]
+        return {nic.text for nic in self.nics} in [near for near in sets if near]
 
     def ports(self) -> Iterator[Check]:
         for nic in self.nics:

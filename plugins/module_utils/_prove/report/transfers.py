@@ -211,7 +211,7 @@ def _bandwidth(lines: Sequence[BenchmarkLine], known: Dict[str, Template], opera
 def _times(runs: Sequence[BenchmarkRun], known: Dict[str, Template], title: str) -> TimesPlot:
     least = min(run.quantiles_seconds[_LEAST] for run in runs)
     greatest = max(run.quantiles_seconds[_GREATEST] for run in runs)
-    unit, factor = next((one for one in _UNITS if greatest >= one[1]), _UNITS[-1])
+    unit, factor = next((unit for unit in _UNITS if greatest >= unit[1]), _UNITS[-1])
     values = _ticks(least / factor, greatest / factor, 5)
 
     def across(seconds: float) -> float:
@@ -282,7 +282,7 @@ def groups(document: BenchmarkDocument) -> List[Transfers]:
                 group,
                 [(known[line.template], line) for line in ordered if line.bytes == largest],
                 [(known[line.template], line) for line in ordered if line.bytes != largest],
-                [_bandwidth([one for one in lines if one.operation == name], known, name) for name in operations],
+                [_bandwidth([line for line in lines if line.operation == name], known, name) for name in operations],
                 [plot for number, plot in drawn if number == largest],
                 [plot for number, plot in drawn if number != largest],
             )

@@ -90,7 +90,7 @@ def _revisions(stateful_set: Object) -> Iterator[str]:
 def _earlier(kind: GroupKind, item: Object, revisions: Collection[str]) -> bool:
     """Whether an object only keeps an earlier version of a workload. ``revisions`` are those of StatefulSets in use."""
     meta = metadata(item)
-    owner = next((one.get("kind") for one in meta.get("ownerReferences") or [] if one.get("controller")), None)
+    owner = next((owner.get("kind") for owner in meta.get("ownerReferences") or [] if owner.get("controller")), None)
     if kind == _REPLICA_SET:
         return owner == "Deployment" and (item.get("spec") or {}).get("replicas") == 0
     if kind == _REVISION:
