@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Optional, Pattern, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.kernel_log import KernelLog
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
@@ -43,27 +43,25 @@ _STARTED = (
     r"|: FW heartbeat restored at "
 )
 
-# By code, what says that there is a problem, and what says that it is over.
-_SAID: Mapping[str, Tuple[Pattern[str], Optional[Pattern[str]]]] = {
-    code: (re.compile(said), re.compile(over) if over else None)
-    for code, said, over in (
-        (
-            # Fatal error 3 is a function that was disabled, as a VF is when it is removed.
-            codes.HCA_UNHEALTHY,
-            r"device's health compromised|: Fatal error (?!3 )[0-9]+ detected|: health recovery (?:failed|flow aborted)"
-            r"|: synd 0x8: unrecoverable|Cold reset is required|: FW heartbeat stalled at |: Firmware reset aborted",
-            _STARTED,
-        ),
-        (codes.COMMAND_TIMEOUT, r" timeout\. Will cause a leak of a command|: cmdq\[\w+\]=\w+ timedout ", _STARTED),
-        (codes.FIRMWARE_RESET, r"[Ff]atal (?:firmware )?reset event", ""),
-        (codes.SLOT_POWER, r"Detected insufficient power on the PCIe slot", ""),
-        (codes.HCA_TEMPERATURE, r"High temperature on sensors", ""),
-        (codes.MODULE_ERROR, r"Port module event\[error\]: ", r"Port module event: module [0-9]+, Cable plugged"),
-        (codes.TRANSMIT_TIMEOUT, r"NETDEV WATCHDOG: .*transmit queue [0-9]+ timed out", ""),
-        (codes.PCIE_FATAL, r"PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)", _STARTED),
-        (codes.PCIE_ERROR, r"PCIe Bus Error: severity=Uncorrect\w+ \(Non-Fatal\)|: aer_uncor_severity: ", ""),
-    )
-}
+# A code, what says that there is such a problem, and what says that it is over. They are compiled when a device says
+# something: most nodes without a hardware HCA never need them.
+_SAID = (
+    (
+        # Fatal error 3 is a function that was disabled, as a VF is when it is removed.
+        codes.HCA_UNHEALTHY,
+        r"device's health compromised|: Fatal error (?!3 )[0-9]+ detected|: health recovery (?:failed|flow aborted)"
+        r"|: synd 0x8: unrecoverable|Cold reset is required|: FW heartbeat stalled at |: Firmware reset aborted",
+        _STARTED,
+    ),
+    (codes.COMMAND_TIMEOUT, r" timeout\. Will cause a leak of a command|: cmdq\[\w+\]=\w+ timedout ", _STARTED),
+    (codes.FIRMWARE_RESET, r"[Ff]atal (?:firmware )?reset event", ""),
+    (codes.SLOT_POWER, r"Detected insufficient power on the PCIe slot", ""),
+    (codes.HCA_TEMPERATURE, r"High temperature on sensors", ""),
+    (codes.MODULE_ERROR, r"Port module event\[error\]: ", r"Port module event: module [0-9]+, Cable plugged"),
+    (codes.TRANSMIT_TIMEOUT, r"NETDEV WATCHDOG: .*transmit queue [0-9]+ timed out", ""),
+    (codes.PCIE_FATAL, r"PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)", _STARTED),
+    (codes.PCIE_ERROR, r"PCIe Bus Error: severity=Uncorrect\w+ \(Non-Fatal\)|: aer_uncor_severity: ", ""),
+)
 
 
 @dataclass
@@ -97,12 +95,12 @@ def _listen(log: KernelLog, names: Mapping[str, str]) -> Optional[Dict[Tuple[str
         subject = names.get(device.group(1) or device.group(2)) if device else None
         if subject is None:
             continue
-        for code, (said, over) in _SAID.items():
+        for code, said, over in _SAID:
             heard = found.get((code, subject))
-            if said.search(message):
+            if re.search(said, message):
                 heard = found.setdefault((code, subject), _Heard(at))
                 heard.last, heard.count, heard.message, heard.over = at, heard.count + 1, message, None
-            elif heard and heard.over is None and over and over.search(message):
+            elif heard and heard.over is None and over and re.search(over, message):
                 heard.over = at
     return None if silent else found
 
@@ -115,8 +113,8 @@ def _when(tree: Tree, seconds: float) -> str:
 
 
 def warnings(tree: Tree, names: Mapping[str, str]) -> Optional[List[Warn]]:
-    """A warning for each kind of message and device; ``None`` if the log is not there or cannot be read."""
-    if tree.resolve(PATH[1:]) is None:
+    """A warning for each kind of message and device; ``None`` if no device is named, or the log cannot be read."""
+    if not names or tree.resolve(PATH[1:]) is None:
         return None
     try:
         with KernelLog(tree.root) as log:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
@@ -30,7 +30,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import war
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import MOST_CHARACTERS, Facts, Gpu, Hca, System
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, System
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.write import plain
 
 # Those that are sections of the facts.
 _SECTIONS = ("hcas", "gpus", "affinity", "system")
@@ -103,15 +104,6 @@ def _interfaces(tree: Tree, sources: Dict[str, str]) -> Optional[Mapping[str, in
     return found
 
 
-def _bounded(value: Any) -> Any:
-    """The facts, with texts cut to the length that readers accept: an attribute is one page, a file may be longer."""
-    if isinstance(value, str):
-        return value[:MOST_CHARACTERS]
-    if isinstance(value, list):
-        return [_bounded(entry) for entry in value]
-    return {key: _bounded(entry) for key, entry in value.items()} if isinstance(value, dict) else value
-
-
 def observe(root: str, options: GatherOptions) -> Facts:
     """The RDMA facts of the node whose files are below ``root``; never raises for what it finds there.
 
@@ -181,12 +173,10 @@ def observe(root: str, options: GatherOptions) -> Facts:
 
 def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str, Any]:
     """What :func:`observe` finds as JSON, with the sections that were asked for."""
-    facts = asdict(observe(root, options or GatherOptions()))
-    sent = facts.pop("sent")
-    bounded: Dict[str, Any] = _bounded(
-        {name: value for name, value in facts.items() if name in sent or name not in _SECTIONS}
-    )
-    return bounded
+    found = observe(root, options or GatherOptions())
+    left_out = {"sent", *_SECTIONS} - {*found.sent}
+    written: Dict[str, Any] = plain({name: value for name, value in vars(found).items() if name not in left_out})
+    return written
 
 
 def _add_max_rates(hcas: Sequence[Hca]) -> None:

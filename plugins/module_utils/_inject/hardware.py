@@ -26,6 +26,7 @@ _APPEARING = (
 )
 _SUBSETS = ("hcas", "gpus", "affinity", "system")
 _ACTIVE = "ACTIVE"
+_NUMBERS = re.compile("([0-9]{1,9}):([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,8 @@ class Hardware:
 
 
 def _node(device: Optional[CharDevice]) -> Optional[Node]:
-    if not device or not device.number:
-        return None
-    major, _colon, minor = device.number.partition(":")
-    return Node(device.path, int(major), int(minor))
+    numbers = _NUMBERS.fullmatch((device.number if device else None) or "")
+    return Node(device.path, int(numbers.group(1)), int(numbers.group(2))) if device and numbers else None
 
 
 def _hca(hca: Hca, usable: Sequence[Tuple[str, int]]) -> HcaPlace:

@@ -409,13 +409,6 @@ def test_acs_counts_where_peers_could_meet_below_a_bridge(tmp_path: Path) -> Non
     assert gather._acs(Tree(str(tmp_path)), [own], hcas, [entry]) == {}
 
 
-def test_texts_are_no_longer_than_a_reader_takes() -> None:
-    long = "x" * 100000
-    bounded = gather._bounded({"a": [long, 1, None], "b": {"c": long}})
-    assert len(bounded["a"][0]) == len(bounded["b"]["c"]) < len(long)
-    assert bounded["a"][1:] == [1, None]
-
-
 def test_what_was_asked_is_named_as_the_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     reading, netdevs = nldev.Nldev(netns_mode="shared"), {"rail0": interfaces.Interface("rail0")}
     live: Any = SimpleNamespace(live=True)

@@ -113,6 +113,13 @@ def test_a_log_without_faults_passes(root_of: Root, tmp_path: Path) -> None:
     assert checks_of(gather.gather(str(root), options)) == []
 
 
+def test_without_hardware_the_log_is_not_read(root_of: Root, tmp_path: Path) -> None:
+    root = logged(root_of, tmp_path, "case-soft-roce", (KMSG / "mlx5.kmsg").read_text())
+    with mock.patch.object(driver_messages, "KernelLog", side_effect=AssertionError):
+        facts = gather.gather(str(root))
+    assert (checks_of(facts), "kernel_log" in facts["sources"]) == ([], False)
+
+
 def test_a_log_that_may_not_be_read_is_not_judged(root_of: Root, tmp_path: Path) -> None:
     root = logged(root_of, tmp_path, "a100-01", (KMSG / "mlx5.kmsg").read_text())
     real = os.open
