@@ -112,12 +112,12 @@ def workloads(
     return asdict(workloads_plan.workloads(asks, claims, Settings(**chosen), str(script), requests or {}, given))
 
 
-def _given(manifest: Dict[str, str]) -> workloads_plan.Given:
+def _given(manifest: Dict[str, str]) -> workloads_plan.GivenManifest:
     try:
         text = Path(manifest["path"]).expanduser().read_text("utf-8")
     except (OSError, ValueError) as error:
         raise AnsibleFilterError(f"workloads: {manifest['path']} cannot be read: {error}") from error
-    return workloads_plan.Given(text=text, **manifest)
+    return workloads_plan.GivenManifest(text=text, **manifest)
 
 
 class FilterModule:

@@ -189,6 +189,16 @@ def test_facts_are_typed_once_they_are_read():
     assert raw == set()
 
 
+def test_no_two_classes_of_the_library_have_one_name():
+    homes = {}
+    for name in LIBRARY_MODULES:
+        for node in ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(name)
+
+    assert {kind: names for kind, names in homes.items() if len(names) > 1 and not kind.startswith("_")} == {}
+
+
 def test_variables_say_what_they_are():
     nameless = {
         f"{name}:{node.lineno}"

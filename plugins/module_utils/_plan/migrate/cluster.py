@@ -58,7 +58,7 @@ _ON_FROM = {"DRAExtendedResource": 36, "DRAConsumableCapacity": 36}
 GATES = tuple(_ON_FROM)
 
 
-class NodeSeen(NamedTuple):
+class ClusterNode(NamedTuple):
     """What an audit reads of a node; ``counters`` are resources that we wrote, and that no plugin offers."""
 
     name: str
@@ -78,7 +78,7 @@ class ClusterSeen:
     """
 
     dra: Sequence[str] = ()
-    nodes: Sequence[NodeSeen] = ()
+    nodes: Sequence[ClusterNode] = ()
     components: Mapping[ObjectRef, Component] = field(default_factory=dict)
     placed: Optional[Mapping[ObjectRef, Set[str]]] = None
     policies: Sequence[Tuple[str, Tuple[str, ...]]] = ()
@@ -89,11 +89,11 @@ class ClusterSeen:
     volcano: bool = False
 
 
-def node(item: Any) -> NodeSeen:
+def node(item: Any) -> ClusterNode:
     """A node as the API server gives it."""
     status = table(at(item, "status"))
     info = table(status.get("nodeInfo"))
-    return NodeSeen(
+    return ClusterNode(
         text(at(item, "metadata", "name")),
         text(info.get("kubeletVersion")),
         text(info.get("containerRuntimeVersion")),
@@ -136,7 +136,7 @@ def _number(value: str) -> bool:
     return bool(quantity(value))
 
 
-def _by_version(nodes: Iterable[NodeSeen], version: str, pattern: Pattern[str]) -> Dict[str, List[str]]:
+def _by_version(nodes: Iterable[ClusterNode], version: str, pattern: Pattern[str]) -> Dict[str, List[str]]:
     found: Dict[str, List[str]] = {}
     for node in nodes:
         written = getattr(node, version)

@@ -162,15 +162,15 @@ class _Mover:
 
     def _plans(
         self, unit: _Unit, shapes: Sequence[PodShape]
-    ) -> Tuple[List[Tuple[rewrite.Template, List[PodAsk]]], List[str]]:
-        plans: List[Tuple[rewrite.Template, List[PodAsk]]] = []
+    ) -> Tuple[List[Tuple[rewrite.RewrittenTemplate, List[PodAsk]]], List[str]]:
+        plans: List[Tuple[rewrite.RewrittenTemplate, List[PodAsk]]] = []
         reasons: List[str] = []
         found = zip(shapes, kinds.templates(unit.ref.kind, unit.item))
         for pod, place in found:
             if not rewrite.asking(pod, self.wish.more):
                 continue
             namespace = text(at(unit.item, "metadata", "namespace")) or self.wish.namespace
-            template = rewrite.Template(
+            template = rewrite.RewrittenTemplate(
                 pod,
                 dict_of(place.spec),
                 kinds.holder(unit.ref.kind, unit.item, pod.place),

@@ -62,7 +62,7 @@ def _owner(meta: Mapping[str, Any], namespace: str) -> Optional[ObjectRef]:
     return None
 
 
-def _pod(template: kinds.Template) -> PodShape:
+def _pod(template: kinds.PodTemplate) -> PodShape:
     spec = template.spec
     return PodShape(
         place=template.place,

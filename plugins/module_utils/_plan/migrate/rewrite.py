@@ -36,7 +36,7 @@ _TO_POD = {"status.hostIP": "status.podIP", "status.hostIPs": "status.podIPs"}
 
 
 @dataclass
-class Template:
+class RewrittenTemplate:
     """A pod template of an object that may be changed: ``holder`` has its metadata, ``spec`` its containers.
 
     ``holder`` is ``None`` where the template has no metadata of its own. ``pods`` is the number of pods, ``None`` where
@@ -91,7 +91,7 @@ def _beside_gpu(container: ContainerShape, ask: PodAsk, more: Names) -> bool:
     return ask.gpu_resource in container.resources or any(gpu and gpu.vendor in (NVIDIA, "") for gpu in found)
 
 
-def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
+def obstacles(template: RewrittenTemplate, asks: Sequence[PodAsk]) -> Iterator[str]:
     """Why the template cannot be changed, in the words of its manifest."""
     pod, using = template.pod, asking(template.pod, template.more)
     stays = any(ask.host_network for ask in asks)
@@ -135,7 +135,7 @@ def _told(limits: Mapping[str, int]) -> str:
     return " and ".join(f"{name}: {number}" for name, number in limits.items())
 
 
-def fewer(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
+def fewer(template: RewrittenTemplate, asks: Sequence[PodAsk]) -> Iterator[str]:
     """Resources of which the template requested more than its claims have."""
     nics = sum(ask.nics for ask in asks)
     if not nics or not all(ask.nics for ask in asks):
@@ -150,7 +150,7 @@ def fewer(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
             yield f"{name}: {number} became {claims}, with {counted(nics, 'NIC')} for all containers of the pod"
 
 
-def _host_network(template: Template) -> Iterator[str]:
+def _host_network(template: RewrittenTemplate) -> Iterator[str]:
     if template.kind == "DaemonSet":
         yield "hostNetwork may have another reason: a DaemonSet serves the node it is on"
     for name in ("hostPID", "hostIPC"):
@@ -162,7 +162,7 @@ def _host_network(template: Template) -> Iterator[str]:
             yield f"hostNetwork may have another reason: container {container.name} has the capability {admin[0]}"
 
 
-def change(template: Template, asks: Sequence[PodAsk], namespace: str) -> None:
+def change(template: RewrittenTemplate, asks: Sequence[PodAsk], namespace: str) -> None:
     """Change the template in place; there are no obstacles. Raises ChoiceError before anything is changed."""
     names = [requests.object_name(ask, namespace) for ask in asks]
     using = {container.name for container in asking(template.pod, template.more)}

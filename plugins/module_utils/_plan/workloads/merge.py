@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names, is_gpu, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import pod
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Ask, Manifest, Settings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import GroupAsk, Manifest, Settings
 
 
 class MergeError(ValueError):
@@ -44,7 +44,7 @@ def _wanted(documents: Sequence[Any], container: str) -> Iterator[Tuple[Manifest
                     yield item, holder, template.spec, entry  # type: ignore[misc]  # as they are in the document
 
 
-def merged(manifest: str, container: str, ask: Ask, settings: Settings) -> str:
+def merged(manifest: str, container: str, ask: GroupAsk, settings: Settings) -> str:
     """The text of a manifest, in which containers of this name get what ``ask`` requests. Raises MergeError.
 
     What is there already stays, and a second time changes nothing.
@@ -63,7 +63,9 @@ def merged(manifest: str, container: str, ask: Ask, settings: Settings) -> str:
         raise MergeError(str(error)) from error
 
 
-def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], ask: Ask, settings: Settings) -> None:
+def _merge(
+    where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], ask: GroupAsk, settings: Settings
+) -> None:
     holder, spec, container = place
     # What the examples request as GPUs is one of the site's own names.
     more = Names(gpus=(*settings.gpu_resources, settings.gpu_resource, ask.request.gpu_resource))

@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import Allocated, PodNode, Spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.netdevs import NetdevJudge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import NOTHING, Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import NOTHING, PlannedPod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import IN_USE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
@@ -198,7 +198,7 @@ def _remedy(trouble: str) -> str:
 
 
 def checks(
-    pod: Pod, request: PodRequest, spec: Spec, result: Mapping[str, Any], report: PodReport, node: PodNode
+    pod: PlannedPod, request: PodRequest, spec: Spec, result: Mapping[str, Any], report: PodReport, node: PodNode
 ) -> List[Check]:
     """All that is to be said of one pod; ``spec`` is what it claims (``ResourceClaimSpec``), empty without a claim.
 
@@ -214,7 +214,7 @@ def checks(
     return [check for check in found if check is not None]
 
 
-def of_nothing(pod: Pod, result: Mapping[str, Any], report: PodReport, node: PodNode) -> List[Check]:
+def of_nothing(pod: PlannedPod, result: Mapping[str, Any], report: PodReport, node: PodNode) -> List[Check]:
     """The same of a pod that must see no device, since it asks for nothing or has no GPU: what it sees it could use."""
     judge = _Judge(pod, PodRequest(pod.alias, {}), {}, result, report, node)
     ran = judge.runs()

@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_u
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MovingNode, Seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MovingNode, NodeLook
 
 
 def _evict(client: Client, user: User) -> str:
@@ -49,7 +49,7 @@ def drain(node: MovingNode) -> List[str]:
     asked: Dict[str, str] = {}
     evict = node.step.evict
 
-    def missing(seen: Seen) -> str:
+    def missing(seen: NodeLook) -> str:
         ending = {metadata(pod)["uid"] for pod in seen.pods if metadata(pod).get("deletionTimestamp")}
         told = []
         for user in seen.use.users:
