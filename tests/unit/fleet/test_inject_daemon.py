@@ -108,7 +108,7 @@ class Machine:
         self.ready = threading.Event()
         self.server = socket.socket(socket.AF_UNIX)
         self.server.settimeout(SECONDS)
-        served = daemon.Daemon(self._load, str(root), str(self.status), self._wake, self._asked.pop)
+        served = daemon.InjectDaemon(self._load, str(root), str(self.status), self._wake, self._asked.pop)
         self.thread = threading.Thread(target=served.run, args=(self.ready.set,), daemon=True)
 
     def _load(self) -> configuration.Configuration:

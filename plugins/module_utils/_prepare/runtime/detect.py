@@ -27,7 +27,7 @@ _UNIT_DIRECTORIES = (
 
 
 @dataclass(frozen=True)
-class RunningRuntime:
+class Daemon:
     """A running runtime: ``identity`` changes with every start, ``started`` is seconds since the epoch."""
 
     pid: int
@@ -82,12 +82,12 @@ def detect(files: Files, requested: str) -> RuntimeLayout:
     return runtime.layout((running_units or installed or runtime.units)[0])
 
 
-def configured(layout: RuntimeLayout, daemon: Optional[RunningRuntime]) -> RuntimeLayout:
+def configured(layout: RuntimeLayout, daemon: Optional[Daemon]) -> RuntimeLayout:
     """The layout with the changes made by the running daemon's command line."""
     return of(layout).configured(layout, daemon.arguments) if daemon else layout
 
 
-def daemon(files: Files, layout: RuntimeLayout) -> Optional[RunningRuntime]:
+def daemon(files: Files, layout: RuntimeLayout) -> Optional[Daemon]:
     """The running daemon of the unit, found through its control group, or ``None``."""
     for pid in units.processes(Tree(files.root), [layout.unit]).get(layout.unit, []):
         try:
@@ -105,5 +105,5 @@ def daemon(files: Files, layout: RuntimeLayout) -> Optional[RunningRuntime]:
             continue
         if len(stat) > 19:
             ticks = int(stat[19])
-            return RunningRuntime(pid, f"{boot}/{pid}/{ticks}", btime + ticks / 100, tuple(arguments))
+            return Daemon(pid, f"{boot}/{pid}/{ticks}", btime + ticks / 100, tuple(arguments))
     return None

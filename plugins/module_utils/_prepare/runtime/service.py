@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri, nri_socket
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import (
-    RunningRuntime,
+    Daemon,
     configured,
     daemon,
 )
@@ -54,7 +54,7 @@ class Service:
         self._run = run
         self.layout = layout
 
-    def daemon(self) -> Optional[RunningRuntime]:
+    def daemon(self) -> Optional[Daemon]:
         return daemon(self._files, self.layout)
 
     def state(self) -> UnitState:

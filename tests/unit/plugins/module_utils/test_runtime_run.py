@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import (
-    RunningRuntime,
+    Daemon,
     daemon,
     detect,
 )
@@ -62,8 +62,8 @@ class Service:
     def __init__(self, node: Node, layout: RuntimeLayout, execute: Any) -> None:
         self.node, self.layout = node, layout
 
-    def daemon(self) -> Optional[RunningRuntime]:
-        return RunningRuntime(4711, f"boot/4711/{self.node.starts}", 2**33, tuple(self.node.arguments))
+    def daemon(self) -> Optional[Daemon]:
+        return Daemon(4711, f"boot/4711/{self.node.starts}", 2**33, tuple(self.node.arguments))
 
     def state(self) -> UnitState:
         return UnitState(self.node.active, self.node.active in ("failed", "activating"))
