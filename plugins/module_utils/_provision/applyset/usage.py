@@ -28,7 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     metadata,
     values_of,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import (
     CLAIM,
     REFERENCES,
@@ -101,13 +101,9 @@ def _earlier(kind: GroupKind, item: Object, revisions: Collection[str]) -> bool:
 class Usage:
     """Who needs what, asked for once for each namespace."""
 
-    def __init__(self, client: Client, api: Api, going: Collection[ObjectKey], field_manager: str) -> None:
-        """``going`` are objects that are to be deleted, or have just been: they need nothing any more.
-
-        ``field_manager`` is the one that applies the set.
-        """
+    def __init__(self, client: Client, api: Api, going: Collection[ObjectKey]) -> None:
+        """``going`` are objects that are to be deleted, or have just been: they need nothing any more."""
         self._client = client
-        self._field_manager = field_manager
         self._api = api
         self._going = going
         self._named: Dict[str, Dict[Tuple[str, str], str]] = {}
@@ -138,9 +134,7 @@ class Usage:
         if key.group_kind == ("", "Namespace"):
             # It was there before the set, or somebody has made it theirs: what else is in it is not ours to delete.
             entries = metadata(member.live).get("managedFields") or []
-            others = {str(entry.get("manager")) for entry in entries if not entry.get("subresource")} - {
-                self._field_manager
-            }
+            others = {str(entry.get("manager")) for entry in entries if not entry.get("subresource")} - {FIELD_MANAGER}
             if others:
                 return f"managed by {', '.join(sorted(others))} too"
             pods = self._list(self._api.find(_POD), key.name, {**_UNFINISHED, "limit": "1"})

@@ -97,7 +97,7 @@ JOBS = "/apis/train.example.com/v1/namespaces/train/trainjobs"
 def reason(server: Server, client: Client, wanted: SetMember, paths: Dict[str, Reply], *going: ObjectKey) -> str:
     server.paths = paths
     server.replies = [items() for _each in range(len(KINDS) * 2)]
-    return Usage(client, API, going, "zerocopy.rdma").reason(wanted)
+    return Usage(client, API, going).reason(wanted)
 
 
 def test_what_nobody_names_may_go(server: Server, client: Client) -> None:
