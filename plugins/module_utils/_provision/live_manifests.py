@@ -235,7 +235,7 @@ def _write(client: Client, changing: Sequence[_Live]) -> None:
             _write_one(client, live)
         except ClusterError as error:
             told = f"Changed before: {', '.join(done)}" if done else "No object was changed"
-            raise ClusterError(f"{live.key}: {error}. {told}. The same command goes on from here.") from error
+            raise ClusterError(f"{live.key}: {error}. {told}. Run the same command again to continue.") from error
         done.append(str(live.key))
 
 

@@ -198,7 +198,7 @@ class Usage:
         """The networks that pods ask for, with one of those."""
         found: Dict[Tuple[str, str], str] = {}
         for pod in self._list(self._api.find(_POD), query=_UNFINISHED):
-            user = f"asked for by Pod {metadata(pod)['namespace']}/{metadata(pod)['name']}"
+            user = f"requested by Pod {metadata(pod)['namespace']}/{metadata(pod)['name']}"
             for network in networks_of(pod):
                 found.setdefault(network, user)
         return found

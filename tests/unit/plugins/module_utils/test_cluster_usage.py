@@ -232,5 +232,5 @@ def test_a_network_of_an_operator_that_pods_ask_for_stays(server: Server, client
         pod = {"metadata": {"name": "a", "namespace": "train", "annotations": {NETWORKS: annotation}}}
         return reason(server, client, network, {"/api/v1/pods": items(pod)})
 
-    assert of("nets/rdma-v100") == "asked for by Pod train/a"
+    assert of("nets/rdma-v100") == "requested by Pod train/a"
     assert of("rdma-v100") == ""
