@@ -119,7 +119,9 @@ def benchmark_document(
     chosen = document.BenchmarkSettings(**{**plain(settings), "fraction": float(settings["fraction"])})
     wanted = [(name, int(size)) for name in _asked(chosen, "operations") for size in _asked(chosen, "block_sizes")]
     for pair, result in zip(known, results):
-        request = next((one for one in asks[pair.group] if one.name == pair.alias and not one.claim), None)
+        request = next(
+            (request for request in asks[pair.group] if request.name == pair.alias and not request.claim), None
+        )
         judge = BenchmarkJudge(pair, _kind(pair, hostvars), request, nodes, wanted)
         if "pods" in result:
             found += judge.runs(*result["pods"])

@@ -86,11 +86,11 @@ def expected_devices(
     context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]
 ) -> Dict[str, Dict[str, Any]]:
     found = expected.expected(served(NAME, _strategy_inventory.hosts(context, hosts, hostvars)))
-    for name, one in found.items():
+    for name, awaited in found.items():
         # The wait for the pod of DRANET has failed, so a second wait would only take time.
         result = _inventory.raw(hostvars[name], "rdma_driver_result") or {}
         if name in (result.get("unready") or {}):
-            one["wait"] = []
+            awaited["wait"] = []
     return found
 
 

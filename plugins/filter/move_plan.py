@@ -159,11 +159,11 @@ def move_plan(
     known = _inventory.options(context)
     objects = moves.objects(found, uses, now, cluster, known)
     return {
-        "nodes": {one.name: asdict(one) for one in plan.nodes},
+        "nodes": {node.name: asdict(node) for node in plan.nodes},
         "waves": plan.waves,
         "rest": plan.rest,
         "broken": plan.broken,
-        "text": moves.text(plan, [ForeignPlugin(**one) for one in plugins]),
+        "text": moves.text(plan, [ForeignPlugin(**plugin) for plugin in plugins]),
         "problems": plan.problems + whole.problems + moves.unmovable(whole),
         "objects": asdict(objects),
     }

@@ -83,11 +83,13 @@ def pod_requests(plan: Mapping[str, Any], group: str = "") -> List[Dict[str, Any
         there = ", ".join(asks) or "none"
         what = f"group {group} has no way to request RDMA" if group else "no group is given (rdma_migrate_group)"
         raise AnsibleFilterError(f"{what}; groups whose pods can request RDMA: {there}")
-    claims = {(kind, one["metadata"]["name"]): one["spec"] for kind, one in workloads_plan.claim_specs(objects)}
+    claims = {
+        (kind, claimed["metadata"]["name"]): claimed["spec"] for kind, claimed in workloads_plan.claim_specs(objects)
+    }
 
     def names(kind: str, alias: str) -> Dict[str, str]:
-        same = [one for one in objects if one["kind"] == kind and one["metadata"]["name"] == alias]
-        return {one["metadata"]["namespace"]: hashed(alias, one["spec"]) for one in same}
+        same = [item for item in objects if item["kind"] == kind and item["metadata"]["name"] == alias]
+        return {item["metadata"]["namespace"]: hashed(alias, item["spec"]) for item in same}
 
     def nics(ask: PodRequest) -> int:
         if ask.template:

@@ -109,7 +109,7 @@ def pod_verdicts(
     slices: List[Dict[str, Any]],
     before: Mapping[str, Any],
     after: Mapping[str, Any],
-    in_use: Optional[Mapping[str, List[str]]] = None,
+    in_use: Optional[Mapping[str, List[Mapping[str, str]]]] = None,
     hostvars: Optional[Mapping[str, Mapping[str, Any]]] = None,
 ) -> Dict[str, List[Dict[str, Any]]]:
     objects, asks = _strategy_answers.read(plan)

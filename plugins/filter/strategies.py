@@ -151,7 +151,7 @@ def strategies(
     objects: Optional[List[Dict[str, Any]]] = None,
 ) -> Dict[str, Any]:
     found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
-    selectors = [one["spec"]["template"]["spec"].get("nodeSelector") or {} for one in daemon_sets]
+    selectors = [daemon_set["spec"]["template"]["spec"].get("nodeSelector") or {} for daemon_set in daemon_sets]
     cluster = in_use.ClusterUse(nodes or {}, held or {}, selectors)
     state = _strategy_inventory.cluster(kinds=kinds, objects=objects, nodes=nodes)
     return {

@@ -108,16 +108,16 @@ def workloads(
     }
     claims = workloads_plan.claims_of(objects, names)
     chosen["environment"] = {name: str(value) for name, value in chosen.get("environment", {}).items()}
-    given = [_given(plain(one)) for one in manifests or []]
+    given = [_given(plain(manifest)) for manifest in manifests or []]
     return asdict(workloads_plan.workloads(asks, claims, Settings(**chosen), str(script), requests or {}, given))
 
 
-def _given(one: Dict[str, str]) -> workloads_plan.Given:
+def _given(manifest: Dict[str, str]) -> workloads_plan.GivenManifest:
     try:
-        text = Path(one["path"]).expanduser().read_text("utf-8")
+        text = Path(manifest["path"]).expanduser().read_text("utf-8")
     except (OSError, ValueError) as error:
-        raise AnsibleFilterError(f"workloads: {one['path']} cannot be read: {error}") from error
-    return workloads_plan.Given(text=text, **one)
+        raise AnsibleFilterError(f"workloads: {manifest['path']} cannot be read: {error}") from error
+    return workloads_plan.GivenManifest(text=text, **manifest)
 
 
 class FilterModule:

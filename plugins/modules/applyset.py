@@ -63,10 +63,6 @@ options:
     type: list
     elements: dict
     default: []
-  field_manager:
-    description: Name under which the API server records which fields this module manages.
-    type: str
-    default: zerocopy.rdma
   force_conflicts:
     description:
       - Which fields to take over if another field manager has set them to another value. V(never) takes over none, and
@@ -221,7 +217,7 @@ unready:
 from typing import Any, Dict
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.converge import converge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import ApplysetRequest
 
@@ -232,7 +228,6 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
         name=params["name"],
         namespace=params["namespace"],
         objects=params["objects"],
-        field_manager=params["field_manager"],
         force_conflicts=params["force_conflicts"],
         prune=params["prune"],
         rejectable=params["rejectable"],
@@ -252,7 +247,6 @@ def main() -> None:
             "name": {"type": "str", "required": True},
             "namespace": {"type": "str", "required": True},
             "objects": {"type": "list", "elements": "dict", "default": []},
-            "field_manager": {"type": "str", "default": FIELD_MANAGER},
             "force_conflicts": {"type": "str", "choices": ["never", "members", "always"], "default": "never"},
             "prune": {"type": "bool", "default": True},
             "rejectable": {"type": "list", "elements": "str", "default": []},

@@ -99,7 +99,7 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
     return {
         "changed": False,
         "nodes": {name: node_use.written(use) for name, use in found.items()},
-        "plugins": [asdict(one) for one in foreign(client, params["ours"])],
+        "plugins": [asdict(plugin) for plugin in foreign(client, params["ours"])],
     }
 
 

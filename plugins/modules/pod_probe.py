@@ -173,11 +173,13 @@ pods:
       elements: dict
 in_use:
   description:
-    - What was in use on each node before the pods were created. A device of a claim is shown as driver and name, a
-      resource in O(pods[].limits) as the resource and the pod that has it.
+    - What was in use on each node before the pods were created. A device of a claim has its C(driver) and C(device)
+      (its name), a resource in O(pods[].limits) its C(resource) (the name) and the C(pod) that has it.
   returned: success
   type: dict
-  sample: {h100-01: [dra.net/pci-0000-1a-00-0], v100-01: [rdma/rdma_v100 training/worker-0]}
+  sample:
+    h100-01: [{driver: dra.net, device: pci-0000-1a-00-0}]
+    v100-01: [{resource: rdma/rdma_v100, pod: training/worker-0}]
 """
 
 from dataclasses import asdict

@@ -23,6 +23,6 @@ class Answers(NamedTuple):
 
 def read(plan: Mapping[str, Any]) -> Answers:
     """What other filters need of the result of ``strategy_plan``."""
-    objects = [item for one in plain(plan["sets"]) for item in one["objects"]]
+    objects = [item for planned_set in plain(plan["sets"]) for item in planned_set["objects"]]
     asks = {group: [PodRequest(**request) for request in of_group] for group, of_group in plain(plan["asks"]).items()}
     return Answers(objects, asks)

@@ -78,7 +78,7 @@ def test_a_group_gets_nics_and_leaves(cluster_set: ClusterSet, playbook: Playboo
     cluster_set.kubectl("create", "-f", "-", stdin=pod(namespace, "rdma-v100"))
     before = there(cluster_set)
     said = playbook.refused(groups=gone, **own)
-    assert f"asked for by Pod {namespace}/training" in said
+    assert f"requested by Pod {namespace}/training" in said
     assert there(cluster_set) == before
     assert set(labels(cluster_set).values()) == {"", "v100"}
 
@@ -118,7 +118,7 @@ def test_teardown_removes_nothing_as_long_as_pods_have_nics(cluster_set: Cluster
 
     cluster_set.kubectl("create", "-f", "-", stdin=pod(namespace, "rdma-v100"))
     said = playbook.refused("--tags=driver", **teardown)
-    assert f"asked for by Pod {namespace}/training" in said
+    assert f"requested by Pod {namespace}/training" in said
     cluster_set.kubectl("delete", "pod", "training", "-n", namespace, "--force")
 
     offer(cluster_set, "v100-01", RESOURCE, "2")

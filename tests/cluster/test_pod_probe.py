@@ -130,7 +130,7 @@ def test_a_nic_in_use(fleet: Fleet, probe: Callable[..., Any], kubelets: Kubelet
     user["spec"]["containers"][0]["env"] = [{"name": "ZEROCOPY_SERVER", "value": "1"}]
     fleet.pods([user])
     found = probe([wanted(fleet)])
-    assert found["in_use"] == {f"{fleet.namespace}-n1": ["dra.net/nic"]}
+    assert found["in_use"] == {f"{fleet.namespace}-n1": [{"driver": "dra.net", "device": "nic"}]}
     assert "cannot allocate all claims" in found["pods"][0]["trouble"]
 
 
@@ -162,7 +162,7 @@ def test_a_resource_that_others_have(
     container.update(resources={"limits": {RESOURCE: "1"}}, env=[{"name": "ZEROCOPY_SERVER", "value": "1"}])
     fleet.pods([user])
     found = probe([bare(fleet, limits={RESOURCE: 1})])
-    assert found["in_use"] == {f"{fleet.namespace}-n1": [f"{RESOURCE} {fleet.namespace}/user"]}
+    assert found["in_use"] == {f"{fleet.namespace}-n1": [{"resource": RESOURCE, "pod": f"{fleet.namespace}/user"}]}
     assert f"Insufficient {RESOURCE}" in found["pods"][0]["trouble"]
 
 

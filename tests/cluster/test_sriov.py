@@ -64,7 +64,7 @@ def test_a_group_gets_vfs_and_then_whole_nics(cluster_set: ClusterSet, playbook:
         offer(cluster_set, name, RESOURCE, "0")
     cluster_set.kubectl("create", "-f", "-", stdin=pod(namespace, "sriov-lab"))
     before = there(cluster_set)
-    assert f"asked for by Pod {namespace}/training" in playbook.refused(groups=nics, **own)
+    assert f"requested by Pod {namespace}/training" in playbook.refused(groups=nics, **own)
     assert there(cluster_set) == before
     assert capacity(cluster_set, "lab-01") == {RESOURCE: "0"}
     cluster_set.kubectl("delete", "pod", "training", "-n", namespace, "--force")

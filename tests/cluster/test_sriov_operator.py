@@ -117,7 +117,7 @@ def test_vfs_by_the_operator(
     # No network goes while a pod has it, whatever the namespace of the object that makes it.
     cluster_set.kubectl("create", "-f", "-", stdin=pod(namespace, "sriov-lab"))
     kept = reasons(cluster_set(**SET, state="absent", _ansible_check_mode=True))
-    assert kept["sriov-lab"] == f"asked for by Pod {namespace}/training"
+    assert kept["sriov-lab"] == f"requested by Pod {namespace}/training"
 
     for host, status in (("lab-01", "Succeeded"), ("lab-02", "Failed")):
         cluster_set.kubectl("create", "-f", "-", stdin=custom(operator, "SriovNetworkNodeState", host, {}))

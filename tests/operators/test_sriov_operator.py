@@ -133,7 +133,7 @@ def test_vfs_by_the_operator(cluster_set: ClusterSet, operator: Operator, facts_
     # A network that a pod asks for stays; what the operator has made goes with ours.
     cluster_set.kubectl("create", "-f", "-", stdin=pod(namespace, "sriov-lab"))
     kept = reasons(cluster_set(**SET, state="absent", _ansible_check_mode=True))
-    assert kept["sriov-lab"] == f"asked for by Pod {namespace}/training"
+    assert kept["sriov-lab"] == f"requested by Pod {namespace}/training"
     cluster_set.kubectl("delete", "pod", "training", "-n", namespace, "--force")
     assert set(actions(cluster_set(**SET, state="absent")).values()) == {"pruned"}
     operator.until("no configuration", lambda: not any(plugin_configuration(operator, name) for name in NODES))

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import ast
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 LIBRARY = PLUGINS / "module_utils"
@@ -27,6 +30,22 @@ FLOORS = {
     "_prove": 6,
 }
 GLUE = {"module_utils._prepare.module", "module_utils._provision.api.module"}
+# What others print, for which they have no code: the kernel, systemd and NetworkManager, the API server and its
+# scheduler, perftest.
+TEXTS_OF_OTHERS = {
+    "IB/RoCE v1",
+    "RoCE v2",
+    "Open Kernel Module",
+    "Max locked memory",
+    "Call failed: ",
+    "was not provided",
+    "not activatable",
+    "does not support dry run",
+    "etcd cluster",
+    "failed calling webhook",
+    "annot allocate all claims",
+    "BW average",
+}
 # Lines in functions and classes of one plugin; translating has not needed more.
 THIN = 45
 # Modules without a cluster that run on the controller all the same, which has what Ansible needs, PyYAML for one.
@@ -151,6 +170,82 @@ def test_what_runs_on_nodes_needs_the_standard_library_only():
 
     assert "modules.rdma_facts" in on_nodes
     assert foreign == set()
+
+
+def test_facts_are_typed_once_they_are_read():
+    """Nobody looks facts up by key: what has them is a `Facts`, from `_discover` or through `_facts/read.py`."""
+    sections = {item.name for item in fields(Facts)}
+    raw = {
+        f"{name}:{node.lineno}"
+        for name in LIBRARY_MODULES
+        for node in ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8")))
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "facts"
+        and isinstance(node.slice, ast.Constant)
+        and node.slice.value in sections
+    }
+
+    assert raw == set()
+
+
+def test_no_two_classes_of_the_library_have_one_name():
+    homes = {}
+    for name in LIBRARY_MODULES:
+        for node in ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(name)
+
+    assert {kind: names for kind, names in homes.items() if len(names) > 1 and not kind.startswith("_")} == {}
+
+
+def test_variables_say_what_they_are():
+    nameless = {
+        f"{name}:{node.lineno}"
+        for name, path in SOURCES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Name) and node.id == "one") or (isinstance(node, ast.arg) and node.arg == "one")
+    }
+
+    assert nameless == set()
+
+
+@pytest.mark.parametrize(
+    ("part", "home"),
+    [
+        (r"\.[0-7]", "module_utils._values.pci"),
+        ("[0-9a-fA-F]{1,4}", "module_utils._values.pkey"),
+        ("|ms|", "module_utils._values.duration"),
+    ],
+)
+def test_the_form_of_a_value_stands_once(part, home):
+    assert [name for name in LIBRARY_MODULES if part in SOURCES[name].read_text(encoding="utf-8")] == [home]
+
+
+def _compared(tree):
+    """Texts that values are compared with, or looked for in."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            sides = node.args if node.func.attr in ("startswith", "endswith", "partition", "index", "find") else []
+        else:
+            continue
+        for side in sides:
+            for part in ast.walk(side) if isinstance(side, (ast.Tuple, ast.List, ast.Set)) else [side]:
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.value
+
+
+def test_nothing_is_decided_by_text_for_people():
+    found = {
+        f"{name}: {text}"
+        for name, path in SOURCES.items()
+        for text in _compared(ast.parse(path.read_text(encoding="utf-8")))
+        if len(text.split()) > 1 and text not in TEXTS_OF_OTHERS
+    }
+
+    assert found == set()
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnin
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Warn
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import warning
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 
 PATH = "/dev/kmsg"
 _MOST_CHARACTERS = 200
 _BOOT = re.compile(r"\bbtime ([0-9]{1,12})\b")
 # What messages about a device start with: the driver and the device's address.
-_DEVICE = re.compile(r"\S+ ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b|NETDEV WATCHDOG: (\S+) \(")
+_DEVICE = re.compile(rf"\S+ ({pci.PATTERN})\b|NETDEV WATCHDOG: (\S+) \(")
 _STARTED = (
     r"health (?:recovery succeeded|revovery succeded)|: firmware version: [0-9]|: \S.* found at mem "
     r"|: FW heartbeat restored at "

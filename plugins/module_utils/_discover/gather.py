@@ -30,9 +30,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import war
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, Hca, System
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, System
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.write import plain
 
+# Those that are sections of the facts.
+_SECTIONS = ("hcas", "gpus", "affinity", "system")
 SUBSETS = ("hcas", "counters", "kernel_log", "gpus", "affinity", "system")
 
 
@@ -102,12 +104,11 @@ def _interfaces(tree: Tree, sources: Dict[str, str]) -> Optional[Mapping[str, in
     return found
 
 
-def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str, Any]:
-    """RDMA facts of the node whose files are below ``root``; never raises for what it finds there.
+def observe(root: str, options: GatherOptions) -> Facts:
+    """The RDMA facts of the node whose files are below ``root``; never raises for what it finds there.
 
     With another root than ``/`` nothing of the running machine is asked, so netlink is not used either.
     """
-    options = options or GatherOptions()
     tree = Tree(root)
     sources = dict.fromkeys(("hcas", "port_netdevs", "gpus", "affinity", "system", "netns_mode"), "sysfs")
     sources["addresses"] = "procfs"
@@ -155,17 +156,26 @@ def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str
             sources["kernel_log"] = "kmsg"
             warnings += said
     warnings += discover_warnings.unreadable(tree.unreadable)
-    facts: Dict[str, Any] = {
-        "signature": topology.signature(gpus, hcas, len(numa_nodes)),
-        "sources": sources,
-        "unreadable": sorted(path for path, reason in tree.unreadable.items() if reason == "permission"),
-        "warnings": warnings,
-        "usable": usable,
-        "excluded": excluded,
-    }
-    sections = {"hcas": hcas, "gpus": gpus, "affinity": affinity, "system": system}
-    facts.update((name, section) for name, section in sections.items() if name in options.subsets)
-    written: Dict[str, Any] = plain(facts)
+    return Facts(
+        signature=topology.signature(gpus, hcas, len(numa_nodes)),
+        sources=sources,
+        unreadable=sorted(path for path, reason in tree.unreadable.items() if reason == "permission"),
+        warnings=warnings,
+        usable=usable,
+        excluded=excluded,
+        hcas=hcas,
+        gpus=gpus,
+        affinity=affinity,
+        system=system,
+        sent=tuple(name for name in _SECTIONS if name in options.subsets),
+    )
+
+
+def gather(root: str = "/", options: Optional[GatherOptions] = None) -> Dict[str, Any]:
+    """What :func:`observe` finds as JSON, with the sections that were asked for."""
+    found = observe(root, options or GatherOptions())
+    left_out = {"sent", *_SECTIONS} - {*found.sent}
+    written: Dict[str, Any] = plain({name: value for name, value in vars(found).items() if name not in left_out})
     return written
 
 

@@ -15,6 +15,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number, text_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import CharDevice, Gid, Hca, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pkey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 CLASS = "sys/class/infiniband"
@@ -39,7 +40,6 @@ _COUNTERS = (
 _RATE = re.compile(r"^([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*Gb/sec(?:\s*\(([0-9]{1,3})X)?", re.ASCII)
 # All zero, or only the default subnet prefix on InfiniBand; an empty file is one that broke.
 _UNUSED_GIDS = (b"", b"0000:0000:0000:0000:0000:0000:0000:0000", b"fe80:0000:0000:0000:0000:0000:0000:0000")
-_PKEY = re.compile("0x[0-9a-f]{1,4}")
 _UNUSED_PKEYS = (b"", b"0x0000")
 _MAPPED_IPV4 = "0000:0000:0000:0000:0000:ffff:"
 
@@ -156,7 +156,7 @@ def _port(tree: Tree, name: str, number: int, devices: CharDevices, counters: bo
         lanes=int(rate.group(2)) if rate and rate.group(2) else None,
         lid=tree.number(directory + "/lid", 0),
         sm_lid=tree.number(directory + "/sm_lid", 0),
-        pkeys=[key for _index, key in _entries(tree, directory + "/pkeys", _UNUSED_PKEYS) if _PKEY.fullmatch(key)],
+        pkeys=[key for _index, key in _entries(tree, directory + "/pkeys", _UNUSED_PKEYS) if pkey.is_pkey(key)],
         gids=_gids(tree, directory, link_layer),
         umad=devices.umad.get((name, number)),
         issm=devices.issm.get((name, number)),

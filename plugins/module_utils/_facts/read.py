@@ -13,7 +13,6 @@ keys that it gives a default may be missing, so facts of other versions of this 
 from __future__ import annotations
 
 import functools
-import ipaddress
 import math
 import re
 from dataclasses import MISSING, fields, is_dataclass
@@ -23,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import MOST_CHARACTERS, Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address, pci, pkey
 
 # A card has at most a few hundred virtual functions, and a port as many GIDs.
 MOST_ENTRIES = 4096
@@ -35,8 +35,6 @@ _SHOWN = 60
 # What to do where a host has no facts.
 GATHER_FIRST = "gather them first (role rdma_discover)"
 
-_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_PKEY = re.compile(r"0x[0-9a-fA-F]{1,4}")
 _SIGNATURE = re.compile(r"[0-9a-f]{1,64}")
 
 Parse = Callable[[Any], Any]
@@ -96,28 +94,13 @@ _PLAIN: Dict[Any, Tuple[Parse, str]] = {
 }
 
 
-def _like(pattern: re.Pattern[str], right: str) -> Parse:
+def _like(rule: Callable[[str], Any], right: str) -> Parse:
     def parse(value: Any) -> Any:
-        if not pattern.fullmatch(_text(value)):
+        if not rule(_text(value)):
             raise _wrong(value, right)
         return value
 
     return parse
-
-
-@functools.lru_cache(maxsize=MOST_ENTRIES)
-def _is_interface(text: str) -> bool:
-    try:
-        ipaddress.ip_interface(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _interface(value: Any) -> str:
-    if not _is_interface(_text(value)):
-        raise _wrong(value, "an IP address with prefix length")
-    return str(value)
 
 
 def _count(value: Any) -> int:
@@ -139,7 +122,8 @@ def _path_class(value: Any) -> str:
     return str(value)
 
 
-_ADDRESS = _like(_PCI, "a PCI address such as 0000:1a:00.0")
+_interface = _like(functools.lru_cache(maxsize=MOST_ENTRIES)(address.prefix), "an IP address with prefix length")
+_ADDRESS = _like(pci.is_address, "a PCI address such as 0000:1a:00.0")
 _RIGHT: Dict[Tuple[type, str], Parse] = {
     (model.PciFunction, "address"): _ADDRESS,
     (model.Port, "number"): _count,
@@ -148,10 +132,10 @@ _RIGHT: Dict[Tuple[type, str], Parse] = {
     (GpuAffinity, "address"): _ADDRESS,
     (model.NetdevRoute, "to"): _interface,
     (model.NetdevRule, "source"): _interface,
-    (Facts, "signature"): _like(_SIGNATURE, "hexadecimal digits"),
+    (Facts, "signature"): _like(_SIGNATURE.fullmatch, "hexadecimal digits"),
 }
 _RIGHT_EACH: Dict[Tuple[type, str], Parse] = {
-    (model.Port, "pkeys"): _like(_PKEY, "a P_Key such as 0xffff"),
+    (model.Port, "pkeys"): _like(pkey.is_pkey, "a P_Key such as 0xffff"),
     (model.Netdev, "addresses"): _interface,
 }
 

@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuratio
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.gpus import Held
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.hardware import Hardware, HcaPlace
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Adjustment, Container, Node, Pod
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.wish import Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.wish import NicWish
 
 _ROCE = "its NIC is RoCE, whose addresses are in the node's network namespace: the pod needs hostNetwork: true"
 _BY_NAME = f"name its HCAs in the annotation {wish.ANNOTATION} instead"
@@ -34,17 +34,17 @@ class Given:
     hcas: Sequence[str]
 
 
-def asked(pod: Pod, container: Container, config: Configuration) -> Optional[Wish]:
+def asked(pod: Pod, container: Container, config: Configuration) -> Optional[NicWish]:
     """What a container asks for, ``None`` for nothing; reads nothing of the node."""
     return wish.of_container(pod, container, config.policy, config.namespaces, gpus.named(container))
 
 
-def beside_nothing(want: Wish, container: Container) -> bool:
+def beside_nothing(want: NicWish, container: Container) -> bool:
     """Whether the pod requests the NICs nearest to its containers' GPUs, and this container, a sidecar, has no GPU."""
     return want.nearest and want.everyone and not gpus.named(container)
 
 
-def given(want: Wish, pod: Pod, container: Container, config: Configuration, found: Hardware) -> Given:
+def given(want: NicWish, pod: Pod, container: Container, config: Configuration, found: Hardware) -> Given:
     """What it gets for that. Raises NothingFoundError."""
     if want.wrong:
         raise NothingFoundError(want.wrong)
@@ -74,7 +74,7 @@ def _nearest(held: Held, found: Hardware) -> List[HcaPlace]:
     return hcas
 
 
-def _named(want: Wish, config: Configuration, found: Hardware) -> List[HcaPlace]:
+def _named(want: NicWish, config: Configuration, found: Hardware) -> List[HcaPlace]:
     """HCAs by their names, or by their devices. A port that is down is never given."""
     by_path = {node.path: hca for hca in found.hcas.values() for node in (hca.verbs, *hca.management) if node}
     lost = [name for name in want.hcas if name not in found.hcas]
@@ -92,7 +92,7 @@ def _named(want: Wish, config: Configuration, found: Hardware) -> List[HcaPlace]
     return hcas
 
 
-def _devices(want: Wish, hcas: Sequence[HcaPlace], config: Configuration, found: Hardware) -> List[Node]:
+def _devices(want: NicWish, hcas: Sequence[HcaPlace], config: Configuration, found: Hardware) -> List[Node]:
     if want.paths:
         nodes = [found.node(path) for path in want.paths]
         return [node for node in nodes if node]

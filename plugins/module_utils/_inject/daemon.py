@@ -64,7 +64,7 @@ class _Became:
     fields: Mapping[str, object]
 
 
-class Daemon:
+class InjectDaemon:
     """``wake`` becomes readable when a signal has come; ``asked`` then says which: ``stop``, ``reload`` or nothing."""
 
     def __init__(

@@ -13,8 +13,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions, gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions, observe
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import CharDevice, Facts, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Node
 
 _CLASS = "sys/class/infiniband"
@@ -25,6 +26,7 @@ _APPEARING = (
 )
 _SUBSETS = ("hcas", "gpus", "affinity", "system")
 _ACTIVE = "ACTIVE"
+_NUMBERS = re.compile("([0-9]{1,9}):([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -72,25 +74,22 @@ class Hardware:
         return {node.path: node for node in every if node}.get(path)
 
 
-def _node(device: Optional[Mapping[str, Any]]) -> Optional[Node]:
-    if not device or not device.get("number"):
-        return None
-    major, _colon, minor = device["number"].partition(":")
-    return Node(device["path"], int(major), int(minor))
+def _node(device: Optional[CharDevice]) -> Optional[Node]:
+    numbers = _NUMBERS.fullmatch((device.number if device else None) or "")
+    return Node(device.path, int(numbers.group(1)), int(numbers.group(2))) if device and numbers else None
 
 
-def _hca(entry: Mapping[str, Any], usable: Sequence[Tuple[str, int]]) -> HcaPlace:
-    ports = [port for port in entry["ports"] if (entry["name"], port["number"]) in usable]
-    management = [_node(port[kind]) for port in entry["ports"] for kind in ("umad", "issm")]
+def _hca(hca: Hca, usable: Sequence[Tuple[str, int]]) -> HcaPlace:
+    management = [_node(device) for port in hca.ports for device in (port.umad, port.issm)]
     return HcaPlace(
-        entry["name"],
-        (entry["pci"] or {}).get("address") or "",
+        hca.name,
+        hca.pci.address if hca.pci else "",
         [
-            PortPlace(port["number"], port["link_layer"] == "Ethernet", port["roce_v2_gid_index"])
-            for port in ports
-            if port["state"] == _ACTIVE
+            PortPlace(port.number, port.link_layer == "Ethernet", port.roce_v2_gid_index)
+            for port in hca.ports
+            if port.state == _ACTIVE and (hca.name, port.number) in usable
         ],
-        _node(entry["uverbs"]),
+        _node(hca.uverbs),
         [node for node in management if node],
     )
 
@@ -102,33 +101,33 @@ def _minor(tree: Tree, address: str) -> Optional[int]:
     return int(found.group(1)) if found else None
 
 
-def _gpus(tree: Tree, facts: Mapping[str, Any]) -> List[GpuPlace]:
-    nearest = {entry["address"]: entry["nearest"] for entry in facts["affinity"]}
+def _gpus(tree: Tree, facts: Facts) -> List[GpuPlace]:
+    nearest = {entry.address: entry.nearest for entry in facts.affinity}
     # nvidia-smi counts those that its driver has; where it has none, they are counted as the facts do.
-    bound = [gpu["pci"]["address"] for gpu in facts["gpus"] if gpu["pci"]["driver"] == "nvidia"]
-    counted = bound or [gpu["pci"]["address"] for gpu in facts["gpus"]]
+    bound = [gpu.pci.address for gpu in facts.gpus if gpu.pci.driver == "nvidia"]
+    counted = bound or [gpu.pci.address for gpu in facts.gpus]
     return [
         GpuPlace(
             address,
             counted.index(address) if address in counted else None,
             _minor(tree, address),
-            gpu["uuid"] or "",
+            gpu.uuid or "",
             nearest.get(address, ()),
         )
-        for gpu in facts["gpus"]
-        for address in [gpu["pci"]["address"]]
+        for gpu in facts.gpus
+        for address in [gpu.pci.address]
     ]
 
 
 def read(root: str, options: GatherOptions, exclude: Sequence[str]) -> Hardware:
     """The hardware below ``root``. ``exclude`` are names or PCI addresses of HCAs that no container gets."""
-    facts = gather(root, options)
-    usable = [(entry["hca"], entry["port"]) for entry in facts["usable"]]
-    hcas = [_hca(entry, usable) for entry in facts["hcas"]]
+    facts = observe(root, options)
+    usable = [(entry.hca, entry.port) for entry in facts.usable]
+    hcas = [_hca(hca, usable) for hca in facts.hcas]
     return Hardware(
         _gpus(Tree(root), facts),
         {hca.name: hca for hca in hcas if not {hca.name, hca.address} & set(exclude)},
-        _node(facts["system"]["rdma_cm"]),
+        _node(facts.system.rdma_cm),
     )
 
 

@@ -61,7 +61,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return "stop" if "stop" in every else "reload" if every else ""
 
     try:
-        served = daemon.Daemon(load, options.root, options.status, wake, asked)
+        served = daemon.InjectDaemon(load, options.root, options.status, wake, asked)
     except (ConfigurationError, OSError) as error:
         status.log("info", "error", "the configuration is wrong", file=options.config, error=str(error))
         return _WRONG

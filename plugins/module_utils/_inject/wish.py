@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, List, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_rdma_device
 
 ANNOTATION = "rdma.zerocopy.io/nics"
 # containerd/nri, plugins/device-injector/README.md, which has the order as well; the second one is of versions before
 # 0.4.
 _INJECTOR = ("devices.noderesource.dev", "devices.nri.io")
 _NEAREST, _NONE = "nearest", "none"
-_HCA = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 _RDMA = "/dev/infiniband/"
 _PATH = re.compile(_RDMA + r"[A-Za-z0-9_]{1,63}")
 _YAML_PATH = re.compile(r"(?:-\s+|\s*)path:\s*[\"']?([^\"'\s]+)[\"']?\s*")
@@ -28,7 +28,7 @@ _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Wish:
+class NicWish:
     """What a container asks for: the HCAs near to its GPUs, HCAs by name, or devices by path.
 
     ``said`` is who says so, for messages. ``wrong`` is what cannot be understood. ``everyone`` says that it is for all
@@ -45,7 +45,7 @@ class Wish:
 
 def of_container(
     pod: Pod, container: Container, policy: str, namespaces: Sequence[str], has_gpus: bool
-) -> Optional[Wish]:
+) -> Optional[NicWish]:
     """The container's request, ``None`` without one: by its own annotation, else the pod's, else the policy.
 
     ``has_gpus`` says whether the container has GPUs.
@@ -64,32 +64,34 @@ def of_container(
         if listed:
             return listed
     if has_gpus and pod.namespace in namespaces:
-        return Wish(f"namespace {pod.namespace}", nearest=True)
-    return Wish("policy gpu_containers", nearest=True) if has_gpus and policy == "gpu_containers" else None
+        return NicWish(f"namespace {pod.namespace}", nearest=True)
+    return NicWish("policy gpu_containers", nearest=True) if has_gpus and policy == "gpu_containers" else None
 
 
-def _annotated(key: str, value: str) -> Optional[Wish]:
+def _annotated(key: str, value: str) -> Optional[NicWish]:
     # A block of YAML ends with a line feed.
     if value.strip() == _NONE:
         return None
     if value.strip() == _NEAREST:
-        return Wish(key, nearest=True, everyone=key == ANNOTATION)
+        return NicWish(key, nearest=True, everyone=key == ANNOTATION)
     names = [name.strip() for name in value.split(",")]
-    if all(_HCA.fullmatch(name) for name in names):
-        return Wish(key, hcas=names)
-    return Wish(key, wrong=f"{value[:100]!r} is not {_NEAREST}, {_NONE}, or names of HCAs such as mlx5_0,mlx5_1")
+    if all(is_rdma_device(name) for name in names):
+        return NicWish(key, hcas=names)
+    return NicWish(key, wrong=f"{value[:100]!r} is not {_NEAREST}, {_NONE}, or names of HCAs such as mlx5_0,mlx5_1")
 
 
-def _injected(key: str, value: str) -> Optional[Wish]:
+def _injected(key: str, value: str) -> Optional[NicWish]:
     """The RDMA devices in NRI's own annotation; all other devices are left to other plugins."""
     text = _COMMENT.sub("", value)
     rdma = [path for path in _paths(text) if path.startswith(_RDMA)]
     if any(not _PATH.fullmatch(path) for path in rdma):
-        return Wish(key, wrong="a path below /dev/infiniband is not a valid device name")
+        return NicWish(key, wrong="a path below /dev/infiniband is not a valid device name")
     if text.count(_RDMA) > len(rdma):
-        return Wish(key, wrong="not all devices can be read: write the list as JSON, or as YAML with one key per line")
+        return NicWish(
+            key, wrong="not all devices can be read: write the list as JSON, or as YAML with one key per line"
+        )
     # NRI rejects a device that is set twice.
-    return Wish(key, paths=list(dict.fromkeys(rdma))) if rdma else None
+    return NicWish(key, paths=list(dict.fromkeys(rdma))) if rdma else None
 
 
 def _paths(text: str) -> List[str]:

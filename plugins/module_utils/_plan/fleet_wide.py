@@ -91,10 +91,12 @@ def _no_secret(name: str, hosts: Hosts, default: Any) -> Iterator[Tuple[str, Pro
     right = "it must be the name of a Secret, of lower-case letters, digits, - and ."
     for host, values in hosts:
         value = values.get(name, default) or []
-        entries = [(name, value)] if isinstance(value, str) else [(f"{name}[{i}]", one) for i, one in enumerate(value)]
-        for at, one in entries:
-            if not values_names.is_subdomain(one):
-                yield host, wrong(at, one, right)
+        entries = (
+            [(name, value)] if isinstance(value, str) else [(f"{name}[{i}]", entry) for i, entry in enumerate(value)]
+        )
+        for at, entry in entries:
+            if not values_names.is_subdomain(entry):
+                yield host, wrong(at, entry, right)
 
 
 def _one_set(

@@ -74,7 +74,7 @@ def about(path: str) -> Dict[str, Any]:
     else:
         with tarfile.open(path) as archive:
             # In an archive, the chart is a single directory; the charts that it depends on are deeper.
-            name = next((one for one in archive.getnames() if re.fullmatch(r"(\./)?[^/]+/Chart\.yaml", one)), None)
+            name = next((name for name in archive.getnames() if re.fullmatch(r"(\./)?[^/]+/Chart\.yaml", name)), None)
             content = archive.extractfile(name) if name else None
             if content is None:
                 raise ValueError("it has no Chart.yaml")

@@ -55,7 +55,7 @@ def _images(options: Options) -> Dict[str, Any]:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 
     found = [images.converge(image_options.request(own, True), Files()) for own in options["images"]]
-    changes = [change for one in found for change in one["changes"]]
+    changes = [change for concern in found for change in concern["changes"]]
     return {"changed": bool(changes), "changes": changes}
 
 

@@ -77,12 +77,12 @@ def audit(client: Client, request: AuditRequest) -> Dict[str, Any]:
     wanted = list(_wanted(api, request.namespaces, unseen))
     kept: Dict[Kind, List[Any]] = {}
     failed = set()
-    for one, answer in zip(wanted, client.map(lambda one: _list(client, one), wanted)):
+    for listing, answer in zip(wanted, client.map(lambda listing: _list(client, listing), wanted)):
         if isinstance(answer, ClusterError):
-            failed.add(one.kind)
-            unseen.append(Unseen(_told(one), str(answer)))
+            failed.add(listing.kind)
+            unseen.append(Unseen(_told(listing), str(answer)))
         else:
-            kept.setdefault(one.kind, []).extend(answer.kept)
+            kept.setdefault(listing.kind, []).extend(answer.kept)
     noted = kept.get(_CONFIG_MAP, [])
     found = plan_audit(
         AuditInput(
@@ -93,7 +93,7 @@ def audit(client: Client, request: AuditRequest) -> Dict[str, Any]:
             cluster=ClusterSeen(
                 dra=[f"{_DRA}/{version}" for version in api.versions(_DRA)],
                 nodes=kept.get(_NODE, []),
-                policies=[one for kind in cluster.POLICIES for one in kept.get(kind, [])],
+                policies=[policy for kind in cluster.POLICIES for policy in kept.get(kind, [])],
                 health=[note for note in (*noted, *kept.get(_RULE, [])) if isinstance(note, HealthNote)],
                 pools=_pools(kept),
                 kueue=_served(api, _KUEUE) is not None,

@@ -114,11 +114,11 @@ def _objects(client: Client, api: Api, wanted: Iterable[Mapping[str, str]]) -> L
     """Objects of these kinds (``DaemonSet.apps``) and names (empty for all), as far as the cluster serves them."""
     every = {str(resource.group_kind): resource for resource in api.all()}
     found: List[Object] = []
-    for one in wanted:
-        kind, name = every.get(one["kind"]), one["name"]
+    for entry in wanted:
+        kind, name = every.get(entry["kind"]), entry["name"]
         query = {"fieldSelector": f"metadata.name={name}"} if name else None
         items = client.get(kind.path(), query).get("items") or [] if kind else []
-        found += [_told(one["kind"].partition(".")[0], item) for item in items]
+        found += [_told(entry["kind"].partition(".")[0], item) for item in items]
     return found
 
 

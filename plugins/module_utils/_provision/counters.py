@@ -130,7 +130,10 @@ def keep(client: Client, wanted: Counters, check: bool, keep_used: bool = False)
     for change in found:
         by_node.setdefault(change.node, []).append(change)
     if not check:
-        client.all(lambda name: _write(client, name, {one.resource: one.wanted for one in by_node[name]}), [*by_node])
+        client.all(
+            lambda name: _write(client, name, {counter.resource: counter.wanted for counter in by_node[name]}),
+            [*by_node],
+        )
     told_nodes = {name: [change.resource for change in entries] for name, entries in by_node.items()}
     return {"changed": bool(by_node), "nodes": told_nodes, "warnings": warnings, "diff": _diff(found)}
 

@@ -49,7 +49,7 @@ def node_of(pod: Object) -> str:
 def ready(pod: Mapping[str, Any]) -> bool:
     """Whether a pod, of whatever owner, says that it is."""
     conditions = (pod.get("status") or {}).get("conditions") or []
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+    return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
 
 def unready(client: Client, key: ObjectKey, resource: Resource) -> Optional[Dict[str, str]]:
@@ -113,7 +113,9 @@ def _lacking(daemon_set: Object, labels: Mapping[str, str]) -> str:
 
 
 def _owned(item: Object, owner: Object) -> bool:
-    return any(one.get("uid") == metadata(owner)["uid"] for one in metadata(item).get("ownerReferences") or [])
+    return any(
+        reference.get("uid") == metadata(owner)["uid"] for reference in metadata(item).get("ownerReferences") or []
+    )
 
 
 def _troubles(client: Client, live: Object) -> Optional[Dict[str, str]]:

@@ -89,26 +89,26 @@ def rewrite(client: Client, request: LiveRequest, check: bool) -> Dict[str, Any]
     _check(request.places)
     there = list(_read(client, request.places))
     _found(there, request.places)
-    bare = [one.bare for one in there]
+    bare = [live.bare for live in there]
     moved = move.back(bare) if request.back else move.forward(bare, request.wish)
-    for one, wanted in zip(there, moved.documents):
-        one.wanted = wanted
-    candidates = [one for one in there if one.change]
-    problems = [why for why in client.map(lambda one: _tried(client, one), candidates) if why]
-    changing = [one for one in candidates if one.change]
-    problems += [why for why in (_kept(one, request.managers) for one in changing) if why]
+    for live, wanted in zip(there, moved.documents):
+        live.wanted = wanted
+    candidates = [live for live in there if live.change]
+    problems = [why for why in client.map(lambda live: _tried(client, live), candidates) if why]
+    changing = [live for live in candidates if live.change]
+    problems += [why for why in (_kept(live, request.managers) for live in changing) if why]
     if problems:
         told = listed([str(problem) for problem in problems], 30)
         raise ClusterError(f"No object was changed. Leave these out, by naming the others one by one:\n{told}")
     if not check:
         _write(client, changing)
-    names = [str(one.key) for one in changing]
+    names = [str(live.key) for live in changing]
     notes = [{"object": str(note.ref), "level": note.level, "text": note.text} for note in moved.notes]
     return {
         "changed": bool(changing),
         "objects": names,
         "notes": notes,
-        "diff": [difference(one.key, one.bare, one.wanted) for one in changing],
+        "diff": [difference(live.key, live.bare, live.wanted) for live in changing],
         "text": summary("object", names, [{"file": "", **note} for note in notes]),
     }
 
@@ -140,7 +140,7 @@ def _check(places: Sequence[str]) -> None:
 
 
 def _found(there: Sequence[_Live], places: Sequence[str]) -> None:
-    known = {f"{one.key.namespace}/{one.key.name}" for one in there} | {one.key.namespace for one in there}
+    known = {f"{live.key.namespace}/{live.key.name}" for live in there} | {live.key.namespace for live in there}
     for place in places:
         if place not in known:
             of = "of this name" if "/" in place else "in this namespace"
@@ -154,7 +154,7 @@ def _made_by_known(item: Any) -> bool:
 
 
 def _controller(meta: Dict[str, Any]) -> Any:
-    return next((one for one in entries(meta.get("ownerReferences")) if one.get("controller") is True), None)
+    return next((owner for owner in entries(meta.get("ownerReferences")) if owner.get("controller") is True), None)
 
 
 def _bare(resource: Resource, item: Any) -> Dict[str, Any]:
@@ -177,31 +177,31 @@ def merge(old: Any, new: Any) -> Dict[str, Any]:
     return found
 
 
-def _patch(client: Client, one: _Live, version: Any, **query: str) -> Any:
-    change = one.change
+def _patch(client: Client, live: _Live, version: Any, **query: str) -> Any:
+    change = live.change
     change["metadata"] = {**table(change.get("metadata")), "resourceVersion": version}
-    return client.merge(one.path, change, {**_QUERY, **query}).body
+    return client.merge(live.path, change, {**_QUERY, **query}).body
 
 
-def _tried(client: Client, one: _Live) -> Optional[str]:
+def _tried(client: Client, live: _Live) -> Optional[str]:
     """Why the API server does not take it. Otherwise ``wanted`` gets the defaults that it will have.
 
     A way back that does not know them would find ``dnsPolicy`` there, which was removed.
     """
     try:
-        stored = _bare(one.resource, _patch(client, one, one.meta.get("resourceVersion"), dryRun="All"))
+        stored = _bare(live.resource, _patch(client, live, live.meta.get("resourceVersion"), dryRun="All"))
     except ApiError as error:
         hint = ". Delete it, and create it from its rewritten manifest" if error.status == 422 else ""
-        return f"{one.key}: the API server refuses the change: {str(error)[:400]}{hint}"
-    lost = next(_lost(one.wanted, stored, ""), None)
+        return f"{live.key}: the API server refuses the change: {str(error)[:400]}{hint}"
+    lost = next(_lost(live.wanted, stored, ""), None)
     if lost:
-        return f"{one.key}: the API server, or a webhook of it, does not keep {lost}"
+        return f"{live.key}: the API server, or a webhook of it, does not keep {lost}"
     # What a rewrite brings back to what it was before has none.
-    if way_back.BEFORE in table(at(one.wanted, "metadata", "annotations")):
-        (was,) = move.back([one.wanted]).documents
+    if way_back.BEFORE in table(at(live.wanted, "metadata", "annotations")):
+        (was,) = move.back([live.wanted]).documents
         way_back.forget(stored)
         stored = way_back.remembering(was, stored)
-    one.wanted = stored
+    live.wanted = stored
     return None
 
 
@@ -218,38 +218,38 @@ def _lost(wanted: Any, stored: Any, place: str) -> Iterator[str]:
         yield place
 
 
-def _kept(one: _Live, managers: Sequence[str]) -> Optional[str]:
+def _kept(live: _Live, managers: Sequence[str]) -> Optional[str]:
     """The owner that would revert the change."""
-    maker = _controller(one.meta)
+    maker = _controller(live.meta)
     if maker:
-        return f"{one.key}: {text(maker.get('kind'))} {text(maker.get('name'))} created it: change that object instead"
-    owners = manifest_owner.keepers(one.meta, (FIELD_MANAGER, *managers))
+        return f"{live.key}: {text(maker.get('kind'))} {text(maker.get('name'))} created it: change that object instead"
+    owners = manifest_owner.keepers(live.meta, (FIELD_MANAGER, *managers))
     told = ", ".join(texts.owner_text(owner) for owner in owners)
-    return f"{one.key} would be changed back: change it in {told}" if told else None
+    return f"{live.key} would be changed back: change it in {told}" if told else None
 
 
 def _write(client: Client, changing: Sequence[_Live]) -> None:
     done: List[str] = []
-    for one in changing:
+    for live in changing:
         try:
-            _write_one(client, one)
+            _write_one(client, live)
         except ClusterError as error:
             told = f"Changed before: {', '.join(done)}" if done else "No object was changed"
-            raise ClusterError(f"{one.key}: {error}. {told}. The same command goes on from here.") from error
-        done.append(str(one.key))
+            raise ClusterError(f"{live.key}: {error}. {told}. Run the same command again to continue.") from error
+        done.append(str(live.key))
 
 
-def _write_one(client: Client, one: _Live) -> None:
-    version = one.meta.get("resourceVersion")
+def _write_one(client: Client, live: _Live) -> None:
+    version = live.meta.get("resourceVersion")
     for number in range(_TRIES):
         try:
-            _patch(client, one, version)
+            _patch(client, live, version)
             return
         except ApiError as error:
             if error.status != 409 or number == _TRIES - 1:
                 raise
         # Controllers write the status whenever they like. Anything else is for a new look.
-        now = client.get(one.path)
-        if not patch.same(_bare(one.resource, now), one.bare) or metadata(now).get("uid") != one.meta.get("uid"):
+        now = client.get(live.path)
+        if not patch.same(_bare(live.resource, now), live.bare) or metadata(now).get("uid") != live.meta.get("uid"):
             raise ClusterError("somebody else has changed it meanwhile")
         version = metadata(now).get("resourceVersion")

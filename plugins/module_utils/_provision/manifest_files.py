@@ -179,7 +179,7 @@ def summary(thing: str, changed: Sequence[str], notes: Sequence[Mapping[str, str
     """Files or objects that changed, and the notes, for a terminal."""
     lines = [f"{counted(len(changed), thing)} changed" + (":" if changed else "")]
     lines += [f"  {name}" for name in changed]
-    for level, title in ((move.CANNOT, "Stays as it is:"), (move.LEFT, "Changed, but look at this:")):
+    for level, title in ((move.CANNOT, "Stays as it is:"), (move.LEFT, "Changed, but needs a review:")):
         told = [note for note in notes if note["level"] == level]
         lines += [title] if told else []
         for file, name in dict.fromkeys((note["file"], note["object"]) for note in told):

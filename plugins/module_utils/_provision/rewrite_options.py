@@ -39,6 +39,6 @@ def options() -> Dict[str, Any]:
 def wish(params: Mapping[str, Any]) -> Wish:
     """What these parameters ask for."""
     asks = [PodAsk(**ask) for ask in params["requests"]]
-    choices = {name: [one] if isinstance(one, str) else one for name, one in params["choices"].items()}
+    choices = {name: [choice] if isinstance(choice, str) else choice for name, choice in params["choices"].items()}
     more = Names(params["resources"], params["gpu_resources"])
     return Wish(asks, choices, more, params.get("namespace") or "")

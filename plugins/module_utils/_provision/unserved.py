@@ -32,7 +32,7 @@ class Provisioned:
 
 def _odd(node: Mapping[str, Any]) -> str:
     """How what a node publishes differs from its facts."""
-    found = [one["reason"] for one in node.get("missing", ()) if not one["intended"]]
+    found = [device["reason"] for device in node.get("missing", ()) if not device["intended"]]
     return "; ".join(dict.fromkeys(found)) or "what its drivers publish differs from the facts, as shown above"
 
 

@@ -27,10 +27,10 @@ _NANOSECONDS = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-# A duration is a signed 64-bit number of nanoseconds in Go, about 292 years. More digits are not worth reading.
 # Seconds after which NetworkManager takes a change back that nobody has confirmed: enough to confirm it, and no more
 # than somebody waits for.
 rollback_seconds = integer.between(10, 600, " seconds")
+# A duration is a signed 64-bit number of nanoseconds in Go, about 292 years. More digits are not worth reading.
 _LONGEST = (1 << 63) - 1
 _MOST_DIGITS = 100
 

@@ -24,6 +24,8 @@ LONGEST_LABEL = 63
 _LONGEST_SUBDOMAIN = 253
 # IFNAMSIZ of include/uapi/linux/if.h, without the zero at the end.
 LONGEST_INTERFACE = 15
+# IB_DEVICE_NAME_MAX of include/uapi/rdma/ib_user_verbs.h, without the zero at the end.
+_LONGEST_DEVICE = 63
 
 
 def is_label(text: str, longest: int = LONGEST_LABEL) -> bool:
@@ -68,7 +70,7 @@ def is_parameter_value(text: str) -> bool:
 
 def is_rdma_device(text: str) -> bool:
     """An RDMA device, like ``mlx5_0``."""
-    return _DEVICE.fullmatch(text) is not None
+    return len(text) <= _LONGEST_DEVICE and _DEVICE.fullmatch(text) is not None
 
 
 def is_file(text: str, longest: int = 255) -> bool:

@@ -13,7 +13,8 @@ import re
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 
 # As the kernel prints it: domains behind a VMD bridge have more than four digits.
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
+PATTERN = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
+_ADDRESS = re.compile(PATTERN)
 _WITHOUT_DOMAIN = re.compile(r"[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 
 

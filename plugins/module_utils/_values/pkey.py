@@ -17,6 +17,11 @@ _MEMBER = 0x8000
 _DEFAULT = 0x7FFF
 
 
+def is_pkey(text: str) -> bool:
+    """Whether it is a P_Key in hexadecimal, of whatever partition."""
+    return _HEXADECIMAL.fullmatch(text) is not None
+
+
 def partition(number: int) -> int:
     """Its partition, regardless of the kind of membership."""
     return number & ~_MEMBER
@@ -24,7 +29,7 @@ def partition(number: int) -> int:
 
 def full(text: str) -> int:
     """A P_Key with the bit of full membership. Raises RefusedError."""
-    if not _HEXADECIMAL.fullmatch(text):
+    if not is_pkey(text):
         like = f"'0x{int(text):04x}' or '0x{text}'" if re.fullmatch("[0-9]{1,4}", text) else "'0x8001'"
         raise RefusedError(f"it must be a P_Key in hexadecimal and in quotes, like {like}")
     number = partition(int(text, 16))

@@ -11,7 +11,7 @@ The encoding is that of https://protobuf.dev/programming-guides/encoding/.
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Iterator, List, Mapping, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Tuple, Union
 
 Field = Union[int, bytes]
 
@@ -120,9 +120,3 @@ def bytes_field(number: int, value: bytes) -> bytes:
 def text_field(number: int, value: str) -> bytes:
     """A field with text, left out where it is empty."""
     return bytes_field(number, value.encode()) if value else b""
-
-
-def mapping_field(number: int, values: Mapping[str, str]) -> bytes:
-    """A ``map<string, string>``."""
-    entries = (text_field(1, key) + text_field(2, value) for key, value in values.items())
-    return b"".join(bytes_field(number, entry) for entry in entries)

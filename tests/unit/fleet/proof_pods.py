@@ -53,11 +53,11 @@ def shared(facts_of: Callable[..., Any]) -> dict[str, Any]:
     return plan(facts_of, [], rdma_strategy="shared_device")
 
 
-def waves(found: dict[str, Any], **options: Any) -> list[list[pod_plan.Pod]]:
+def waves(found: dict[str, Any], **options: Any) -> list[list[pod_plan.PlannedPod]]:
     return [[pod_plan.pod_of(pod) for pod in wave] for wave in pod_plan_filter(found, **options)]
 
 
-def asking(wave: list[pod_plan.Pod]) -> list[pod_plan.Pod]:
+def asking(wave: list[pod_plan.PlannedPod]) -> list[pod_plan.PlannedPod]:
     return [pod for pod in wave if pod.alias != pod_plan.NOTHING]
 
 

@@ -125,8 +125,12 @@ def test_one_node_is_no_benchmark() -> None:
         (f"50% on {RXE} and 50% on TCP/eth0", ["rxe0"], "not RDMA (rc)"),
         (f"50% on {RXE} and 50% on tcp/a/b/c", ["rxe0"], "not RDMA (rc)"),
         # UCX cuts what is too long.
-        (f"20% on {RXE}, 20% on {RXE}, 20% on {RXE},", ["rxe0"], "UCX said only for part of the data"),
-        (f"50% on {RXE} and 50% on rc_verbs/{'x' * 84}", ["rxe0"], "UCX said only for part of the data"),
+        (f"20% on {RXE}, 20% on {RXE}, 20% on {RXE},", ["rxe0"], "UCX reported the transport of only part"),
+        (
+            f"50% on {RXE} and 50% on rc_verbs/{'x' * 84}",
+            ["rxe0"],
+            "UCX reported the transport of only part of the data",
+        ),
     ],
 )
 def test_what_went_elsewhere_is_an_error(config: str, allocated: Any, why: str) -> None:

@@ -34,7 +34,8 @@ NETWORK = bytes_field(5, text_field(1, "network"))
 
 def create(annotations: Dict[str, str], visible: str, linux: bytes = b"") -> bytes:
     """A CreateContainerRequest for a pod with a network of its own."""
-    pod = text_field(2, "p") + text_field(4, "llm") + protobuf.mapping_field(6, annotations) + bytes_field(8, NETWORK)
+    noted = (bytes_field(6, text_field(1, key) + text_field(2, value)) for key, value in annotations.items())
+    pod = text_field(2, "p") + text_field(4, "llm") + b"".join(noted) + bytes_field(8, NETWORK)
     variables = [text_field(8, f"NVIDIA_VISIBLE_DEVICES={visible}")] if visible else []
     container = b"".join([text_field(3, "main"), *variables, bytes_field(11, linux)])
     return bytes_field(1, pod) + bytes_field(2, container)
@@ -107,7 +108,7 @@ class Machine:
         self.ready = threading.Event()
         self.server = socket.socket(socket.AF_UNIX)
         self.server.settimeout(SECONDS)
-        served = daemon.Daemon(self._load, str(root), str(self.status), self._wake, self._asked.pop)
+        served = daemon.InjectDaemon(self._load, str(root), str(self.status), self._wake, self._asked.pop)
         self.thread = threading.Thread(target=served.run, args=(self.ready.set,), daemon=True)
 
     def _load(self) -> configuration.Configuration:

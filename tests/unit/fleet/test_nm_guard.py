@@ -132,7 +132,7 @@ def test_networks_that_would_draw_the_nodes_own_traffic(tmp_path: Path, address:
         f"{ZEROS} 00 {ZEROS} 00 {ZEROS} 0 0 0 3 eth0",
     ]
     put(tmp_path, "proc/net/ipv6_route", "\n".join(routes6) + "\n")
-    ours = guard.Session("198.51.100.9", "203.0.113.1")
+    ours = guard.SshSession("198.51.100.9", "203.0.113.1")
     found = netdev.default_routes(Tree(str(tmp_path)))
     if said is None:
         guard.check_networks(found, link(address), ours)
@@ -144,11 +144,11 @@ def test_networks_that_would_draw_the_nodes_own_traffic(tmp_path: Path, address:
 
 
 def test_a_connection_without_addresses_forbids_no_network() -> None:
-    guard.check_networks(netdev.DefaultRoutes(), link("10.0.0.7/24"), guard.Session("UNKNOWN", "UNKNOWN"))
+    guard.check_networks(netdev.DefaultRoutes(), link("10.0.0.7/24"), guard.SshSession("UNKNOWN", "UNKNOWN"))
 
 
 def test_routes_of_a_link_count_as_its_networks() -> None:
-    ours = guard.Session("198.51.100.9", "203.0.113.1")
+    ours = guard.SshSession("198.51.100.9", "203.0.113.1")
     routes = [{"to": "198.51.100.0/24", "via": "10.0.0.1"}]
     with pytest.raises(HostError, match="where Ansible connects from"):
         guard.check_networks(netdev.DefaultRoutes(), link("10.0.0.7/24", routes=routes), ours)

@@ -49,6 +49,12 @@ def test_a_playbook_reads_only_its_own(playbook: Path) -> None:
     assert foreign(path.read_text("utf-8") for path in with_its_files(playbook)) == set()
 
 
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=[playbook.stem for playbook in PLAYBOOKS])
+def test_a_playbook_sets_no_private_variable_of_a_role(playbook: Path) -> None:
+    texts = "".join(path.read_text("utf-8") for path in with_its_files(playbook))
+    assert [name for name in _READ.findall(texts) if name.startswith(tuple(f"__{role.name}_" for role in ROLES))] == []
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [

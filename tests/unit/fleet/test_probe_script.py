@@ -125,7 +125,9 @@ esac
     assert found.complete
     assert found.bandwidth == {}
     (output,) = [*found.loopback.values()]
-    meter = bandwidth.PodMeter(pod_plan.Pod("a", "default", "n1", group="g", entry="e", alias="e"), found, {}, 0.9)
+    meter = bandwidth.PodMeter(
+        pod_plan.PlannedPod("a", "default", "n1", group="g", entry="e", alias="e"), found, {}, 0.9
+    )
     (measured,) = meter.loopback()
     assert isinstance(measured, document.Measurement)
     assert (measured.value, measured.source, measured.target) == (97.5, measured.target, measured.source)
@@ -139,7 +141,9 @@ exit 1
 """
     found = run_script(tmp_path, program, ZEROCOPY_LOOPBACK="1")
     assert found.complete
-    meter = bandwidth.PodMeter(pod_plan.Pod("a", "default", "n1", group="g", entry="e", alias="e"), found, {}, 0.9)
+    meter = bandwidth.PodMeter(
+        pod_plan.PlannedPod("a", "default", "n1", group="g", entry="e", alias="e"), found, {}, 0.9
+    )
     (check,) = meter.loopback()
     assert isinstance(check, document.Check)
     assert (check.verdict, check.mend) == ("fail", "runtime")

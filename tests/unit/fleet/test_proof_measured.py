@@ -158,10 +158,10 @@ def test_the_cause_is_the_servers_where_it_did_not_serve(facts_of: Facts) -> Non
     assert measured == []
     assert worst(checks)["host.bandwidth"] == (
         "mlx5_0/1",
-        "read_lat with lab-01 gave no value; error on lab-01: TCP port 18515 is in use on this node",
+        "read_lat with lab-01 returned no result; error on lab-01: TCP port 18515 is in use on this node",
     )
     said = worst(tried(facts_of, client=failed, server=SERVED)[0])["host.bandwidth"][1]
-    assert said.endswith("gave no value; error on lab-02: Couldn't connect to 10.0.0.1:18515")
+    assert said.endswith("returned no result; error on lab-02: Couldn't connect to 10.0.0.1:18515")
 
 
 def test_perftest_that_is_not_there_makes_it_impossible(facts_of: Facts) -> None:

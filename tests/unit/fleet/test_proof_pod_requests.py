@@ -136,8 +136,14 @@ def test_a_resource_that_is_used_up_is_no_fault(
     trouble = "0/2 nodes are available: 1 Insufficient rdma/rdma_h100, 1 node(s) didn't match."
     sharing[0]["result"] |= {"phase": "Pending", "trouble": trouble, "seconds": None, "output": ""}
     free = judged(sharing[:1], shared(facts_of))["checks"]
-    busy = judged(sharing[:1], shared(facts_of), in_use={"n1": ["rdma/rdma_h100 training/worker-0"]})["checks"]
-    other = judged(sharing[:1], shared(facts_of), in_use={"n1": ["rdma/rdma_h1 training/worker-0"]})["checks"]
+
+    def beside(resource: str) -> list[dict[str, Any]]:
+        found = judged(
+            sharing[:1], shared(facts_of), in_use={"n1": [{"resource": resource, "pod": "training/worker-0"}]}
+        )
+        return found["checks"]
+
+    busy, other = beside("rdma/rdma_h100"), beside("rdma/rdma_h1")
     assert [[check["verdict"] for check in found] for found in (free, busy, other)] == [
         ["fail"],
         ["impossible"],
@@ -194,6 +200,6 @@ def test_what_others_hold() -> None:
     pods = [probe.PodProbe("look", "default", node, limits={"rdma/rdma_v100": 1}) for node in HOSTS]
     cluster: Any = Cluster()
     found = probe_run.in_use(cluster, pods, "")
-    assert found == {"n1": ["rdma/rdma_v100 training/worker-0"]}
+    assert found == {"n1": [{"resource": "rdma/rdma_v100", "pod": "training/worker-0"}]}
     # A cluster that knows no claims is asked for none.
     assert probe_run.in_use(cluster, [probe.PodProbe("look", "default", "n1")], "") == {}

@@ -190,7 +190,10 @@ def test_a_pod_that_never_ran_is_the_users_when_others_hold_the_nics(
 ) -> None:
     trouble = "0/2 nodes are available: 2 cannot allocate all claims."
     pods[0]["result"] |= {"phase": "Pending", "trouble": trouble, "seconds": None, "allocation": [], "output": ""}
-    free, busy = judged(pods[:1]), judged(pods[:1], in_use={"n1": ["dra.net/pci-0000-1a-00-0"]})
+    free, busy = (
+        judged(pods[:1]),
+        judged(pods[:1], in_use={"n1": [{"driver": "dra.net", "device": "pci-0000-1a-00-0"}]}),
+    )
     assert [(check["id"], check["verdict"]) for check in free["checks"]] == [
         ("pod.runs", "fail"),
         ("pod.allocation", "impossible"),

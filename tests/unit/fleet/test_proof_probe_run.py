@@ -350,7 +350,8 @@ def test_what_others_hold() -> None:
         "none": {"status": {}},
         "new": {},
     }
-    held, claimed = ["rdma/hca serving/decode-0"], ["dra.net/pci-0000-1a-00-0"]
+    held = [{"resource": "rdma/hca", "pod": "serving/decode-0"}]
+    claimed = [{"driver": "dra.net", "device": "pci-0000-1a-00-0"}]
     limits = {"rdma/hca": 1}
     assert probe_run.in_use(cluster, [pod("look", limits=limits)], "v1") == {"n1": claimed + held}
     assert probe_run.in_use(cluster, [pod("look", limits=limits)], "") == {"n1": held}

@@ -229,7 +229,7 @@ def test_a_measurement_that_gave_nothing(
 ) -> None:
     (found,), measured = alone(facts_of, result)
     assert measured == []
-    assert (found.verdict, found.text) == (verdict, f"write_bw to itself gave no value: {text}")
+    assert (found.verdict, found.text) == (verdict, f"write_bw to itself returned no result: {text}")
     assert remedy in found.remedy
     assert (found.mend, found.subject) == (mend, "mlx5_0/1")
 

@@ -165,8 +165,8 @@ def of_nics(pick: NicPick, nodes: Sequence[ClaimNode], hosts: Dict[str, List[str
     # A NIC at the same place of a node with facts tells what it is. Otherwise the objects would change with each pod
     # that takes a NIC away from the facts.
     slow = {device.pci for _node, device, _why in unfit}
-    unfit += [one for one in unrated if one[1].pci in slow]
-    unrated = [one for one in unrated if one[1].pci not in slow]
+    unfit += [pair for pair in unrated if pair[1].pci in slow]
+    unrated = [pair for pair in unrated if pair[1].pci not in slow]
     wanted += unrated
     if unrated:
         result.warnings.append(f"NICs whose rate is unknown count as fast enough: {_told(unrated, hosts)}")

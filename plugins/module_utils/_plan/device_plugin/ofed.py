@@ -108,7 +108,7 @@ def against(
     """
     asking = {host.name: values for host in own for values in [typed(host, known)] if values[DEPLOY]}
     there = {}
-    for spec in (one.get("spec") or {} for one in policies if one.get("kind") == "NicNodePolicy"):
+    for spec in (policy.get("spec") or {} for policy in policies if policy.get("kind") == "NicNodePolicy"):
         there[str((spec.get("nodeSelector") or {}).get(label))] = spec.get(COMPONENT) or {}
     way = "zerocopy.rdma.ofed, which removes it node by node"
     for host in fleet:

@@ -39,7 +39,7 @@ def offered(node: Mapping[str, Any], vendor: str, more: Names) -> List[str]:
     Those that only the site knows may be of any vendor.
     """
     found = {name: gpu(name, more) for name in sorted(_allocatable(node))}
-    return [name for name, one in found.items() if one is not None and one.vendor in (vendor, "")]
+    return [name for name, owner in found.items() if owner is not None and owner.vendor in (vendor, "")]
 
 
 def _chosen(labels: Mapping[str, str], plugin: Mapping[str, Any]) -> bool:

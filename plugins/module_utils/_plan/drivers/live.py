@@ -14,9 +14,10 @@ from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Seq
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import FILTER, GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 
 # As in the driver's filter.
-_ADDRESS = re.compile(r'"([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])"')
+_ADDRESS = re.compile(f'"({pci.PATTERN})"')
 
 
 @dataclass(frozen=True)

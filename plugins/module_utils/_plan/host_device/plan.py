@@ -231,7 +231,7 @@ def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
 def _two_providers(groups: Sequence[PluginGroup]) -> Iterator[Tuple[str, Problem]]:
     """Groups with different providers of Multus, which can run only once."""
     for group in groups:
-        own, first = (one.values[programs.PROVIDER] for one in (group, groups[0]))
+        own, first = (side.values[programs.PROVIDER] for side in (group, groups[0]))
         if own != first:
             right = f"but {first} for group {groups[0].name}: one of them runs Multus, so it must be the same for both"
             yield from group.all(wrong(programs.PROVIDER, own, right))

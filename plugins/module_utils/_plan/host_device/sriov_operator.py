@@ -89,7 +89,7 @@ def _object(namespace: str, kind: str, name: str, spec: Mapping[str, Any]) -> Ma
 
 
 def _functions(addresses: Collection[str], hosts: Sequence[InventoryHost]) -> Iterator[Tuple[Hca, PciFunction]]:
-    placed = [one for host in hosts if host.facts is not None for one in host.facts.placed]
+    placed = [placed for host in hosts if host.facts is not None for placed in host.facts.placed]
     return ((hca, pci) for hca, pci in placed if pci.address in addresses)
 
 
@@ -224,7 +224,9 @@ def _running(values: Mapping[str, Any], namespace: str, every: Sequence[Mapping[
         right = f"but there is no DaemonSet {PLUGIN} in it: name the namespace of the SR-IOV operator, which must have"
         return wrong(NAMESPACE, namespace, f"{right} its SriovOperatorConfig named default")
     containers = there[namespace]["spec"]["template"]["spec"]["containers"]
-    given = [text for one in containers for text in one.get("args") or () if text.startswith(_PREFIX_ARGUMENT)]
+    given = [
+        text for container in containers for text in container.get("args") or () if text.startswith(_PREFIX_ARGUMENT)
+    ]
     prefix = str(values[networks.RESOURCE.prefix_variable])
     for told in (text[len(_PREFIX_ARGUMENT) :] for text in given):
         if told != prefix:
@@ -253,8 +255,8 @@ def _matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     for name, value in (selector.get("matchLabels") or {}).items():
         if labels.get(name) != value:
             return False
-    for one in selector.get("matchExpressions") or ():
-        there, values = labels.get(one.get("key", "")), one.get("values") or ()
+    for expression in selector.get("matchExpressions") or ():
+        there, values = labels.get(expression.get("key", "")), expression.get("values") or ()
         right = {
             "In": there in values,
             "NotIn": there not in values,
@@ -262,6 +264,6 @@ def _matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
             "DoesNotExist": there is None,
         }
         # Its definition allows any text, and with another one the operator takes no node.
-        if not right.get(one.get("operator", "")):
+        if not right.get(expression.get("operator", "")):
             return False
     return True

@@ -145,7 +145,7 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
             continue
         exclude = exclusions(host.variables)
         own = _node(host.facts, exclude)
-        moved = {one.hca for one in host.facts.excluded if IN_POD in {reason.code for reason in one.reasons}}
+        moved = {entry.hca for entry in host.facts.excluded if IN_POD in {reason.code for reason in entry.reasons}}
         away = [hca.name for hca in _for_containers(host.facts, exclude) if hca.name in moved]
         if away:
             result.found.append((host.name, group.taken(away)))

@@ -44,11 +44,11 @@ def given(values: Mapping[str, Any], number: int, rails: int) -> Dict[int, List[
         if len(texts) < number:
             raise PlanError(Problem(at, f"has {counted(len(texts), 'GUID')} for {number} VFs: each VF needs its own"))
         for position, text in enumerate(texts):
-            one = checked(f"{at}[{position}]", text, lambda value: guid.read(str(value)))
-            other = seen.setdefault(one, f"{at}[{position}]")
+            own = checked(f"{at}[{position}]", text, lambda value: guid.read(str(value)))
+            other = seen.setdefault(own, f"{at}[{position}]")
             if other != f"{at}[{position}]":
                 raise PlanError(wrong(f"{at}[{position}]", text, f"the same as {other}: each VF needs its own"))
-            found.setdefault(rail, []).append(one)
+            found.setdefault(rail, []).append(own)
     return {rail: known[:number] for rail, known in found.items()}
 
 

@@ -146,7 +146,7 @@ def _workloads(
         )
         for ref in using
     ]
-    return sorted((one for one in workloads if one.findings), key=_worst), others
+    return sorted((workload for workload in workloads if workload.findings), key=_worst), others
 
 
 def _told_as(seen: Seen) -> ObjectRef:

@@ -58,7 +58,7 @@ _ON_FROM = {"DRAExtendedResource": 36, "DRAConsumableCapacity": 36}
 GATES = tuple(_ON_FROM)
 
 
-class NodeSeen(NamedTuple):
+class ClusterNode(NamedTuple):
     """What an audit reads of a node; ``counters`` are resources that we wrote, and that no plugin offers."""
 
     name: str
@@ -78,7 +78,7 @@ class ClusterSeen:
     """
 
     dra: Sequence[str] = ()
-    nodes: Sequence[NodeSeen] = ()
+    nodes: Sequence[ClusterNode] = ()
     components: Mapping[ObjectRef, Component] = field(default_factory=dict)
     placed: Optional[Mapping[ObjectRef, Set[str]]] = None
     policies: Sequence[Tuple[str, Tuple[str, ...]]] = ()
@@ -89,11 +89,11 @@ class ClusterSeen:
     volcano: bool = False
 
 
-def node(item: Any) -> NodeSeen:
+def node(item: Any) -> ClusterNode:
     """A node as the API server gives it."""
     status = table(at(item, "status"))
     info = table(status.get("nodeInfo"))
-    return NodeSeen(
+    return ClusterNode(
         text(at(item, "metadata", "name")),
         text(info.get("kubeletVersion")),
         text(info.get("containerRuntimeVersion")),
@@ -136,12 +136,12 @@ def _number(value: str) -> bool:
     return bool(quantity(value))
 
 
-def _by_version(nodes: Iterable[NodeSeen], version: str, pattern: Pattern[str]) -> Dict[str, List[str]]:
+def _by_version(nodes: Iterable[ClusterNode], version: str, pattern: Pattern[str]) -> Dict[str, List[str]]:
     found: Dict[str, List[str]] = {}
-    for one in nodes:
-        written = getattr(one, version)
+    for node in nodes:
+        written = getattr(node, version)
         if pattern.fullmatch(written):
-            found.setdefault(written, []).append(one.name)
+            found.setdefault(written, []).append(node.name)
     return found
 
 
@@ -185,16 +185,16 @@ def _resources(seen: ClusterSeen, more: Names) -> Iterator[Finding]:
     plugins = {ref for ref, component in seen.components.items() if component.role == components.PLUGIN}
     served = {name for ref in plugins for name in (seen.placed or {}).get(ref, ())}
     by_code: Dict[Tuple[str, str], List[str]] = {}
-    for one in seen.nodes:
-        for name in sorted({*one.capacity, *one.allocatable}):
+    for node in seen.nodes:
+        for name in sorted({*node.capacity, *node.allocatable}):
             if not is_rdma(name, more):
                 continue
-            if _number(one.allocatable.get(name, "")):
-                by_code.setdefault((codes.ADVERTISED, name), []).append(one.name)
-                if seen.placed is not None and one.name not in served and name not in one.counters:
-                    by_code.setdefault((codes.NO_PLUGIN, name), []).append(one.name)
-            elif _number(one.capacity.get(name, "")):
-                by_code.setdefault((codes.STALE, name), []).append(one.name)
+            if _number(node.allocatable.get(name, "")):
+                by_code.setdefault((codes.ADVERTISED, name), []).append(node.name)
+                if seen.placed is not None and node.name not in served and name not in node.counters:
+                    by_code.setdefault((codes.NO_PLUGIN, name), []).append(node.name)
+            elif _number(node.capacity.get(name, "")):
+                by_code.setdefault((codes.STALE, name), []).append(node.name)
     for (code, name), names in by_code.items():
         yield Finding(code, {"resource": name, "nodes": tuple(names)})
 

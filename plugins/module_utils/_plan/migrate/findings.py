@@ -143,7 +143,7 @@ def uses_rdma(pod: PodShape, more: Names = WELL_KNOWN) -> bool:
 def of_pod(pod: PodShape, more: Names = WELL_KNOWN) -> Iterator[Finding]:
     """What is to be dealt with in a pod template that uses RDMA; ``more`` are names of the site."""
     places = (pod.place,)
-    using = _rdma_containers(pod, more) or [one for one in pod.containers if not one.init]
+    using = _rdma_containers(pod, more) or [container for container in pod.containers if not container.init]
     if pod.host_network:
         ports = tuple(sorted({port for container in pod.containers for port in container.ports}))
         yield Finding(codes.HOST_NETWORK, {"ports": ports}, places)

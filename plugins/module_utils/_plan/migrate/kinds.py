@@ -67,7 +67,7 @@ KINDS = (*_TEMPLATES, *_SPECS)
 _JOBS = {kind for kind in KINDS if kind.kind.endswith(("Job", "JobSet")) and kind.kind != "CronJob"}
 
 
-class Template(NamedTuple):
+class PodTemplate(NamedTuple):
     """A pod template of an object: its path, metadata (empty for bare specs), and spec, all as the object has them."""
 
     place: str
@@ -89,14 +89,14 @@ def _walk(value: Any, steps: List[str], place: str) -> Iterator[Tuple[str, Mappi
         yield from _walk(table(value).get(key), rest, f"{place}.{key}" if place else str(key))
 
 
-def templates(kind: Kind, item: Mapping[str, Any]) -> Iterator[Template]:
+def templates(kind: Kind, item: Mapping[str, Any]) -> Iterator[PodTemplate]:
     """Every pod template of an object of a kind of :data:`KINDS`."""
     for path in _TEMPLATES.get(kind, ()):
         for place, found in _walk(item, path.split(".") if path else [], ""):
-            yield Template(place, table(found.get("metadata")), table(found.get("spec")))
+            yield PodTemplate(place, table(found.get("metadata")), table(found.get("spec")))
     for path in _SPECS.get(kind, ()):
         for place, found in _walk(item, path.split("."), ""):
-            yield Template(place, {}, found)
+            yield PodTemplate(place, {}, found)
 
 
 def holder(kind: Kind, item: Any, place: str) -> Any:

@@ -158,19 +158,19 @@ class _Mover:
             found += port_moves.server(unit.ref, template.pod, template.spec, shown, unit.slot.document, self.wish.more)
         self.servers += found
         self._left(unit, shapes)
-        return {one.pod.place for one in found}
+        return {workload.pod.place for workload in found}
 
     def _plans(
         self, unit: _Unit, shapes: Sequence[PodShape]
-    ) -> Tuple[List[Tuple[rewrite.Template, List[PodAsk]]], List[str]]:
-        plans: List[Tuple[rewrite.Template, List[PodAsk]]] = []
+    ) -> Tuple[List[Tuple[rewrite.RewrittenTemplate, List[PodAsk]]], List[str]]:
+        plans: List[Tuple[rewrite.RewrittenTemplate, List[PodAsk]]] = []
         reasons: List[str] = []
         found = zip(shapes, kinds.templates(unit.ref.kind, unit.item))
         for pod, place in found:
             if not rewrite.asking(pod, self.wish.more):
                 continue
             namespace = text(at(unit.item, "metadata", "namespace")) or self.wish.namespace
-            template = rewrite.Template(
+            template = rewrite.RewrittenTemplate(
                 pod,
                 dict_of(place.spec),
                 kinds.holder(unit.ref.kind, unit.item, pod.place),
@@ -224,8 +224,10 @@ def forward(documents: Sequence[Any], wish: Wish, fixed: Collection[int] = ()) -
         mover.notes.append(Note(server.document, server.ref, LEFT, why))
     # Without its pods, an object that leads to them keeps the ports that it got with them. Not by their names, since a
     # repository may have the same object for several clusters.
-    servers = [(one.ref, one.pod) for one in mover.servers]
-    alone = {id(other.item) for other in mover.others if not any(port_moves.leads(other, *one) for one in servers)}
+    servers = [(server.ref, server.pod) for server in mover.servers]
+    alone = {
+        id(other.item) for other in mover.others if not any(port_moves.leads(other, *server) for server in servers)
+    }
     for unit in units:
         if unit.stays or id(unit.item) in alone:
             continue

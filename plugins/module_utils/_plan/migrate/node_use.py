@@ -127,10 +127,10 @@ def _why(seen: Seen, held: str, more: Names) -> str:
     if held:
         return f"holds devices of {held}"
     using = [pod for pod in seen.pods if findings.uses_rdma(pod, more)]
-    asked = [name for pod in using for one in pod.containers for name in findings.asked(one, more)]
+    asked = [name for pod in using for container in pod.containers for name in findings.asked(container, more)]
     if asked:
         return ", ".join(dict.fromkeys(asked))
-    if any(findings.injected(pod, one, more) for pod in using for one in pod.containers):
+    if any(findings.injected(pod, container, more) for pod in using for container in pod.containers):
         return "devices by an annotation"
     if any(pod.host_network for pod in using):
         return "hostNetwork with RDMA"

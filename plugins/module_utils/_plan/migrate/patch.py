@@ -31,8 +31,8 @@ def _canonical(value: Any) -> str:
 def _by_text(value: Any) -> Any:
     """With texts as keys, as JSON has them: numbers and ``on`` are others in YAML, and cannot be sorted among texts."""
     if isinstance(value, dict):
-        return {str(key): _by_text(one) for key, one in value.items()}
-    return [_by_text(one) for one in value] if isinstance(value, list) else value
+        return {str(key): _by_text(entry) for key, entry in value.items()}
+    return [_by_text(entry) for entry in value] if isinstance(value, list) else value
 
 
 def same(old: Any, new: Any) -> bool:

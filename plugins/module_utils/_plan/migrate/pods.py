@@ -62,7 +62,7 @@ def _owner(meta: Mapping[str, Any], namespace: str) -> Optional[ObjectRef]:
     return None
 
 
-def _pod(template: kinds.Template) -> PodShape:
+def _pod(template: kinds.PodTemplate) -> PodShape:
     spec = template.spec
     return PodShape(
         place=template.place,
@@ -90,7 +90,11 @@ def node_labels(spec: Mapping[str, Any]) -> Set[str]:
     required = at(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     # One of the terms is enough.
     terms = [
-        {text(one.get("key")) for one in entries(term.get("matchExpressions")) if one.get("operator") in _NEEDING}
+        {
+            text(expression.get("key"))
+            for expression in entries(term.get("matchExpressions"))
+            if expression.get("operator") in _NEEDING
+        }
         for term in entries(at(required, "nodeSelectorTerms"))
     ]
     return {*strings(spec.get("nodeSelector")), *(set.intersection(*terms) if terms else ())}
@@ -121,14 +125,16 @@ def _container(container: Mapping[str, Any], name: str, init: bool) -> Container
         resources=_resources(table(container.get("resources"))),
         ports=_ports(container, command),
         environment={
-            **{text(one.get("name")): text(one.get("value")) for one in variables if "value" in one},
+            **{
+                text(variable.get("name")): text(variable.get("value")) for variable in variables if "value" in variable
+            },
             **set_there,
             **{found[1]: found[2] for found in _OPTION.finditer(command)},
         },
         from_fields={
-            text(one.get("name")): text(at(one, "valueFrom", "fieldRef", "fieldPath"))
-            for one in variables
-            if at(one, "valueFrom", "fieldRef", "fieldPath")
+            text(variable.get("name")): text(at(variable, "valueFrom", "fieldRef", "fieldPath"))
+            for variable in variables
+            if at(variable, "valueFrom", "fieldRef", "fieldPath")
         },
         command=command,
         mounts=frozenset(text(mount.get("name")) for mount in entries(container.get("volumeMounts"))),

@@ -69,7 +69,7 @@ def server(
     for container in ports.main_containers(pod, more):
         if pod.host_network and container.image and len(container.ports) == 1:
             port = container.ports[0]
-            same = [one.ports[0] for one in now.containers if one.name == container.name and len(one.ports) == 1]
+            same = [same.ports[0] for same in now.containers if same.name == container.name and len(same.ports) == 1]
             return [Server(ref, pod, spec, port, container.name, (*same, port)[0], document)]
     return []
 
@@ -92,7 +92,9 @@ def _added(other: Other, ref: ObjectRef, pod: PodShape) -> str:
     would be complete.
     """
     selector = _selector(other)
-    if other.ref.namespace != ref.namespace or any(pod.labels.get(key, one) != one for key, one in selector.items()):
+    if other.ref.namespace != ref.namespace or any(
+        pod.labels.get(key, value) != value for key, value in selector.items()
+    ):
         return ""
     missing = [key for key in selector if key not in pod.labels and "/" in key]
     return next((key for key in missing if f"{selector[key]}-".startswith(f"{ref.name}-")), "")
@@ -110,68 +112,68 @@ def bring_back(servers: Sequence[Server], others: Sequence[Other], staying: Temp
     ``staying`` are the templates that keep their ports, whatever leads to them.
     """
     twins: Dict[Tuple[str, str], List[Server]] = {}
-    for one in servers:
-        images = {container.name: container.image for container in one.pod.containers}
-        twins.setdefault((one.ref.namespace, ports.repository(images[one.container])), []).append(one)
+    for server in servers:
+        images = {container.name: container.image for container in server.pod.containers}
+        twins.setdefault((server.ref.namespace, ports.repository(images[server.container])), []).append(server)
     for several in twins.values():
-        have = {one.port for one in several}
+        have = {server.port for server in several}
         if len(have) < 2:
             # Its twin may be written elsewhere.
-            for one in several:
-                if one.now != one.port:
-                    yield from _remap(one, one.now, others, staying)
+            for server in several:
+                if server.now != server.port:
+                    yield from _remap(server, server.now, others, staying)
             continue
         pools = [_pool_ports(other) for other in others if other.is_pool]
         of_pools = [port for found in pools if len(found) > 1 for port in found]
         target = next((port for port in of_pools if port in have), min(have))
-        for one in several:
-            if one.port != target:
-                yield from _remap(one, target, others, staying)
+        for server in several:
+            if server.port != target:
+                yield from _remap(server, target, others, staying)
     for other in others:
-        led = [one for one in servers if leads(other, one.ref, one.pod)]
+        led = [server for server in servers if leads(other, server.ref, server.pod)]
         if other.is_pool:
             _narrow(other, led)
         else:
             _redirect(other, led)
 
 
-def _remap(one: Server, target: int, others: Sequence[Other], staying: Templates) -> Said:
-    spec = copy.deepcopy(one.spec)
+def _remap(server: Server, target: int, others: Sequence[Other], staying: Templates) -> Said:
+    spec = copy.deepcopy(server.spec)
     for container in _containers(spec):
-        if container.get("name", one.container) == one.container:
-            _replace(container, one.port, target)
+        if container.get("name", server.container) == server.container:
+            _replace(container, server.port, target)
     taken = [
         container.name
-        for container in one.pod.containers
-        if container.name != one.container and target in container.ports
+        for container in server.pod.containers
+        if container.name != server.container and target in container.ports
     ]
-    leading = [other for other in others if leads(other, one.ref, one.pod)]
+    leading = [other for other in others if leads(other, server.ref, server.pod)]
     headless = [other for other in leading if not other.is_pool and _is_headless(other)]
     stuck = [other for other in leading if other.stays]
     beside = [
         f"{other.ref} also leads to {ref}, which keeps it"
         for other in leading
         for ref, pod in staying
-        if leads(other, ref, pod) and any(one.port in container.ports for container in pod.containers)
+        if leads(other, ref, pod) and any(server.port in container.ports for container in pod.containers)
     ]
-    added = [(other.ref, label) for other in others for label in [_added(other, one.ref, one.pod)] if label]
-    what = f"port {one.port} stays, although {target} is the common port"
+    added = [(other.ref, label) for other in others for label in [_added(other, server.ref, server.pod)] if label]
+    what = f"port {server.port} stays, although {target} is the common port"
     if taken:
-        yield one, f"{what}: container {taken[0]} has {target}"
-    elif re.search(rf"(?<![0-9.]){one.port}(?![0-9.])", json.dumps([spec, one.pod.annotations])):
-        yield one, f"{what}: {one.port} also appears elsewhere in the pod"
+        yield server, f"{what}: container {taken[0]} has {target}"
+    elif re.search(rf"(?<![0-9.]){server.port}(?![0-9.])", json.dumps([spec, server.pod.annotations])):
+        yield server, f"{what}: {server.port} also appears elsewhere in the pod"
     elif headless:
-        yield one, f"{what}: clients of the headless Service {headless[0].ref.name} use it directly"
+        yield server, f"{what}: clients of the headless Service {headless[0].ref.name} use it directly"
     elif stuck:
-        yield one, f"{what}: {stuck[0].ref} leads to it and cannot be changed"
+        yield server, f"{what}: {stuck[0].ref} leads to it and cannot be changed"
     elif beside:
-        yield one, f"{what}: {beside[0]}"
+        yield server, f"{what}: {beside[0]}"
     elif added:
-        yield one, f"{what}: {added[0][0]} seems to lead to it by {added[0][1]}, which the template does not have"
+        yield server, f"{what}: {added[0][0]} seems to lead to it by {added[0][1]}, which the template does not have"
     else:
-        one.was, one.port = one.port, target
-        one.spec.clear()
-        one.spec.update(spec)
+        server.was, server.port = server.port, target
+        server.spec.clear()
+        server.spec.update(spec)
 
 
 def _containers(spec: Mapping[str, Any]) -> List[Any]:
@@ -206,17 +208,17 @@ def _is_headless(other: Other) -> bool:
 
 def _redirect(service: Other, led: Sequence[Server]) -> None:
     """Keep the Service's own port, by which clients know it."""
-    still = {one.port for one in led}
-    for one in led:
-        for port in entries(at(service.item, "spec", "ports")) if one.was and one.was not in still else ():
-            if port.get("targetPort", port.get("port")) == one.was and isinstance(port, dict):
-                port["targetPort"] = one.port
+    still = {server.port for server in led}
+    for server in led:
+        for port in entries(at(service.item, "spec", "ports")) if server.was and server.was not in still else ():
+            if port.get("targetPort", port.get("port")) == server.was and isinstance(port, dict):
+                port["targetPort"] = server.port
 
 
 def _narrow(pool: Other, led: Sequence[Server]) -> None:
     """Each port of the pool that its pods had is the one that they have now, once."""
-    still = {one.port for one in led}
-    new = {one.was: one.port for one in led if one.was and one.was not in still}
+    still = {server.port for server in led}
+    new = {server.was: server.port for server in led if server.was and server.was not in still}
     spec = at(pool.item, "spec")
     if not new:
         return

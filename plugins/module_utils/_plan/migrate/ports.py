@@ -41,7 +41,9 @@ def repository(image: str) -> str:
 def main_containers(pod: PodShape, more: Names) -> List[ContainerShape]:
     """The container with GPUs, or else the first."""
     lasting = [container for container in pod.containers if not container.init]
-    return ([one for one in lasting if any(is_gpu(name, more) for name in one.resources)] or lasting)[:1]
+    return ([container for container in lasting if any(is_gpu(name, more) for name in container.resources)] or lasting)[
+        :1
+    ]
 
 
 def remapped(pods: Sequence[Tuple[ObjectRef, PodShape]], more: Names) -> Found:
@@ -58,9 +60,9 @@ def remapped(pods: Sequence[Tuple[ObjectRef, PodShape]], more: Names) -> Found:
             by_ports.setdefault(twin.ports, []).append(twin)
         for ports, alike in by_ports.items():
             others = tuple(
-                f"{one.ref.kind.kind} {one.ref.name} has {', '.join(map(str, one.ports))}"
+                f"{server.ref.kind.kind} {server.ref.name} has {', '.join(map(str, server.ports))}"
                 for other, group in by_ports.items()
-                for one in group[:1]
+                for server in group[:1]
                 if other != ports
             )
             for twin in alike if others else ():

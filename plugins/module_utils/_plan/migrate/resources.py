@@ -52,7 +52,7 @@ class Names(NamedTuple):
 WELL_KNOWN = Names()
 
 
-class Gpu(NamedTuple):
+class GpuResource(NamedTuple):
     """What one of an extended resource is: a ``WHOLE`` GPU, a ``SHARE`` of one that others use too, or a ``PARTITION``.
 
     ``vendor`` is empty if only the site knows the name. Sharing without another name, and NVIDIA's MIG strategy
@@ -78,7 +78,7 @@ def _last(name: str) -> str:
     return name.partition("/")[2].lower()
 
 
-def gpu(name: str, more: Names = WELL_KNOWN) -> Optional[Gpu]:
+def gpu(name: str, more: Names = WELL_KNOWN) -> Optional[GpuResource]:
     """The GPU that one of this extended resource is, ``None`` if it is something else."""
     if is_rdma(name, more):
         return None
@@ -86,7 +86,7 @@ def gpu(name: str, more: Names = WELL_KNOWN) -> Optional[Gpu]:
     if vendor is None and not _is_of(name, more.gpus):
         return None
     part = PARTITION if _PARTITION.fullmatch(_last(name)) else SHARE if _SHARE.fullmatch(_last(name)) else WHOLE
-    return Gpu(vendor or "", part)
+    return GpuResource(vendor or "", part)
 
 
 def is_gpu(name: str, more: Names = WELL_KNOWN) -> bool:

@@ -36,7 +36,7 @@ _TO_POD = {"status.hostIP": "status.podIP", "status.hostIPs": "status.podIPs"}
 
 
 @dataclass
-class Template:
+class RewrittenTemplate:
     """A pod template of an object that may be changed: ``holder`` has its metadata, ``spec`` its containers.
 
     ``holder`` is ``None`` where the template has no metadata of its own. ``pods`` is the number of pods, ``None`` where
@@ -59,39 +59,39 @@ def asking(pod: PodShape, more: Names) -> List[ContainerShape]:
     Not those that only name HCAs in a variable: a launcher does so for others.
     """
     return [
-        one
-        for one in pod.containers
-        if findings.asked(one, more)
-        or findings.injected(pod, one, more)
-        or (pod.host_network and findings.has_gpu(one, more))
-        or any("infiniband" in pod.host_paths.get(name, "") for name in one.mounts)
+        container
+        for container in pod.containers
+        if findings.asked(container, more)
+        or findings.injected(pod, container, more)
+        or (pod.host_network and findings.has_gpu(container, more))
+        or any("infiniband" in pod.host_paths.get(name, "") for name in container.mounts)
     ]
 
 
 def gpus(pod: PodShape, more: Names) -> int:
     """Whole GPUs of the containers that ask."""
-    return sum(sum(_whole(one, more).values()) for one in asking(pod, more))
+    return sum(sum(_whole(container, more).values()) for container in asking(pod, more))
 
 
 def _whole(container: ContainerShape, more: Names) -> Dict[str, int]:
     found = {name: gpu(name, more) for name in container.resources}
-    return {name: integer(container.resources[name]) or 0 for name, one in found.items() if one and one.part == WHOLE}
+    return {name: integer(container.resources[name]) or 0 for name, gpu in found.items() if gpu and gpu.part == WHOLE}
 
 
 def parts(pod: PodShape, more: Names) -> List[str]:
     """What the containers that ask have of GPUs that are not whole, each with what it is."""
-    names = sorted({name for one in asking(pod, more) for name in one.resources})
+    names = sorted({name for container in asking(pod, more) for name in container.resources})
     found = [(name, gpu(name, more)) for name in names]
-    return [f"{name}, a {one.part} of a GPU" for name, one in found if one and one.part != WHOLE]
+    return [f"{name}, a {gpu.part} of a GPU" for name, gpu in found if gpu and gpu.part != WHOLE]
 
 
 def _beside_gpu(container: ContainerShape, ask: PodAsk, more: Names) -> bool:
     """Whether it has a GPU that the strategy inject, which knows those of NVIDIA, finds NICs for."""
     found = [gpu(name, more) for name in container.resources]
-    return ask.gpu_resource in container.resources or any(one and one.vendor in (NVIDIA, "") for one in found)
+    return ask.gpu_resource in container.resources or any(gpu and gpu.vendor in (NVIDIA, "") for gpu in found)
 
 
-def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
+def obstacles(template: RewrittenTemplate, asks: Sequence[PodAsk]) -> Iterator[str]:
     """Why the template cannot be changed, in the words of its manifest."""
     pod, using = template.pod, asking(template.pod, template.more)
     stays = any(ask.host_network for ask in asks)
@@ -109,13 +109,15 @@ def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
             yield f"{ask.name} can be requested in namespace {ask.namespace} only, not in {template.namespace}"
         if ask.claimed and template.kind in _WITHOUT_CLAIMS:
             yield f"{ask.name} is a claim, and a {template.kind} has no field for claims: use its InferenceServices"
-        without = [one.name for one in using if ask.gpu_resource and not _beside_gpu(one, ask, template.more)]
+        without = [
+            container.name for container in using if ask.gpu_resource and not _beside_gpu(container, ask, template.more)
+        ]
         if without:
             yield f"{ask.name} gives the NICs nearest to {ask.gpu_resource}, but container {without[0]} requests no GPU"
         if ask.annotations and template.holder is None:
             yield f"{ask.name} needs an annotation on the pods, which this {template.kind} cannot have"
     wanted = sum(ask.gpus for ask in asks)
-    having = {one.name: found for one in using if (found := _whole(one, template.more))}
+    having = {container.name: found for container in using if (found := _whole(container, template.more))}
     shared = parts(pod, template.more)
     if wanted and shared:
         yield f"the claim has whole GPUs, which cannot replace {shared[0]}"
@@ -123,7 +125,9 @@ def obstacles(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
         told = [f"{name} has {_told(found)}" for name, found in having.items()]
         yield f"the claim has {wanted} GPUs for one container, but {', '.join(told) or 'no container has any'}"
     networks = pod.annotations.get(findings.NETWORKS, "")
-    if ("," in networks or networks.startswith("[")) and any(findings.asked(one, template.more) for one in using):
+    if ("," in networks or networks.startswith("[")) and any(
+        findings.asked(container, template.more) for container in using
+    ):
         yield f"{findings.NETWORKS} names several networks, and which of them moves the NIC is unknown"
 
 
@@ -131,7 +135,7 @@ def _told(limits: Mapping[str, int]) -> str:
     return " and ".join(f"{name}: {number}" for name, number in limits.items())
 
 
-def fewer(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
+def fewer(template: RewrittenTemplate, asks: Sequence[PodAsk]) -> Iterator[str]:
     """Resources of which the template requested more than its claims have."""
     nics = sum(ask.nics for ask in asks)
     if not nics or not all(ask.nics for ask in asks):
@@ -146,7 +150,7 @@ def fewer(template: Template, asks: Sequence[PodAsk]) -> Iterator[str]:
             yield f"{name}: {number} became {claims}, with {counted(nics, 'NIC')} for all containers of the pod"
 
 
-def _host_network(template: Template) -> Iterator[str]:
+def _host_network(template: RewrittenTemplate) -> Iterator[str]:
     if template.kind == "DaemonSet":
         yield "hostNetwork may have another reason: a DaemonSet serves the node it is on"
     for name in ("hostPID", "hostIPC"):
@@ -158,11 +162,11 @@ def _host_network(template: Template) -> Iterator[str]:
             yield f"hostNetwork may have another reason: container {container.name} has the capability {admin[0]}"
 
 
-def change(template: Template, asks: Sequence[PodAsk], namespace: str) -> None:
+def change(template: RewrittenTemplate, asks: Sequence[PodAsk], namespace: str) -> None:
     """Change the template in place; there are no obstacles. Raises ChoiceError before anything is changed."""
     names = [requests.object_name(ask, namespace) for ask in asks]
-    using = {one.name for one in asking(template.pod, template.more)}
-    networks = any(findings.asked(one, template.more) for one in asking(template.pod, template.more))
+    using = {container.name for container in asking(template.pod, template.more)}
+    networks = any(findings.asked(container, template.more) for container in asking(template.pod, template.more))
     spec = template.spec
     if template.pod.host_network and not any(ask.host_network for ask in asks):
         _leave_host(spec)
@@ -220,7 +224,7 @@ def _claims(spec: Dict[str, Any], names: Sequence[Mapping[str, Any]]) -> List[st
     for name in names:
         if not name:
             continue
-        taken = {text(one.get("name")) for one in entries(spec.get("resourceClaims"))}
+        taken = {text(claim.get("name")) for claim in entries(spec.get("resourceClaims"))}
         number = 1
         while (own := _CLAIM if number == 1 else f"{_CLAIM}-{number}") in taken:
             number += 1
@@ -255,7 +259,7 @@ def _ask(container: Any, ask: PodAsk) -> None:
     missing = [name for name in ask.capabilities if not there & {name, f"CAP_{name}", "ALL"}]
     if missing and at(security, "privileged") is not True:
         _list(_map(_map(container, "securityContext"), "capabilities"), "add").extend(missing)
-    known = {one.get("name") for one in entries(container.get("env"))}
+    known = {variable.get("name") for variable in entries(container.get("env"))}
     for name, value in ask.environment.items():
         if name not in known:
             _list(container, "env").append({"name": name, "value": value})

@@ -36,7 +36,7 @@ def _typed(values: Any, name: str, kind: Type[_Kind]) -> _Kind:
 
 
 def _strings(values: Any, name: str) -> Tuple[str, ...]:
-    return tuple(str(one) for one in _typed(values, name, list))
+    return tuple(str(entry) for entry in _typed(values, name, list))
 
 
 def _ref(values: Any) -> ObjectRef:
@@ -84,7 +84,7 @@ def read(values: Mapping[str, Any]) -> Audit:
         cluster=[_finding(finding) for finding in _typed(values, "cluster", list)],
         others=[_ref(other) for other in _typed(values, "others", list)],
         unseen=[
-            Unseen(str(_typed(one, "what", str)), str(_typed(one, "why", str)))
-            for one in _typed(values, "unseen", list)
+            Unseen(str(_typed(entry, "what", str)), str(_typed(entry, "why", str)))
+            for entry in _typed(values, "unseen", list)
         ],
     )

@@ -45,7 +45,7 @@ def texts(value: Any) -> List[str]:
 
 def strings(value: Any) -> Dict[str, str]:
     """A map of strings to strings."""
-    return {name: text(one) for name, one in table(value).items() if isinstance(name, str)}
+    return {name: text(entry) for name, entry in table(value).items() if isinstance(name, str)}
 
 
 def integer(value: Any) -> Optional[int]:

@@ -55,8 +55,8 @@ def read(text: str) -> List[Any]:
 def _unshared(value: Any) -> Any:
     """A copy in which an alias is a value of its own: what is changed in one place is not changed in another."""
     if isinstance(value, dict):
-        return {key: _unshared(one) for key, one in value.items()}
-    return [_unshared(one) for one in value] if isinstance(value, list) else value
+        return {key: _unshared(entry) for key, entry in value.items()}
+    return [_unshared(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _twice(text: str) -> None:

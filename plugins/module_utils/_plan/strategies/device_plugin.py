@@ -107,7 +107,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
             # The variables of a group that has left the inventory are not known any more.
             of_gone: List[str] = []
             if groups.isdisjoint(old):
-                values: List[Mapping[str, Any]] = [{}, *(one.variables for one in hosts[:1])]
+                values: List[Mapping[str, Any]] = [{}, *(host.variables for host in hosts[:1])]
                 of_gone = self.resources([InventoryHost(node, group, each) for group in old for each in values], known)
             still = self.resources([host], known) if host else []
             found[node] = [name for name in dict.fromkeys([*every, *of_gone]) if name not in still]

@@ -99,7 +99,7 @@ class MovePlan:
 
 def others(to: Strategy) -> List[str]:
     """The labels by which the DaemonSets of all other strategies find their nodes."""
-    return [one.label for one in registry.STRATEGIES.values() if one.label and one is not to]
+    return [other.label for other in registry.STRATEGIES.values() if other.label and other is not to]
 
 
 def state(node: NodeUse, to: Strategy) -> str:
@@ -116,14 +116,19 @@ def state(node: NodeUse, to: Strategy) -> str:
 def _away(node: NodeUse, to: Strategy) -> str:
     """What is to leave a node."""
     ours = [
-        one.name for one in registry.STRATEGIES.values() if one is not to and one.label and node.labels.get(one.label)
+        other.name
+        for other in registry.STRATEGIES.values()
+        if other is not to and other.label and node.labels.get(other.label)
     ]
     return " and ".join([*ours, *node.plugins])
 
 
 def _was(node: NodeUse) -> str:
     labels = node.mark.labels if node.mark else node.labels
-    return next((one.name for one in registry.STRATEGIES.values() if one.label and labels.get(one.label)), "")
+    return next(
+        (strategy.name for strategy in registry.STRATEGIES.values() if strategy.label and labels.get(strategy.label)),
+        "",
+    )
 
 
 def _against(host: InventoryHost, node: NodeUse, away: str, options: MoveOptions) -> Iterator[str]:
@@ -135,10 +140,10 @@ def _against(host: InventoryHost, node: NodeUse, away: str, options: MoveOptions
             right = "delete it, or set rdma_migrate_evict to all, or to none to wait until it ends"
             yield f"{host.name}: pod {user}: no controller would recreate it elsewhere: {right}"
     if node.plugins and not options.off:
-        one = len(node.plugins) == 1
-        what = f"{'DaemonSet' if one else 'DaemonSets'} {', '.join(node.plugins)}, which somebody else has deployed,"
-        right = f"set rdma_migrate_old_labels to the node labels that keep {'it' if one else 'them'} away"
-        verb = "hands out NICs here: remove it" if one else "hand out NICs here: remove them"
+        single = len(node.plugins) == 1
+        what = f"{'DaemonSet' if single else 'DaemonSets'} {', '.join(node.plugins)}, which somebody else has deployed,"
+        right = f"set rdma_migrate_old_labels to the node labels that keep {'it' if single else 'them'} away"
+        verb = "hands out NICs here: remove it" if single else "hand out NICs here: remove them"
         yield f"{host.name}: {what} {verb} first, or {right}"
     elif node.offered and not away and not options.off:
         # What offers them would still be there after the pods have been evicted.
@@ -236,7 +241,7 @@ def objects(
     for strategy in registry.used([host for host in hosts if host.name in now]):
         planned = registry.plan_of(strategy.name, every, cluster, known)
         result.problems += planned.problems
-        result.sets += [one for one in planned.sets if one.objects]
+        result.sets += [planned_set for planned_set in planned.sets if planned_set.objects]
         for group, asks in planned.asks.items():
             there = [replace(ask, hosts={name: ask.hosts[name] for name in ask.hosts if name in now}) for ask in asks]
             result.asks.setdefault(group, []).extend(ask for ask in there if ask.hosts)
@@ -247,7 +252,7 @@ def objects(
             result.labels[host.name] = {label: value for label, value in mine.items() if value}
             shown = planned.shows.get(host.name)
             if shown is not None:
-                drivers = [one for one in shown.drivers if one == strategy.driver]
+                drivers = [driver for driver in shown.drivers if driver == strategy.driver]
                 resources = dict(shown.resources)
                 result.shows[host.name] = {"pods": strategy.pods, "drivers": drivers, "resources": resources}
             result.counters[host.name] = planned.counters.get(host.name, {})
@@ -259,11 +264,11 @@ def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
     lines: List[str] = []
     for number, wave in enumerate(found.waves, 1):
         lines.append(f"Wave {number}:")
-        for move in (one for name in wave for one in found.nodes if one.name == name):
+        for move in (node for name in wave for node in found.nodes if node.name == name):
             begun = "" if move.state == TODO else f" (begun: {move.state})"
             lines.append(f"  {move.name}: {move.away or 'none'} to {move.to}{begun}")
             lines += [f"    {step}" for step in move.steps]
-    done = [one.name for one in found.nodes if one.state == DONE]
+    done = [node.name for node in found.nodes if node.state == DONE]
     if done:
         lines.append(f"Nothing to do: {', '.join(done)}")
     if found.rest:
@@ -278,6 +283,8 @@ def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
         lines.append(
             "Device plugins that others have deployed are never removed. Remove them when no node needs them any more:"
         )
-    for one in foreign if found.nodes else ():
-        lines.append(f"  DaemonSet {one.daemon_set} ({one.program}, on {counted(one.nodes, 'node')}): {one.remove}")
+    for plugin in foreign if found.nodes else ():
+        lines.append(
+            f"  DaemonSet {plugin.daemon_set} ({plugin.program}, on {counted(plugin.nodes, 'node')}): {plugin.remove}"
+        )
     return "\n".join(lines)

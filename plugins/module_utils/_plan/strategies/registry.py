@@ -120,7 +120,7 @@ def plan_of(
         return found
     every = strategy.resources(hosts, known)
     # A plugin that runs on all nodes reports the number of each of its resources, even if it is 0.
-    offered = {name for one in found.shows.values() for name in one.resources} if found.everywhere else set()
+    offered = {name for shown in found.shows.values() for name in shown.resources} if found.everywhere else set()
     every = [name for name in every if name not in offered]
     for host in hosts:
         shown = found.shows.get(host.name)

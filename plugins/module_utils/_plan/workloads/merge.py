@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names, is_gpu, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import pod
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Ask, Manifest, Settings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import GroupAsk, Manifest, Settings
 
 
 class MergeError(ValueError):
@@ -35,16 +35,16 @@ def _objects(document: Any) -> Sequence[Any]:
 
 def _wanted(documents: Sequence[Any], container: str) -> Iterator[Tuple[Manifest, Any, Manifest, Manifest]]:
     """Object, holder of the metadata, spec and container, wherever pods have a container of this name."""
-    for item in [one for document in documents for one in _objects(document)]:
+    for item in [item for document in documents for item in _objects(document)]:
         kind = _kind(item)
         for template in kinds.templates(kind, table(item)):
-            for one in entries(template.spec.get("containers")):
-                if one.get("name") == container:
+            for entry in entries(template.spec.get("containers")):
+                if entry.get("name") == container:
                     holder = kinds.holder(kind, item, template.place)
-                    yield item, holder, template.spec, one  # type: ignore[misc]  # as they are in the document
+                    yield item, holder, template.spec, entry  # type: ignore[misc]  # as they are in the document
 
 
-def merged(manifest: str, container: str, ask: Ask, settings: Settings) -> str:
+def merged(manifest: str, container: str, ask: GroupAsk, settings: Settings) -> str:
     """The text of a manifest, in which containers of this name get what ``ask`` requests. Raises MergeError.
 
     What is there already stays, and a second time changes nothing.
@@ -55,15 +55,17 @@ def merged(manifest: str, container: str, ask: Ask, settings: Settings) -> str:
         found = list(_wanted(after, container))
         if not found:
             raise MergeError(f"no pod in it has a container {container}")
-        for item, holder, spec, one in found:
+        for item, holder, spec, own in found:
             where = f"{item['kind']} {text(at(item, 'metadata', 'name'))}"
-            _merge(where, item, (holder, spec, one), ask, settings)
+            _merge(where, item, (holder, spec, own), ask, settings)
         return text_edit.changed(manifest, before, after)
     except yaml_values.TextError as error:
         raise MergeError(str(error)) from error
 
 
-def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], ask: Ask, settings: Settings) -> None:
+def _merge(
+    where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], ask: GroupAsk, settings: Settings
+) -> None:
     holder, spec, container = place
     # What the examples request as GPUs is one of the site's own names.
     more = Names(gpus=(*settings.gpu_resources, settings.gpu_resource, ask.request.gpu_resource))
@@ -96,13 +98,13 @@ def _merge(where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], as
     _container(where, container, added)
     own = parts["pod"]
     # That of a container, not this machine's.
-    if not any(one.get("mountPath") == "/dev/shm" and one.get("name") != "dshm" for one in _mounts(container)):  # noqa: S108
+    if not any(mount.get("mountPath") == "/dev/shm" and mount.get("name") != "dshm" for mount in _mounts(container)):  # noqa: S108
         _entries(where, spec, "volumes", own["volumes"], "name")
     else:
-        _entries(where, spec, "volumes", [one for one in own["volumes"] if one["name"] != "dshm"], "name")
+        _entries(where, spec, "volumes", [volume for volume in own["volumes"] if volume["name"] != "dshm"], "name")
     claims = own.get("resourceClaims", ())
     _entries(where, spec, "resourceClaims", claims, "name")
-    wrong = [one["name"] for one in claims if one not in spec["resourceClaims"]]
+    wrong = [claim["name"] for claim in claims if claim not in spec["resourceClaims"]]
     if wrong:
         raise MergeError(f"{where} has a different claim with the name {wrong[0]}: rename or remove it")
     _keys(where, spec, {name: own[name] for name in ("hostNetwork", "dnsPolicy") if name in own})
@@ -122,7 +124,7 @@ def _container(where: str, container: Manifest, added: Mapping[str, Any]) -> Non
     if capabilities:
         has = _below(where, _below(where, container, "securityContext"), "capabilities")
         there = _listed(where, has, "add")
-        has["add"] = [*there, *(one for one in capabilities if one not in there)]
+        has["add"] = [*there, *(capability for capability in capabilities if capability not in there)]
 
 
 def _mounts(container: Mapping[str, Any]) -> List[Mapping[str, Any]]:
@@ -152,15 +154,15 @@ def _listed(where: str, value: Manifest, key: str) -> List[Any]:
 
 
 def _keys(where: str, value: Manifest, wanted: Mapping[str, Any]) -> None:
-    for name, one in wanted.items():
-        if value.setdefault(name, one) != one and str(value[name]) != str(one):
-            raise MergeError(f"{where} has {name} {value[name]}, it must be {one}")
+    for name, right in wanted.items():
+        if value.setdefault(name, right) != right and str(value[name]) != str(right):
+            raise MergeError(f"{where} has {name} {value[name]}, it must be {right}")
 
 
 def _entries(where: str, value: Manifest, key: str, wanted: Sequence[Mapping[str, Any]], name: str) -> None:
     """Entries of a list that is by name; one that is there stays as it is."""
     listed = _listed(where, value, key)
-    there = [one.get(name) for one in entries(listed)]
-    new = [dict(one) for one in wanted if one[name] not in there]
+    there = [entry.get(name) for entry in entries(listed)]
+    new = [dict(entry) for entry in wanted if entry[name] not in there]
     if new:
         value[key] = [*listed, *new]

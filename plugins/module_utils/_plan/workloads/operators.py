@@ -12,9 +12,9 @@ from typing import List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plain, pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import (
-    Ask,
-    Container,
+    GroupAsk,
     Manifest,
+    PodContainer,
     Settings,
 )
 
@@ -24,11 +24,11 @@ _MULTI_NODE = "/vllm-workspace/examples/online_serving/multi-node-serving.sh"
 _RAY_PORT, _PYTORCH_PORT = 6667, 23456
 
 
-def _metadata(name: str, ask: Ask, settings: Settings) -> Manifest:
+def _metadata(name: str, ask: GroupAsk, settings: Settings) -> Manifest:
     return {"name": name, "namespace": pod.namespace_of(ask, settings)}
 
 
-def kserve(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifest]:
+def kserve(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> List[Manifest]:
     """An LLMInferenceService with prefill and decode. KServe merges ``main`` with the container of its presets."""
     roles = []
     for number in range(2):
@@ -38,7 +38,7 @@ def kserve(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifes
         port = 8000 if number else 8001
         command = ["vllm", "serve", "/mnt/models", f"--served-model-name={settings.model}", f"--port={port}"]
         command += [f"--tensor-parallel-size={gpus}", f"--kv-transfer-config={plain.CONNECTOR}"]
-        container = Container("main", "", command, plain.NIXL, fields=plain.NIXL_FIELDS)
+        container = PodContainer("main", "", command, plain.NIXL, fields=plain.NIXL_FIELDS)
         roles.append(pod.pod_of(container, pod.adds(ask, settings)))
     metadata = _metadata(f"{prefix}-kserve", asks[0], settings)
     annotations = asks[0].request.annotations
@@ -60,11 +60,11 @@ def kserve(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifes
     ]
 
 
-def ray(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
+def ray(prefix: str, ask: GroupAsk, settings: Settings) -> List[Manifest]:
     """A RayCluster whose workers have GPUs and NICs; its head has none."""
     image = settings.images["ray"]
     start = ["/bin/bash", "-c", "ulimit -n 65536; $KUBERAY_GEN_RAY_START_CMD"]
-    worker = Container("ray-worker", image, start, {"NCCL_DEBUG": "INFO"})
+    worker = PodContainer("ray-worker", image, start, {"NCCL_DEBUG": "INFO"})
     head = {"spec": {"containers": [{"name": "ray-head", "image": image, "command": start}]}}
     metadata = _metadata(f"{prefix}-ray", ask, settings)
     metadata["annotations"] = {"ray.io/overwrite-container-cmd": "true"}
@@ -92,7 +92,7 @@ def ray(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
     ]
 
 
-def mpi(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
+def mpi(prefix: str, ask: GroupAsk, settings: Settings) -> List[Manifest]:
     """all_reduce_perf of nccl-tests on all GPUs of two pods. A rank gets nothing of sshd's environment, so each of them
     runs the script itself."""
     gpus = pod.ranks_of(ask, settings)
@@ -104,7 +104,7 @@ def mpi(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
         command += ["-x", f"{name}={value}"]
     command += [*pod.WITH_RDMA, "all_reduce_perf", "-b", "8", "-e", "8G", "-f", "2", "-g", "1"]
     launcher = {"spec": {"containers": [{"name": "mpi", "image": image, "command": command}]}}
-    worker = pod.template_of(Container("mpi", image, ()), parts, {})
+    worker = pod.template_of(PodContainer("mpi", image, ()), parts, {})
     return [
         {
             "apiVersion": "kubeflow.org/v2beta1",
@@ -122,7 +122,7 @@ def mpi(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
     ]
 
 
-def disaggregated(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifest]:
+def disaggregated(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> List[Manifest]:
     """Prefill and decode in one DisaggregatedSet, which rolls them out together."""
     roles = []
     for number, role in enumerate(("prefill", "decode")):
@@ -153,7 +153,7 @@ def _worker_script(leader: str, more: str = "") -> str:
     return f"bash {_MULTI_NODE} worker --ray_address={leader}{more}"
 
 
-def leader_worker(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
+def leader_worker(prefix: str, ask: GroupAsk, settings: Settings) -> List[Manifest]:
     """One model across the GPUs of two pods, by vLLM on Ray."""
     parts = pod.adds(ask, settings)
     environment: Mapping[str, str] = {"NCCL_DEBUG": "INFO"}
@@ -163,7 +163,7 @@ def leader_worker(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
         ("workerTemplate", _worker_script("$LWS_LEADER_ADDRESS")),
     ):
         ports = {"http": plain.VLLM_PORT} if role == "leaderTemplate" else {}
-        container = Container("vllm", settings.images["vllm"], ("/bin/bash", "-c", script), environment, ports)
+        container = PodContainer("vllm", settings.images["vllm"], ("/bin/bash", "-c", script), environment, ports)
         templates[role] = pod.template_of(container, parts, {})
     return [
         {
@@ -175,12 +175,12 @@ def leader_worker(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
     ]
 
 
-def volcano_fails(ask: Ask) -> bool:
+def volcano_fails(ask: GroupAsk) -> bool:
     """Whether Volcano's scheduler cannot place pods that ask so: their claims are never reserved (volcano#5119)."""
     return bool(ask.request.template)
 
 
-def volcano(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifest]:
+def volcano(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> List[Manifest]:
     """One model across the GPUs of two pods, by vLLM on Ray, as a job: it ends with its first pod.
 
     Volcano's plugin ``pytorch`` tells all pods the address of the first one.
@@ -195,7 +195,7 @@ def volcano(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manife
     ):
         ask = asks[number % len(asks)]
         ports = {"ray": _RAY_PORT, **({} if number else {"http": plain.VLLM_PORT})}
-        container = Container(
+        container = PodContainer(
             "vllm", settings.images["vllm"], ("/bin/bash", "-c", script), {"NCCL_DEBUG": "INFO"}, ports
         )
         template = pod.template_of(container, pod.adds(ask, settings), {})

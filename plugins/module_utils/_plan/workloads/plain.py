@@ -12,9 +12,9 @@ from typing import Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import (
-    Ask,
-    Container,
+    GroupAsk,
     Manifest,
+    PodContainer,
     Settings,
 )
 
@@ -46,8 +46,8 @@ def vllm_command(model: str, gpus: int) -> List[str]:
     ]
 
 
-def vllm_container(settings: Settings, gpus: int, more: Mapping[str, str]) -> Container:
-    return Container(
+def vllm_container(settings: Settings, gpus: int, more: Mapping[str, str]) -> PodContainer:
+    return PodContainer(
         name="vllm",
         image=settings.images["vllm"],
         command=vllm_command(settings.model, gpus),
@@ -80,7 +80,7 @@ def _service(name: str, namespace: str, port: int) -> Manifest:
     }
 
 
-def _served(name: str, ask: Ask, settings: Settings, container: Container, ranks: int = 1) -> List[Manifest]:
+def _served(name: str, ask: GroupAsk, settings: Settings, container: PodContainer, ranks: int = 1) -> List[Manifest]:
     """A Deployment of one pod and its Service."""
     namespace = pod.namespace_of(ask, settings)
     template = pod.template_of(container, pod.adds(ask, settings, ranks), {"app": name})
@@ -88,7 +88,7 @@ def _served(name: str, ask: Ask, settings: Settings, container: Container, ranks
     return [_deployment(name, namespace, template), _service(name, namespace, port)]
 
 
-def vllm(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifest]:
+def vllm(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> List[Manifest]:
     """Prefill and decode, each with a claim of its own: the first two single claims of a group, or its template."""
     found: List[Manifest] = []
     for number, role in enumerate(("prefill", "decode")):
@@ -98,7 +98,7 @@ def vllm(prefix: str, asks: Sequence[Ask], settings: Settings) -> List[Manifest]
     return found
 
 
-def vllm_per_rank(prefix: str, ask: Ask, settings: Settings, ranks: int) -> List[Manifest]:
+def vllm_per_rank(prefix: str, ask: GroupAsk, settings: Settings, ranks: int) -> List[Manifest]:
     """Prefill and decode whose ranks have a claim each, so that any GPUs of a node will do."""
     more: Dict[str, str] = {"UCX_IB_ROCE_REACHABILITY_MODE": "all"}
     found: List[Manifest] = []
@@ -108,9 +108,9 @@ def vllm_per_rank(prefix: str, ask: Ask, settings: Settings, ranks: int) -> List
     return found
 
 
-def sglang(prefix: str, ask: Ask, settings: Settings) -> List[Manifest]:
+def sglang(prefix: str, ask: GroupAsk, settings: Settings) -> List[Manifest]:
     """SGLang's prefill server. It needs no ``--disaggregation-ib-device``: UCX has the devices from the script."""
-    container = Container(
+    container = PodContainer(
         name="sglang",
         image=settings.images["sglang"],
         command=[

@@ -15,7 +15,7 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Tup
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.plan import label_of_group
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import merge, operators, plain, pod, text
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Ask, Manifest, Settings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import GroupAsk, Manifest, Settings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, shown, wrong
 
@@ -43,7 +43,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenManifest:
     """A manifest of somebody's own, ``text``, in which a container gets RDMA as pods of this group do.
 
     ``request`` is one of the group's, by default that of its examples.
@@ -83,17 +83,17 @@ def claims_of(objects: Sequence[Mapping[str, Any]], names: Mapping[Tuple[str, st
     return found
 
 
-def ask_of(request: PodRequest, claims: Claims, wanted: str) -> Ask:
+def ask_of(request: PodRequest, claims: Claims, wanted: str) -> GroupAsk:
     """The request with its claim. The namespace is ``wanted`` if the claim is there too, else the claim's first."""
     kind, alias = ("template", request.template) if request.template else ("claim", request.claim)
     if not alias:
-        return Ask(request, nics=request.number, namespace=request.namespace)
+        return GroupAsk(request, nics=request.number, namespace=request.namespace)
     name, namespaces, spec = claims[kind, alias]
     gpus, nics = pod.counts(spec)
-    return Ask(request, name, gpus, nics, wanted if wanted in namespaces else namespaces[0])
+    return GroupAsk(request, name, gpus, nics, wanted if wanted in namespaces else namespaces[0])
 
 
-def _chosen(asks: Sequence[Ask]) -> List[Ask]:
+def _chosen(asks: Sequence[GroupAsk]) -> List[GroupAsk]:
     """Of a group's requests those for prefill and decode: one with GPUs and NICs for both, else two single claims."""
     both = [ask for ask in asks if ask.gpus and not ask.request.claim]
     if both:
@@ -102,12 +102,12 @@ def _chosen(asks: Sequence[Ask]) -> List[Ask]:
     return single[:2] or [ask for ask in asks if ask.nics or not ask.claim][:1] or list(asks[:1])
 
 
-def _per_rank(asks: Sequence[Ask]) -> List[Ask]:
+def _per_rank(asks: Sequence[GroupAsk]) -> List[GroupAsk]:
     return [ask for ask in asks if ask.request.template and ask.gpus == 1 and ask.nics][:1]
 
 
 def _of_group(
-    name: str, asks: Sequence[Ask], settings: Settings
+    name: str, asks: Sequence[GroupAsk], settings: Settings
 ) -> Iterator[Tuple[str, str, List[str], List[Manifest]]]:
     """Name, title, notes and objects of each example. The names of the objects begin with ``name``."""
     both = _chosen(asks)
@@ -140,7 +140,7 @@ def _of_group(
     yield "volcano", title, notes, operators.volcano(name, both, settings)
 
 
-def _about(ask: Ask) -> str:
+def _about(ask: GroupAsk) -> str:
     entry = ask.request.entry or ask.request.name
     devices = [counted(ask.gpus, "GPU")] * bool(ask.gpus) + [counted(ask.nics, "NIC")] * bool(ask.nics)
     return f"{entry} ({', '.join(devices)})" if devices else entry
@@ -152,14 +152,14 @@ def workloads(
     settings: Settings,
     script: str,
     requests: Mapping[str, str],
-    given: Sequence[Given] = (),
+    given: Sequence[GivenManifest] = (),
 ) -> Workloads:
     """Examples of all groups that have RDMA. ``requests`` names for some groups the request that they use.
 
     That is what the inventory calls it, or its own name. ``given`` are manifests that are completed beside them.
     """
     found = Workloads()
-    every: Dict[str, List[Ask]] = {}
+    every: Dict[str, List[GroupAsk]] = {}
     labels: Dict[str, str] = {}
     for group, own in asks.items():
         known = [ask_of(request, claims, settings.namespace) for request in own]
@@ -186,31 +186,37 @@ def workloads(
         found.adds[group] = {ask.request.name: pod.adds(ask, settings) for ask in known}
         _add_group(found, group, label, used, settings, script)
         every[group] = known if wanted in (None, "") else used
-    for one in given:
+    for manifest in given:
         try:
-            found.examples.append(_completed(one, every, {example.path for example in found.examples}, settings))
+            found.examples.append(_completed(manifest, every, {example.path for example in found.examples}, settings))
         except merge.MergeError as error:
-            found.problems.append(f"rdma_workloads_manifests: {one.path}: {error}")
+            found.problems.append(f"rdma_workloads_manifests: {manifest.path}: {error}")
     return found
 
 
-def _completed(one: Given, every: Mapping[str, Sequence[Ask]], taken: Collection[str], settings: Settings) -> Example:
+def _completed(
+    manifest: GivenManifest, every: Mapping[str, Sequence[GroupAsk]], taken: Collection[str], settings: Settings
+) -> Example:
     """Raises MergeError."""
-    if one.group not in every:
+    if manifest.group not in every:
         there = ", ".join(every) or "none"
-        raise merge.MergeError(f"its group is {shown(one.group)}, groups whose pods can request RDMA: {there}")
-    asks = every[one.group]
+        raise merge.MergeError(f"its group is {shown(manifest.group)}, groups whose pods can request RDMA: {there}")
+    asks = every[manifest.group]
     names = [ask.request.name for ask in asks]
-    mine = [ask for ask in asks if one.request in (ask.request.name, ask.request.entry)] if one.request else asks
+    mine = (
+        [ask for ask in asks if manifest.request in (ask.request.name, ask.request.entry)] if manifest.request else asks
+    )
     if not mine:
-        raise merge.MergeError(f"its request is {shown(one.request)}, it must be one of {', '.join(names)}")
-    path = f"{label_of_group(one.group)}/{posixpath.basename(one.path)}"
+        raise merge.MergeError(f"its request is {shown(manifest.request)}, it must be one of {', '.join(names)}")
+    path = f"{label_of_group(manifest.group)}/{posixpath.basename(manifest.path)}"
     if path in taken:
         raise merge.MergeError(f"{path} is an example already: give the file another name")
-    return Example(path, [], merge.merged(one.text, one.container, _chosen(mine)[0], settings))
+    return Example(path, [], merge.merged(manifest.text, manifest.container, _chosen(mine)[0], settings))
 
 
-def _add_group(found: Workloads, group: str, label: str, asks: Sequence[Ask], settings: Settings, script: str) -> None:
+def _add_group(
+    found: Workloads, group: str, label: str, asks: Sequence[GroupAsk], settings: Settings, script: str
+) -> None:
     requested = f"Pods of group {group} get RDMA through {', '.join(_about(ask) for ask in _chosen(asks))}."
     places: Dict[str, None] = {}
     for name, title, notes, objects in _of_group(label, asks, settings):

@@ -26,7 +26,7 @@ _CLAIM = "rdma"
 
 
 @dataclass(frozen=True)
-class Ask:
+class GroupAsk:
     """A request of a group with what its claim, if any, consists of.
 
     ``claim`` is the name of the object with its hash, ``gpus`` are those of the claim, ``nics`` the RDMA devices that a
@@ -60,7 +60,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Container:
+class PodContainer:
     """The container that uses RDMA. ``ports`` by name; ``fields`` are further ones of the container."""
 
     name: str
@@ -71,21 +71,21 @@ class Container:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-def gpus_of(ask: Ask, settings: Settings, ranks: int = 1) -> int:
+def gpus_of(ask: GroupAsk, settings: Settings, ranks: int = 1) -> int:
     """GPUs of a pod that asks so ``ranks`` times. One at least where it gets the NICs beside its GPUs."""
     return ask.gpus * ranks or max(settings.gpus, 1 if ask.request.gpu_resource else 0)
 
 
-def ranks_of(ask: Ask, settings: Settings, ranks: int = 1) -> int:
+def ranks_of(ask: GroupAsk, settings: Settings, ranks: int = 1) -> int:
     """Processes of a pod that asks so ``ranks`` times: one for each GPU, and one without."""
     return max(1, gpus_of(ask, settings, ranks))
 
 
-def namespace_of(ask: Ask, settings: Settings) -> str:
+def namespace_of(ask: GroupAsk, settings: Settings) -> str:
     return ask.namespace or settings.namespace
 
 
-def _claims(ask: Ask, ranks: int) -> List[Manifest]:
+def _claims(ask: GroupAsk, ranks: int) -> List[Manifest]:
     if not ask.claim:
         return []
     reference = "resourceClaimName" if ask.request.claim else "resourceClaimTemplateName"
@@ -97,7 +97,7 @@ def _variables(values: Mapping[str, str]) -> List[Manifest]:
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
-def adds(ask: Ask, settings: Settings, ranks: int = 1) -> Manifest:
+def adds(ask: GroupAsk, settings: Settings, ranks: int = 1) -> Manifest:
     """What is added to a pod: its ``annotations``, to the ``pod``'s spec, and to the ``container``.
 
     ``ranks`` is how often a claim template is claimed, each time for a process of its own.
@@ -142,7 +142,7 @@ def _merged(environment: Mapping[str, str], own: Sequence[Mapping[str, str]]) ->
     return _variables({**environment, **{entry["name"]: entry["value"] for entry in own}})
 
 
-def container_of(container: Container, parts: Mapping[str, Any]) -> Manifest:
+def container_of(container: PodContainer, parts: Mapping[str, Any]) -> Manifest:
     own = copy.deepcopy(dict(parts["container"]))
     found: Manifest = {"name": container.name}
     if container.image:
@@ -158,7 +158,7 @@ def container_of(container: Container, parts: Mapping[str, Any]) -> Manifest:
     return {**found, **own}
 
 
-def pod_of(container: Container, parts: Mapping[str, Any]) -> Manifest:
+def pod_of(container: PodContainer, parts: Mapping[str, Any]) -> Manifest:
     """``spec`` of a pod with this container."""
     return {"containers": [container_of(container, parts)], **copy.deepcopy(dict(parts["pod"]))}
 
@@ -171,7 +171,7 @@ def metadata_of(labels: Mapping[str, str], parts: Mapping[str, Any]) -> Manifest
     return found
 
 
-def template_of(container: Container, parts: Mapping[str, Any], labels: Mapping[str, str]) -> Manifest:
+def template_of(container: PodContainer, parts: Mapping[str, Any], labels: Mapping[str, str]) -> Manifest:
     """A pod template, without empty metadata."""
     metadata = metadata_of(labels, parts)
     return {**({"metadata": metadata} if metadata else {}), "spec": pod_of(container, parts)}

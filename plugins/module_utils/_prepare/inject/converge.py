@@ -139,7 +139,7 @@ class _InjectRun:
             raise HostError(f"{unit.ENABLED}: {error.strerror}") from error
 
     def _act(self, action: str) -> None:
-        if self.wanted and self.wanted.program is None and any(one.path == unit.PROGRAM for one in self.changes):
+        if self.wanted and self.wanted.program is None and any(change.path == unit.PROGRAM for change in self.changes):
             raise HostError("program is missing: the action plugin of this module has to add it")
         # A run that was killed may have written the unit and no more.
         killed = self.ledger.notes.get("pending") == _RESTART

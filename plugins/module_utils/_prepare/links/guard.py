@@ -25,7 +25,7 @@ _DEEPEST = 64
 
 
 @dataclass(frozen=True)
-class Session:
+class SshSession:
     """Both ends of the ssh connection that this process came in by; ``netdevs`` carry the node's end."""
 
     client: str
@@ -63,7 +63,7 @@ def _below(tree: Tree, name: str) -> Dict[str, str]:
     return found
 
 
-def session(tree: Tree, interfaces: Mapping[str, Interface], text: Optional[str]) -> Optional[Session]:
+def session(tree: Tree, interfaces: Mapping[str, Interface], text: Optional[str]) -> Optional[SshSession]:
     """What ``SSH_CONNECTION`` means on this node; ``None`` when it has none (console, local, ansible-pull)."""
     words = (text or "").split()
     if len(words) != 4:
@@ -74,11 +74,11 @@ def session(tree: Tree, interfaces: Mapping[str, Interface], text: Optional[str]
     for entry in interfaces.values():
         if any(address.split("/")[0] == server for address in entry.addresses):
             netdevs.update(_below(tree, entry.name))
-    return Session(client, server, netdevs)
+    return SshSession(client, server, netdevs)
 
 
 def problem(
-    tree: Tree, name: str, routes: netdev.DefaultRoutes, ours: Optional[Session], physical: bool
+    tree: Tree, name: str, routes: netdev.DefaultRoutes, ours: Optional[SshSession], physical: bool
 ) -> Optional[str]:
     """Why the netdev ``name`` must be left alone, or ``None``."""
     if ours and name in ours.netdevs:
@@ -109,7 +109,7 @@ def _is_in(address: str, network: Union[ipaddress.IPv4Network, ipaddress.IPv6Net
     return parsed in network and not parsed.is_link_local
 
 
-def check_networks(routes: netdev.DefaultRoutes, link: Link, ours: Optional[Session]) -> None:
+def check_networks(routes: netdev.DefaultRoutes, link: Link, ours: Optional[SshSession]) -> None:
     """Whether the link's networks leave the ways to the controller and to the default gateway as they are.
 
     :raises HostError: a network would draw them to the link.

@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.netdev imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.guard import Session
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.guard import SshSession
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import DIRECTORY, Profile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
 
@@ -37,7 +37,7 @@ class LinkState:
     interfaces: Mapping[str, Interface]
     hcas: Sequence[Hca]
     routes: DefaultRoutes
-    session: Optional[Session] = None
+    session: Optional[SshSession] = None
     snapshot: Optional[Callable[[], Snapshot]] = None
 
 

@@ -16,7 +16,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri, nri_socket
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import Daemon, configured, daemon
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import (
+    Daemon,
+    configured,
+    daemon,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 

@@ -222,7 +222,7 @@ def _measured(client: Started, seconds: int) -> Dict[str, Any]:
     source = "json" if rows else "text"
     rows = rows or perftest_parse.of_text(client.said())
     if not rows:
-        return {**_failed(client.run, f"ib_{client.run.test} gave no value: {complaint(client.said())}"), **result}
+        return {**_failed(client.run, f"ib_{client.run.test} returned no result: {complaint(client.said())}"), **result}
     row = rows[-1]
     values = {"value": row.value, "peak": row.peak, "size": row.size, "iterations": row.iterations}
     return {"name": client.run.name, "ok": True, "code": "", "error": "", **values, "source": source, **result}

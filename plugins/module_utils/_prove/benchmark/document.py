@@ -45,14 +45,14 @@ class BenchmarkSettings:
 
 
 def document(found: Found, settings: BenchmarkSettings, collection: str, created: Optional[str]) -> BenchmarkDocument:
-    runs: List[BenchmarkRun] = [one for one in found if isinstance(one, BenchmarkRun)]
+    runs: List[BenchmarkRun] = [entry for entry in found if isinstance(entry, BenchmarkRun)]
     lines = summary.lines(runs, settings.fraction)
     return BenchmarkDocument(
         created=created,
         collection=collection,
         parameters={**settings.parameters, "fraction": settings.fraction},
         skipped=list(settings.skipped),
-        errors=[one for one in found if isinstance(one, BenchmarkFault)],
+        errors=[entry for entry in found if isinstance(entry, BenchmarkFault)],
         runs=runs,
         summary=lines,
         kv=kv.table(settings.models, lines),
@@ -71,19 +71,19 @@ def size(number: int) -> str:
 def text(found: BenchmarkDocument) -> List[str]:
     """The summary in lines for people."""
     lines = []
-    for one in found.summary:
-        line = f"{one.group} {one.template}: {one.operation} {size(one.bytes)}, {one.mean_gb_s:.3g} GB/s"
-        line += f" (spread {one.spread:.0%} of {one.runs} runs; {one.memory}, {one.pinned})"
-        if one.ratio is not None:
-            line += f", {one.ratio:.2f} times unaligned, latency {one.latency_change or 0:+.1%}"
-        lines.append(f"{line}: {one.text}" if one.verdict != "impossible" else line)
+    for mean in found.summary:
+        line = f"{mean.group} {mean.template}: {mean.operation} {size(mean.bytes)}, {mean.mean_gb_s:.3g} GB/s"
+        line += f" (spread {mean.spread:.0%} of {mean.runs} runs; {mean.memory}, {mean.pinned})"
+        if mean.ratio is not None:
+            line += f", {mean.ratio:.2f} times unaligned, latency {mean.latency_change or 0:+.1%}"
+        lines.append(f"{line}: {mean.text}" if mean.verdict != "impossible" else line)
     for entry in found.kv:
         times = ", ".join(f"{time.group} {time.template} {time.seconds * 1e3:.3g} ms" for time in entry.times)
         lines.append(f"KV cache of {entry.model}, {entry.tokens} tokens, {size(entry.bytes)}: {times or 'no WRITE'}")
-    lines += [f"{one.group} {one.template}, run {one.repetition}: {one.text}" for one in found.errors]
+    lines += [f"{fault.group} {fault.template}, run {fault.repetition}: {fault.text}" for fault in found.errors]
     lines += [
-        f"For comparison, others' hardware ({one.source}; {one.hardware}): {one.operation} {size(one.bytes)},"
-        f" {one.aligned.gb_s} GB/s aligned, {one.unaligned.gb_s} GB/s unaligned"
-        for one in found.published
+        f"For comparison, others' hardware ({figure.source}; {figure.hardware}): {figure.operation} "
+        f"{size(figure.bytes)}, {figure.aligned.gb_s} GB/s aligned, {figure.unaligned.gb_s} GB/s unaligned"
+        for figure in found.published
     ]
     return lines

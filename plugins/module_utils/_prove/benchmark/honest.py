@@ -76,7 +76,7 @@ def judge(case: Case, found: Sequence[ProtoTable], allocated: Optional[Collectio
     if not lanes:
         raise DishonestError(f"{at}: UCX did not say which transport carried the data")
     if any(row.cut for _peer, row in payload(found, case.operation, case.bytes)):
-        raise DishonestError(f"{at}: UCX said only for part of the data which transport carried it ({config})")
+        raise DishonestError(f"{at}: UCX reported the transport of only part of the data ({config})")
     near = [peer for peer, _row in payload(found, case.operation, case.bytes) if peer != "inter-node"]
     if near:
         raise DishonestError(f"{at}: UCX treated both ends as if they were on one node ({config})")

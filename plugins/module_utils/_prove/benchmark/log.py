@@ -116,7 +116,7 @@ def _case(value: Dict[str, Any]) -> Case:
     if value["version"] != VERSION or value["operation"] not in CALLS or value["verified"] is not True:
         raise BenchmarkLogError("it is of another version, of an unknown operation, or not verified")
     times = {name: _seconds(value[name]) for name in _TIMES}
-    quantiles = [_seconds(one) for one in value["quantiles_seconds"]]
+    quantiles = [_seconds(quantile) for quantile in value["quantiles_seconds"]]
     if len(quantiles) != _QUANTILES or quantiles != sorted(quantiles):
         raise BenchmarkLogError("its quantiles are not in order")
     return Case(

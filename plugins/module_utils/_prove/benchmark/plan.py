@@ -110,7 +110,7 @@ class _Planner:
             # A ResourceClaim is for one pod and its node.
             mine = [request for request in asks[group] if not request.claim]
             if self.tests.templates:
-                mine = [one for one in mine if {_entry(one), one.name} & set(self.tests.templates)]
+                mine = [request for request in mine if {_entry(request), request.name} & set(self.tests.templates)]
             able = [request for request in mine if len(self._nodes(request)) == 2]
             short = sorted({_entry(request) for request in mine if request not in able})
             if short:
@@ -122,7 +122,7 @@ class _Planner:
         return found
 
     def run(self, asks: Mapping[str, Sequence[PodRequest]]) -> BenchmarkPlan:
-        names = {name for requests in asks.values() for one in requests for name in (_entry(one), one.name)}
+        names = {name for requests in asks.values() for request in requests for name in (_entry(request), request.name)}
         unknown = [name for name in self.tests.templates if name not in names]
         if unknown:
             there = ", ".join(sorted(names, key=natural_key)) or "none"

@@ -66,7 +66,7 @@ def _capacity(facts: Facts, devices: Sequence[str]) -> Optional[float]:
 
 
 def _path(facts: Facts, gpu: Optional[str], devices: Sequence[str]) -> List[str]:
-    paths = [one.paths for one in facts.affinity if one.address == gpu]
+    paths = [entry.paths for entry in facts.affinity if entry.address == gpu]
     return sorted({path[device] for path in paths for device in devices if device in path})
 
 

@@ -103,9 +103,10 @@ def _baseline(line: BenchmarkLine, found: Sequence[BenchmarkLine]) -> Optional[B
     None where the line is of it, and where there are several, since which is meant is not known.
     """
     same = [
-        one
-        for one in found
-        if (one.group, one.operation, one.bytes, one.memory) == (line.group, line.operation, line.bytes, line.memory)
-        and one.kind == BASELINE
+        other
+        for other in found
+        if (other.group, other.operation, other.bytes, other.memory)
+        == (line.group, line.operation, line.bytes, line.memory)
+        and other.kind == BASELINE
     ]
     return same[0] if line.kind == RDMA and len(same) == 1 else None

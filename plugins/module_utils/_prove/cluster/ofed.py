@@ -43,11 +43,11 @@ def _table(item: Plain, *path: str) -> Plain:
 def _tolerated(taint: Plain, tolerations: List[Plain]) -> bool:
     if taint.get("effect") not in _EFFECTS or taint.get("key") in _ALWAYS:
         return True
-    for one in tolerations:
-        exists = one.get("operator") == "Exists"
-        key = one.get("key") == taint.get("key") or (exists and not one.get("key"))
-        value = exists or (one.get("value") or "") == (taint.get("value") or "")
-        if key and value and one.get("effect") in (None, "", taint.get("effect")):
+    for toleration in tolerations:
+        exists = toleration.get("operator") == "Exists"
+        key = toleration.get("key") == taint.get("key") or (exists and not toleration.get("key"))
+        value = exists or (toleration.get("value") or "") == (taint.get("value") or "")
+        if key and value and toleration.get("effect") in (None, "", taint.get("effect")):
             return True
     return False
 
@@ -76,7 +76,9 @@ def _why(node: Plain, drivers: Mapping[str, Plain]) -> Tuple[str, str]:
         return f"{text}, and the DaemonSets are for {', '.join(kernels)}", remedy
     spec = wanted[fit[0]]
     taints = [
-        one for one in _table(node, "spec").get("taints") or () if not _tolerated(one, spec.get("tolerations") or [])
+        taint
+        for taint in _table(node, "spec").get("taints") or ()
+        if not _tolerated(taint, spec.get("tolerations") or [])
     ]
     if taints:
         text = f"DaemonSet {fit[0]} does not tolerate the taint {', '.join(map(_written, taints))} of the node"

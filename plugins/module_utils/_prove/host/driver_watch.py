@@ -53,7 +53,7 @@ class Limits:
 
 
 @dataclass
-class Watched:
+class WatchResult:
     """The result of a watch. ``reason`` says why it ended early: ``log``, ``disk``, ``timeout``, ``gone``, or empty.
 
     ``messages`` is the number of kernel messages since the watch began, ``most`` that of the worst minute. ``free`` is
@@ -133,10 +133,10 @@ class Watch:
         self._root, self._tree, self._limits = root, Tree(root), limits
         self._clock, self._sleep = clock, sleep
         self._minute: Deque[Tuple[float, int]] = deque()
-        self.result = Watched()
+        self.result = WatchResult()
 
     def run(self, since: Optional[int] = None) -> Dict[str, Any]:
-        """Watch until the time is over or the watch ends early; returns :class:`Watched` as a dictionary.
+        """Watch until the time is over or the watch ends early; returns :class:`WatchResult` as a dictionary.
 
         ``since`` is the sequence number of the last message that does not count, by default the newest one.
         """
@@ -178,7 +178,7 @@ class Watch:
         return "timeout" if ready_at is None and now - began >= limits.timeout else ""
 
 
-def text(result: Watched, limits: Limits) -> str:
+def text(result: WatchResult, limits: Limits) -> str:
     """The reason in words, empty if there is none."""
     least: List[str] = [f"{path} {space} GiB" for path, space in result.free.items() if space < limits.free]
     texts = {
@@ -193,9 +193,9 @@ def text(result: Watched, limits: Limits) -> str:
 
 def watch(root: str, limits: Limits, since: Optional[int]) -> Dict[str, Any]:
     """The result of a watch, with its ``text``. Raises OSError if the kernel log cannot be read."""
-    one = Watch(root, limits)
-    found = one.run(since)
-    return {**found, "text": text(one.result, limits)}
+    watching = Watch(root, limits)
+    found = watching.run(since)
+    return {**found, "text": text(watching.result, limits)}
 
 
 def sequence(root: str) -> int:

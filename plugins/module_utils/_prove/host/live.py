@@ -95,7 +95,7 @@ def _unmeasured(node: HostEvidence, run: Map, peer: str, result: Map, at: str) -
         where = "" if alone else f" on {at}"
         verdict, remedy = "impossible", f"Install perftest{where} (rdma_kernel_packages)."
         mend = "kernel" if at == node.host else ""
-    peers = "to itself gave no value" if alone else f"with {peer} gave no value; error on {at}"
+    peers = "to itself returned no result" if alone else f"with {peer} returned no result; error on {at}"
     text = f"{test} {peers}: {result['error']}"
     return node.check("bandwidth", verdict, port, text, remedy, mend, test=test, peer=peer)
 

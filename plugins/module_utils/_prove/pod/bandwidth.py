@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold as bandwidth_threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, End, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import PlannedPod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 
 BETWEEN, LOOPBACK = "write_bw in pods", "write_bw in a pod"
@@ -42,13 +42,13 @@ class PodMeter:
     ``demanded`` are Gb/s instead of the ``fraction`` of what the ports can carry.
     """
 
-    pod: Pod
+    pod: PlannedPod
     report: PodReport
     facts: Mapping[str, Facts]
     fraction: float
     demanded: Optional[float] = None
 
-    def between(self, server: Pod, of_server: PodReport) -> Measured:
+    def between(self, server: PlannedPod, of_server: PodReport) -> Measured:
         """Against the server: a measurement for each of its ports, or a check of why there is none.
 
         Both go through their ports in the same order, so the n-th of one has met the n-th of the other.

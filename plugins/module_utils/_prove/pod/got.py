@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import PlannedPod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 
 Spec = Mapping[str, Any]
@@ -31,7 +31,7 @@ class PodNode:
     before: Facts
     after: Optional[Facts]
     devices: Mapping[Tuple[str, str], model.SliceDevice] = field(default_factory=dict)
-    in_use: Sequence[str] = ()
+    in_use: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass
@@ -65,7 +65,7 @@ def claimed_devices(result: Mapping[str, Any], node: PodNode) -> List[Allocated]
     return found
 
 
-def _handed_out(pod: Pod, request: PodRequest, report: PodReport, node: PodNode) -> List[Allocated]:
+def _handed_out(pod: PlannedPod, request: PodRequest, report: PodReport, node: PodNode) -> List[Allocated]:
     """The HCAs that a plugin gave: all that it may give, or those of them that the pod has."""
     names = request.hosts.get(pod.node, ())
     hcas = [hca for hca in node.before.hcas if hca.name in names]
@@ -81,7 +81,13 @@ class PodJudge:
     """
 
     def __init__(
-        self, pod: Pod, request: PodRequest, spec: Spec, result: Mapping[str, Any], report: PodReport, node: PodNode
+        self,
+        pod: PlannedPod,
+        request: PodRequest,
+        spec: Spec,
+        result: Mapping[str, Any],
+        report: PodReport,
+        node: PodNode,
     ) -> None:
         self.pod, self.request, self.spec, self.result = pod, request, spec, result
         self.report, self.node = report, node

@@ -94,9 +94,9 @@ def check(pod: str, host: Optional[str], group: Optional[str], log: Optional[str
     found, why = read(log or "")
     if not found:
         return None
-    tcp = [one for one in found if one.tcp]
-    rdma = [one for one in found if one.rdma]
-    devices = sorted(set().union(*(one.devices for one in rdma)), key=natural_key)
+    tcp = [link for link in found if link.tcp]
+    rdma = [link for link in found if link.rdma]
+    devices = sorted(set().union(*(link.devices for link in rdma)), key=natural_key)
     evidence: Dict[str, Any] = {"communicators": len(found), "tcp": len(tcp), "devices": devices}
 
     def made(verdict: str, text: str, remedy: str = "") -> Check:
@@ -104,14 +104,14 @@ def check(pod: str, host: Optional[str], group: Optional[str], log: Optional[str
 
     if tcp:
         part = "" if len(tcp) == len(found) else f" in {len(tcp)} of {len(found)} communicators"
-        hosts = fold(one.host for one in tcp)
-        on = f" on {hosts}" if len({one.host for one in found}) > 1 else ""
+        hosts = fold(link.host for link in tcp)
+        on = f" on {hosts}" if len({link.host for link in found}) > 1 else ""
         remedy = next((text for start, text in _REMEDIES.items() if why.startswith(start)), _REMEDIES["No device"])
         text = f"NCCL uses TCP{part}{on}" + (f" ({why})" if why else "")
         return made("fail", text, f"{remedy} With NCCL_NET=IB, NCCL fails instead.")
     if rdma:
         return made("pass", f"NCCL uses RDMA ({', '.join(devices) or 'the log does not name the devices'})")
-    others = sorted({one.network for one in found if one.network != _TCP})
+    others = sorted({link.network for link in found if link.network != _TCP})
     if others:
         return made("impossible", f"NCCL uses {', '.join(others)}, and its log does not say whether that is RDMA")
     return made("impossible", "NCCL found no RDMA device, but needs no network: its communicators are within one node")

@@ -50,7 +50,7 @@ class NetdevJudge(PodJudge):
 
     def _netdev(self, name: str, own: PodNetdev, netdev: Netdev) -> Check:
         settings = self._settings()
-        mtu = next((int(one["mtu"]) for one in settings if one.get("mtu")), netdev.mtu)
+        mtu = next((int(setting["mtu"]) for setting in settings if setting.get("mtu")), netdev.mtu)
         if not own.lower_up:
             text = f"{name} is in the pod, but its link is down (no LOWER_UP)"
             return self.check("netdev", "fail", text, "Check the link's other end: cable, switch port, peer.")
@@ -62,7 +62,9 @@ class NetdevJudge(PodJudge):
             return self.check("netdev", "impossible", text, "Use an image with iproute2.")
         if self.request.networks:
             return self._of_networks(name, own)
-        wanted = [address for one in settings for address in one.get("addresses") or []] or _global(netdev.addresses)
+        wanted = [address for setting in settings for address in setting.get("addresses") or []] or _global(
+            netdev.addresses
+        )
         missing = [address for address in wanted if address not in own.addresses]
         if missing:
             remedy = "Give the NIC an address on the host (rdma_links_subnet) or in the claim."

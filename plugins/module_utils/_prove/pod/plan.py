@@ -32,7 +32,7 @@ Sources = Dict[Tuple[str, str], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Pod(PodProbe):
+class PlannedPod(PodProbe):
     """A probe with the reason for it.
 
     ``alias`` is the name of the request (:class:`PodRequest`), and ``entry`` what the inventory calls it. The names of
@@ -59,29 +59,29 @@ class PodTests:
     namespace: str = "default"
 
 
-def plain(pod: Pod) -> Dict[str, Any]:
+def plain(pod: PlannedPod) -> Dict[str, Any]:
     """The pod as a dictionary, in which ``pod`` is what the module pod_probe takes."""
     found = asdict(pod)
     options = {name: value for name, value in found.items() if name not in _OF_PLAN and value is not None}
     return {"pod": options, **_about(found)}
 
 
-def pod_of(value: Mapping[str, Any]) -> Pod:
+def pod_of(value: Mapping[str, Any]) -> PlannedPod:
     """The opposite."""
-    return Pod(**value["pod"], **_about(value))
+    return PlannedPod(**value["pod"], **_about(value))
 
 
 def _about(value: Mapping[str, Any]) -> Dict[str, Any]:
     return {name: value[name] for name in _OF_PLAN}
 
 
-def request_of(pod: Pod, asks: Sequence[PodRequest]) -> Optional[PodRequest]:
+def request_of(pod: PlannedPod, asks: Sequence[PodRequest]) -> Optional[PodRequest]:
     """The one of the group's requests that the pod makes, ``None`` for one that asks for nothing."""
     same = (request for request in asks if request.name == pod.alias and bool(request.claim) == bool(pod.claim))
     return next(same, None)
 
 
-def claimed(pod: Pod, objects: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def claimed(pod: PlannedPod, objects: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """What the pod claims (``ResourceClaimSpec``), empty for one without a claim; ``objects`` are of the plan."""
     for manifest in objects:
         kind = _KINDS.get(manifest["kind"])
@@ -147,7 +147,7 @@ class _PodPlan:
         ordered = sorted(hosts, key=natural_key)
         return ordered[: self.tests.sample] if self.tests.sample else ordered
 
-    def pods(self, group: str, request: PodRequest, nodes: Sequence[str]) -> List[Pod]:
+    def pods(self, group: str, request: PodRequest, nodes: Sequence[str]) -> List[PlannedPod]:
         """A pod on each of these nodes, pairs of which measure."""
         source, namespace, measured = source_of(request, self.there, self.tests.namespace)
         servers = _pairs(nodes, self.tests.bandwidth and measured)
@@ -157,7 +157,7 @@ class _PodPlan:
         if self.tests.loopback and measured:
             environment[_LOOPBACK] = "1"
         return [
-            Pod(
+            PlannedPod(
                 name=names[node],
                 namespace=namespace,
                 node=node,
@@ -177,7 +177,7 @@ class _PodPlan:
             for node in nodes
         ]
 
-    def bare(self, group: str, asks: Sequence[PodRequest]) -> List[Pod]:
+    def bare(self, group: str, asks: Sequence[PodRequest]) -> List[PlannedPod]:
         """Pods that ask for nothing, on the nodes of those that ask, and such that ask beside a GPU and have none."""
         namespace = next((request.namespace for request in asks if request.namespace), self.tests.namespace)
         hosts = list(dict.fromkeys(host for request in asks for host in request.hosts))
@@ -186,7 +186,7 @@ class _PodPlan:
             if request.gpu_resource:
                 kinds[WITHOUT_GPU] = request.annotations
         return [
-            Pod(
+            PlannedPod(
                 _name(f"{kind}-{group}", node),
                 namespace,
                 node,
@@ -202,7 +202,7 @@ class _PodPlan:
 
 def waves(
     objects: Sequence[Mapping[str, Any]], asks: Mapping[str, Sequence[PodRequest]], tests: PodTests
-) -> List[List[Pod]]:
+) -> List[List[PlannedPod]]:
     """The pods, those of a wave at the same time: in each wave a node has one pod that asks for RDMA.
 
     ``objects`` and ``asks`` are of the plan of all strategies. In the first wave there is a pod that asks for nothing
@@ -210,7 +210,7 @@ def waves(
     """
     whole = _PodPlan(objects, tests)
     used: Dict[str, int] = {}
-    result: List[List[Pod]] = []
+    result: List[List[PlannedPod]] = []
     for group in sorted(asks, key=natural_key):
         for request in asks[group]:
             nodes = whole.nodes(list(request.hosts))

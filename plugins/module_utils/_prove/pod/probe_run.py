@@ -194,11 +194,11 @@ def _api(version: str) -> str:
     return f"/apis/{GROUP}/{version}"
 
 
-def in_use(client: Client, probes: Sequence[PodProbe], version: str) -> Dict[str, List[str]]:
+def in_use(client: Client, probes: Sequence[PodProbe], version: str) -> Dict[str, List[Dict[str, str]]]:
     """What others hold at the moment of what these probes ask for, by node. Raises ClusterError.
 
-    Of claims it is the devices, as driver and name, of extended resources their name and the pod. ``version`` is that
-    of resource.k8s.io, empty where none of the probes has a claim.
+    Of claims it is the devices, of extended resources their name and the pod. ``version`` is that of resource.k8s.io,
+    empty where none of the probes has a claim.
     """
     found = _claimed(client, _api(version)) if version else {}
     resources = {resource for probe in probes for resource in probe.limits}
@@ -208,16 +208,16 @@ def in_use(client: Client, probes: Sequence[PodProbe], version: str) -> Dict[str
         for resource in dict.fromkeys(requested(pod)):
             if node in nodes and resource in resources:
                 name = f"{metadata(pod)['namespace']}/{metadata(pod)['name']}"
-                found.setdefault(node, []).append(f"{resource} {name}")
+                found.setdefault(node, []).append({"resource": resource, "pod": name})
     return found
 
 
-def _claimed(client: Client, claims: str) -> Dict[str, List[str]]:
-    found: Dict[str, List[str]] = {}
+def _claimed(client: Client, claims: str) -> Dict[str, List[Dict[str, str]]]:
+    found: Dict[str, List[Dict[str, str]]] = {}
     for claim in client.get(f"{claims}/resourceclaims").get("items") or []:
         allocation = ((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}
         for device in allocation.get("results") or []:
-            found.setdefault(device["pool"], []).append(f"{device['driver']}/{device['device']}")
+            found.setdefault(device["pool"], []).append({"driver": device["driver"], "device": device["device"]})
     return found
 
 

@@ -33,7 +33,9 @@ def _of_node(node: str) -> Dict[str, str]:
 
 def _read(node: str, slices: Iterable[Object]) -> Published:
     try:
-        return {(one.driver, one.pool, one.name): frozenset(one.attributes) for one in model.devices(slices)}
+        return {
+            (device.driver, device.pool, device.name): frozenset(device.attributes) for device in model.devices(slices)
+        }
     except ValueError as error:
         raise ClusterError(f"a ResourceSlice of {node} cannot be read: {error}") from error
 
@@ -55,7 +57,7 @@ def until_returned(
     Returns after ``seconds`` without progress in any case: whoever compares the nodes with their facts reports what has
     not come back. Raises ClusterError.
     """
-    keys = {(str(one["driver"]), str(one["pool"]), str(one["device"])) for one in results}
+    keys = {(str(result["driver"]), str(result["pool"]), str(result["device"])) for result in results}
     deadline = time.monotonic() + seconds
     for node, own in before.items():
         wanted = {key: own[key] for key in own.keys() & keys}

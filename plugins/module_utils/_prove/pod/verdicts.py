@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import Allocated, PodNode, Spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.netdevs import NetdevJudge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import NOTHING, Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import NOTHING, PlannedPod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import IN_USE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
@@ -48,10 +48,10 @@ class _Judge(NetdevJudge):
     def _taken(self, trouble: str) -> str:
         """Who holds the devices that the pod waits for, if that is why it waits."""
         if self.spec:
-            busy = len(self.node.in_use) if "annot allocate all claims" in trouble else 0
+            busy = sum("device" in entry for entry in self.node.in_use) if "annot allocate all claims" in trouble else 0
             return f"Other claims hold {counted(busy, 'device')} of the node" if busy else ""
         for resource in self.request.limits:
-            held = [entry.split(" ")[1] for entry in self.node.in_use if entry.split(" ")[0] == resource]
+            held = [entry["pod"] for entry in self.node.in_use if entry.get("resource") == resource]
             if held and f"Insufficient {resource}" in trouble:
                 return f"{resource} is taken by {', '.join(held)}"
         return ""
@@ -134,8 +134,8 @@ class _Judge(NetdevJudge):
     def _beside(self) -> bool:
         """Whether the HCAs are those nearest to one GPU, as far as the pod may have them."""
         allowed = self.request.hosts.get(self.pod.node, ())
-        sets = [{name for name in one.nearest if name in allowed} for one in self.node.before.affinity]
-        return {nic.text for nic in self.nics} in [one for one in sets if one]
+        sets = [{name for name in entry.nearest if name in allowed} for entry in self.node.before.affinity]
+        return {nic.text for nic in self.nics} in [near for near in sets if near]
 
     def ports(self) -> Iterator[Check]:
         for nic in self.nics:
@@ -198,7 +198,7 @@ def _remedy(trouble: str) -> str:
 
 
 def checks(
-    pod: Pod, request: PodRequest, spec: Spec, result: Mapping[str, Any], report: PodReport, node: PodNode
+    pod: PlannedPod, request: PodRequest, spec: Spec, result: Mapping[str, Any], report: PodReport, node: PodNode
 ) -> List[Check]:
     """All that is to be said of one pod; ``spec`` is what it claims (``ResourceClaimSpec``), empty without a claim.
 
@@ -214,7 +214,7 @@ def checks(
     return [check for check in found if check is not None]
 
 
-def of_nothing(pod: Pod, result: Mapping[str, Any], report: PodReport, node: PodNode) -> List[Check]:
+def of_nothing(pod: PlannedPod, result: Mapping[str, Any], report: PodReport, node: PodNode) -> List[Check]:
     """The same of a pod that must see no device, since it asks for nothing or has no GPU: what it sees it could use."""
     judge = _Judge(pod, PodRequest(pod.alias, {}), {}, result, report, node)
     ran = judge.runs()

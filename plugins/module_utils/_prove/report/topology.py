@@ -21,9 +21,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural impo
 
 @dataclass
 class DrawnPort:
-    """A port of an HCA as a reader sees it; what the node did not say is empty."""
+    """A port of an HCA as a reader sees it; what the node did not say is empty. A port in a pod counts as ``up``."""
 
     name: str
+    up: bool
     state: str
     rate: str
     netdev: str
@@ -33,10 +34,6 @@ class DrawnPort:
     @property
     def link(self) -> str:
         return f"{self.state}, {self.rate}" if self.rate else self.state
-
-    @property
-    def up(self) -> bool:
-        return self.state in ("ACTIVE", "in a pod")
 
 
 @dataclass
@@ -126,6 +123,7 @@ def _ports(hca: Hca) -> List[DrawnPort]:
         found.append(
             DrawnPort(
                 name=f"{hca.name}/{port.number}",
+                up=away or port.state == "ACTIVE",
                 state="in a pod" if away else port.state or "state unknown",
                 rate=rate if port.state == "ACTIVE" else "",
                 netdev=netdev.name if netdev else "no netdev",

@@ -46,7 +46,7 @@ class Tick:
 
 
 @dataclass
-class Template:
+class TransferTemplate:
     """What was measured under one name; ``style`` is the number of its look, ``None`` for TCP."""
 
     name: str
@@ -71,7 +71,7 @@ class Point:
 
 @dataclass
 class Curve:
-    template: Template
+    template: TransferTemplate
     about: str
     points: List[Point] = field(default_factory=list)
 
@@ -92,7 +92,7 @@ class BandwidthPlot:
 
 
 @dataclass
-class Box:
+class TransferBox:
     """The transfers of one run: all, the middle half, median and p99 on the time axis."""
 
     y: float
@@ -110,10 +110,10 @@ class Box:
 class Boxes:
     """The runs of one template below its name."""
 
-    template: Template
+    template: TransferTemplate
     y: float
     text: str
-    rows: List[Box] = field(default_factory=list)
+    rows: List[TransferBox] = field(default_factory=list)
 
 
 @dataclass
@@ -134,12 +134,12 @@ class TimesPlot:
 
 
 @dataclass
-class Transfers:
+class TransfersPage:
     """What is shown of a group; ``smaller`` and ``others`` are of blocks that are not the largest."""
 
     group: str
-    largest: List[Tuple[Template, BenchmarkLine]]
-    smaller: List[Tuple[Template, BenchmarkLine]]
+    largest: List[Tuple[TransferTemplate, BenchmarkLine]]
+    smaller: List[Tuple[TransferTemplate, BenchmarkLine]]
     bandwidth: List[BandwidthPlot]
     times: List[TimesPlot]
     others: List[TimesPlot]
@@ -158,16 +158,17 @@ def _ticks(first: float, last: float, steps: int) -> List[float]:
     return [number * step for number in range(start, max(end, start + 1) + 1)]
 
 
-def _templates(lines: Sequence[BenchmarkLine]) -> Dict[str, Template]:
+def _templates(lines: Sequence[BenchmarkLine]) -> Dict[str, TransferTemplate]:
     kinds = {line.template: line.kind for line in lines}
     names = sorted(kinds, key=lambda name: (KINDS.index(kinds[name]), natural_key(name)))
     numbered = [name for name in names if kinds[name] != FLOOR]
     return {
-        name: Template(name, kinds[name], numbered.index(name) % STYLES if name in numbered else None) for name in names
+        name: TransferTemplate(name, kinds[name], numbered.index(name) % STYLES if name in numbered else None)
+        for name in names
     }
 
 
-def _bandwidth(lines: Sequence[BenchmarkLine], known: Dict[str, Template], operation: str) -> BandwidthPlot:
+def _bandwidth(lines: Sequence[BenchmarkLine], known: Dict[str, TransferTemplate], operation: str) -> BandwidthPlot:
     sizes = sorted({line.bytes for line in lines})
     limits = [line.limit_gb_s for line in lines if line.limit_gb_s is not None]
     limit = min(limits) if limits else None
@@ -208,10 +209,10 @@ def _bandwidth(lines: Sequence[BenchmarkLine], known: Dict[str, Template], opera
     )
 
 
-def _times(runs: Sequence[BenchmarkRun], known: Dict[str, Template], title: str) -> TimesPlot:
+def _times(runs: Sequence[BenchmarkRun], known: Dict[str, TransferTemplate], title: str) -> TimesPlot:
     least = min(run.quantiles_seconds[_LEAST] for run in runs)
     greatest = max(run.quantiles_seconds[_GREATEST] for run in runs)
-    unit, factor = next((one for one in _UNITS if greatest >= one[1]), _UNITS[-1])
+    unit, factor = next((unit for unit in _UNITS if greatest >= unit[1]), _UNITS[-1])
     values = _ticks(least / factor, greatest / factor, 5)
 
     def across(seconds: float) -> float:
@@ -233,7 +234,7 @@ def _times(runs: Sequence[BenchmarkRun], known: Dict[str, Template], title: str)
                 for name, value in (("p50", run.p50_seconds), ("p95", run.p95_seconds), ("p99", run.p99_seconds))
             )
             boxes.rows.append(
-                Box(
+                TransferBox(
                     y + _ROW_HEIGHT / 2,
                     f"run {run.repetition}",
                     f"{template.name}, run {run.repetition}: {told}",
@@ -256,7 +257,7 @@ def _end(run: BenchmarkRun) -> str:
     return f"{run.initiator.memory}{near}"
 
 
-def groups(document: BenchmarkDocument) -> List[Transfers]:
+def groups(document: BenchmarkDocument) -> List[TransfersPage]:
     """What is shown of each group. TCP is in no plot of times, since all others would be a dot beside it."""
     found = []
     for group in sorted({line.group for line in document.summary}, key=natural_key):
@@ -278,11 +279,11 @@ def groups(document: BenchmarkDocument) -> List[Transfers]:
             lines, key=lambda line: (list(known).index(line.template), line.operation != "WRITE", line.bytes)
         )
         found.append(
-            Transfers(
+            TransfersPage(
                 group,
                 [(known[line.template], line) for line in ordered if line.bytes == largest],
                 [(known[line.template], line) for line in ordered if line.bytes != largest],
-                [_bandwidth([one for one in lines if one.operation == name], known, name) for name in operations],
+                [_bandwidth([line for line in lines if line.operation == name], known, name) for name in operations],
                 [plot for number, plot in drawn if number == largest],
                 [plot for number, plot in drawn if number != largest],
             )

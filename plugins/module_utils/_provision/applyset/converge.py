@@ -211,7 +211,7 @@ class _ApplysetRun:
             self._done.kept = {member.key: "prune is off" for member in leftovers}
             return
         going: Set[ObjectKey] = {member.key for member in leftovers}
-        usage = Usage(self._client, self._api, going, self._request.field_manager)
+        usage = Usage(self._client, self._api, going)
         for number in sorted({rank(member.key.group_kind) for member in leftovers}, reverse=True):
             members = [member for member in leftovers if rank(member.key.group_kind) == number]
             for member in members:

@@ -50,7 +50,6 @@ class ApplysetRequest:
     name: str
     namespace: str
     objects: List[Object] = field(default_factory=list)
-    field_manager: str = FIELD_MANAGER
     # ``never``, ``members`` or ``always``.
     force_conflicts: str = "never"
     prune: bool = True
@@ -100,7 +99,7 @@ def apply_query(request: ApplysetRequest, step: ApplyStep, dry: bool = False) ->
     is_member = step.before is not None
     force = request.force_conflicts == "always" or (request.force_conflicts == "members" and is_member)
     query = {
-        "fieldManager": request.field_manager,
+        "fieldManager": FIELD_MANAGER,
         "fieldValidation": "Strict",
         "force": str(force).lower(),
     }
@@ -119,7 +118,7 @@ def plan(client: Client, request: ApplysetRequest, live_parent: LiveParent) -> T
     objects = request.objects if request.present else []
     wanted = intake(objects, parent, api, lambda: client.get("/version"))
     members = _members(client, api, parent, stated, wanted)
-    steps = [_step(item, members, request.field_manager) for item in wanted]
+    steps = [_step(item, members, FIELD_MANAGER) for item in wanted]
     keys = {item.key for item in wanted}
     namespaces = {key.name for key in keys if key.group_kind == ("", "Namespace")}
     unwanted = [member for key, member in members.items() if key not in keys]
@@ -250,7 +249,7 @@ def _try(client: Client, request: ApplysetRequest, todo: List[ApplyStep], namesp
             step.after = step.wanted.body
         else:
             step.after = answer.body
-            if step.before is not None and same(step.before, answer.body, request.field_manager):
+            if step.before is not None and same(step.before, answer.body, FIELD_MANAGER):
                 step.action = "unchanged"
             else:
                 step.action = "created" if answer.status == 201 else "configured"

@@ -28,7 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     metadata,
     values_of,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import (
     CLAIM,
     REFERENCES,
@@ -90,7 +90,7 @@ def _revisions(stateful_set: Object) -> Iterator[str]:
 def _earlier(kind: GroupKind, item: Object, revisions: Collection[str]) -> bool:
     """Whether an object only keeps an earlier version of a workload. ``revisions`` are those of StatefulSets in use."""
     meta = metadata(item)
-    owner = next((one.get("kind") for one in meta.get("ownerReferences") or [] if one.get("controller")), None)
+    owner = next((owner.get("kind") for owner in meta.get("ownerReferences") or [] if owner.get("controller")), None)
     if kind == _REPLICA_SET:
         return owner == "Deployment" and (item.get("spec") or {}).get("replicas") == 0
     if kind == _REVISION:
@@ -101,13 +101,9 @@ def _earlier(kind: GroupKind, item: Object, revisions: Collection[str]) -> bool:
 class Usage:
     """Who needs what, asked for once for each namespace."""
 
-    def __init__(self, client: Client, api: Api, going: Collection[ObjectKey], field_manager: str) -> None:
-        """``going`` are objects that are to be deleted, or have just been: they need nothing any more.
-
-        ``field_manager`` is the one that applies the set.
-        """
+    def __init__(self, client: Client, api: Api, going: Collection[ObjectKey]) -> None:
+        """``going`` are objects that are to be deleted, or have just been: they need nothing any more."""
         self._client = client
-        self._field_manager = field_manager
         self._api = api
         self._going = going
         self._named: Dict[str, Dict[Tuple[str, str], str]] = {}
@@ -138,9 +134,7 @@ class Usage:
         if key.group_kind == ("", "Namespace"):
             # It was there before the set, or somebody has made it theirs: what else is in it is not ours to delete.
             entries = metadata(member.live).get("managedFields") or []
-            others = {str(entry.get("manager")) for entry in entries if not entry.get("subresource")} - {
-                self._field_manager
-            }
+            others = {str(entry.get("manager")) for entry in entries if not entry.get("subresource")} - {FIELD_MANAGER}
             if others:
                 return f"managed by {', '.join(sorted(others))} too"
             pods = self._list(self._api.find(_POD), key.name, {**_UNFINISHED, "limit": "1"})
@@ -204,7 +198,7 @@ class Usage:
         """The networks that pods ask for, with one of those."""
         found: Dict[Tuple[str, str], str] = {}
         for pod in self._list(self._api.find(_POD), query=_UNFINISHED):
-            user = f"asked for by Pod {metadata(pod)['namespace']}/{metadata(pod)['name']}"
+            user = f"requested by Pod {metadata(pod)['namespace']}/{metadata(pod)['name']}"
             for network in networks_of(pod):
                 found.setdefault(network, user)
         return found

@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_u
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MovingNode, Seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MovingNode, NodeLook
 
 
 def _evict(client: Client, user: User) -> str:
@@ -49,16 +49,16 @@ def drain(node: MovingNode) -> List[str]:
     asked: Dict[str, str] = {}
     evict = node.step.evict
 
-    def missing(seen: Seen) -> str:
+    def missing(seen: NodeLook) -> str:
         ending = {metadata(pod)["uid"] for pod in seen.pods if metadata(pod).get("deletionTimestamp")}
         told = []
         for user in seen.use.users:
-            why = "is ending" if user.uid in ending else "has not ended"
-            if user.uid not in ending and evict != "none" and (user.owner or evict == "all"):
-                why = _evict(node.client, user) or "is ending"
-                if why == "is ending":
+            refused = "" if user.uid in ending else "has not ended"
+            if refused and evict != "none" and (user.owner or evict == "all"):
+                refused = _evict(node.client, user)
+                if not refused:
                     asked[user.uid] = f"{user.namespace}/{user.name}"
-            told.append(f"{user}: {why}")
+            told.append(f"{user}: {refused or 'is ending'}")
         return "; ".join(told)
 
     node.wait(missing)

@@ -59,7 +59,7 @@ class MoveStep:
     timeout: float = 600
 
 
-class Seen(NamedTuple):
+class NodeLook(NamedTuple):
     """The node, what uses it, the pods on it, and the version of their list, from which they can be watched."""
 
     node: Object
@@ -99,7 +99,7 @@ class MovingNode:
         self.client, self.step = client, step
         self._api = Api([client.get("/apis", accept=ACCEPT)])
 
-    def look(self) -> Seen:
+    def look(self) -> NodeLook:
         """The node as it is."""
         step = self.step
         node = self.client.find(f"{_NODES}/{step.node}")
@@ -110,7 +110,7 @@ class MovingNode:
         use = node_use.of_node(node, pods["items"], held, step.ours, Names(step.resources, step.gpu_resources))
         if use.broken:
             raise ClusterError("; ".join(use.broken))
-        return Seen(node, use, pods["items"], str(metadata(pods).get("resourceVersion", "")))
+        return NodeLook(node, use, pods["items"], str(metadata(pods).get("resourceVersion", "")))
 
     def write(self, change: Callable[[NodeUse], Optional[Object]]) -> bool:
         """Write what ``change`` makes of the node as it is, ``None`` for nothing; again if it was changed meanwhile."""
@@ -131,7 +131,7 @@ class MovingNode:
         """Give it labels, ``None`` for none."""
         return self.write(lambda use: None if labelled(use, labels) else {"metadata": {"labels": dict(labels)}})
 
-    def wait(self, missing: Callable[[Seen], str]) -> None:
+    def wait(self, missing: Callable[[NodeLook], str]) -> None:
         """Wait until nothing is missing. Raises ClusterError with what is, when the time is over."""
         step = self.step
         deadline = time.monotonic() + step.timeout

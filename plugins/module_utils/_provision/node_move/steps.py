@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move
     Labels,
     MoveStep,
     MovingNode,
-    Seen,
+    NodeLook,
     labelled,
 )
 
@@ -44,7 +44,7 @@ def _leave(node: MovingNode, labels: Labels) -> bool:
     changed = node.label(labels)
     own = [name for name, value in labels.items() if value is None and name in step.ours]
 
-    def missing(seen: Seen) -> str:
+    def missing(seen: NodeLook) -> str:
         there = [f"{metadata(pod)['namespace']}/{metadata(pod)['name']}" for pod in seen.pods if _of(pod, own)]
         told = [f"{name} has not ended" for name in there] + [f"{name} is still there" for name in seen.use.plugins]
         # As long as any of these exists, it offers the resources.
@@ -95,7 +95,7 @@ def on(client: Client, step: MoveStep) -> Dict[str, Any]:
     changed = _count(node, step.counters) or changed
     resources: Mapping[str, int] = step.shows.get("resources") or {}
 
-    def missing(seen: Seen) -> str:
+    def missing(seen: NodeLook) -> str:
         running = any(_of(pod, list(step.labels)) and ready(pod) for pod in seen.pods)
         has = seen.use.resources
         told = ["no pod of it is ready"] if step.shows.get("pods") and not running else []

@@ -76,11 +76,11 @@ class _Info:
         compared, seen = self._compare(labels, slices, devices)
         silent = {
             name: {
-                driver: self._silent(driver, seen[name], one)
+                driver: self._silent(driver, seen[name], differences)
                 for driver in self._expected[name].wait
                 if (driver, name) not in serving
             }
-            for name, one in compared.items()
+            for name, differences in compared.items()
         }
         found: Dict[str, Any] = {
             "changed": False,
@@ -90,7 +90,7 @@ class _Info:
                 metadata(device_class)["name"] for device_class in self._list("DeviceClass", METADATA_LIST)
             ],
             "kueue_classes": self._kueue_classes(),
-            "nodes": {name: _node(seen[name], one, silent[name]) for name, one in compared.items()},
+            "nodes": {name: _node(seen[name], differences, silent[name]) for name, differences in compared.items()},
             "differences": compare.lines(compared),
         }
         if self._asks_for("slices"):
@@ -158,8 +158,12 @@ class _Info:
         begun = driver in seen.drivers or (driver == model.DRANET and bool(seen.pod))
         if self._request.wait_timeout is None and not begun:
             return ""
-        reasons = [one.reason for one in differences.missing if one.driver == driver and not one.intended]
-        reasons += [one.reason for one in differences.differing if one.driver == driver and one.attribute == model.RDMA]
+        reasons = [device.reason for device in differences.missing if device.driver == driver and not device.intended]
+        reasons += [
+            device.reason
+            for device in differences.differing
+            if device.driver == driver and device.attribute == model.RDMA
+        ]
         return reasons[0] if reasons else "the driver runs there, but publishes none of them"
 
 

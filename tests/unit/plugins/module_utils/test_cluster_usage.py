@@ -97,7 +97,7 @@ JOBS = "/apis/train.example.com/v1/namespaces/train/trainjobs"
 def reason(server: Server, client: Client, wanted: SetMember, paths: Dict[str, Reply], *going: ObjectKey) -> str:
     server.paths = paths
     server.replies = [items() for _each in range(len(KINDS) * 2)]
-    return Usage(client, API, going, "zerocopy.rdma").reason(wanted)
+    return Usage(client, API, going).reason(wanted)
 
 
 def test_what_nobody_names_may_go(server: Server, client: Client) -> None:
@@ -232,5 +232,5 @@ def test_a_network_of_an_operator_that_pods_ask_for_stays(server: Server, client
         pod = {"metadata": {"name": "a", "namespace": "train", "annotations": {NETWORKS: annotation}}}
         return reason(server, client, network, {"/api/v1/pods": items(pod)})
 
-    assert of("nets/rdma-v100") == "asked for by Pod train/a"
+    assert of("nets/rdma-v100") == "requested by Pod train/a"
     assert of("rdma-v100") == ""

@@ -24,7 +24,8 @@ PLUGIN = "nri.pkg.api.v1alpha1.Plugin"
 POD = (
     text_field(2, "vllm-0")
     + text_field(4, "llm")
-    + protobuf.mapping_field(6, {"a": "b", "empty": ""})
+    + bytes_field(6, text_field(1, "a") + text_field(2, "b"))
+    + bytes_field(6, text_field(1, "empty"))
     + bytes_field(8, bytes_field(5, text_field(1, "pid")) + bytes_field(5, text_field(1, "network")))
 )
 CONTAINER = (

@@ -18,7 +18,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledg
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import converge, nri_socket, records, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import Daemon, daemon, detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import (
+    Daemon,
+    daemon,
+    detect,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.records import Leak
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome
