@@ -104,7 +104,9 @@ options:
     choices: [fail, report]
     default: fail
   wait_timeout:
-    description: Seconds without progress of an object after which the wait fails. The total time is not limited.
+    description:
+      - Seconds without progress of an object after which the wait fails. The total time is not limited. Pods that crash
+        and start again are no progress.
     type: int
     default: 120
   state:

@@ -10,9 +10,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from vmlab import tools
+from vmlab.progress import await_condition
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 # A template of a chart that only says which values it got.
@@ -66,6 +67,14 @@ class HelmRole:
     def helm(self, *arguments: str) -> None:
         """As somebody else calls it."""
         subprocess.run([str(self._helm), *arguments], env=self._environment, capture_output=True, check=True)
+
+    def killed(self, begun: Callable[[], bool], *arguments: str) -> None:
+        """The same, killed when ``begun`` says that it is under way."""
+        with subprocess.Popen([str(self._helm), *arguments], env=self._environment) as process:
+            try:
+                await_condition("helm", begun, seconds=60)
+            finally:
+                process.kill()
 
 
 def changed(done: Done[str]) -> int:

@@ -220,6 +220,24 @@ def test_an_object_that_was_there_becomes_a_member(cluster_set: ClusterSet) -> N
     assert actions(cluster_set(objects=[]))[f"ConfigMap {cluster_set.namespace}/settings"] == "pruned"
 
 
+def test_a_set_brings_a_new_version_of_a_kind(cluster_set: ClusterSet) -> None:
+    definition = copy.deepcopy(DEFINITION)
+    definition["metadata"]["name"] = "racks.newer.zerocopy.rdma"
+    definition["spec"]["group"] = "newer.zerocopy.rdma"
+    meta = {"name": "r1", "namespace": cluster_set.namespace}
+    rack = {"apiVersion": "newer.zerocopy.rdma/v1", "kind": "Rack", "metadata": meta, "spec": {"height": 42}}
+    cluster_set(objects=[definition, rack])
+    versions = definition["spec"]["versions"]
+    versions.append({**copy.deepcopy(versions[0]), "name": "v2", "storage": False})
+    wanted = [definition, {**rack, "apiVersion": "newer.zerocopy.rdma/v2"}]
+    predicted = cluster_set(objects=wanted, _ansible_check_mode=True)
+    done = cluster_set(objects=wanted)
+    assert predicted == done
+    assert list(actions(done).values()) == ["configured", "configured", "unchanged"]
+    assert cluster_set(objects=wanted)["changed"] is False
+    assert set(actions(cluster_set(state="absent", wait=True)).values()) == {"pruned"}
+
+
 def test_kinds_and_namespaces_of_the_set_itself(cluster_set: ClusterSet) -> None:
     other = f"{cluster_set.namespace}-other"
     definition = copy.deepcopy(DEFINITION)

@@ -214,6 +214,23 @@ def test_what_is_being_deleted_is_waited_for_and_not_applied(cluster_set: Cluste
     cluster_set.patch("configmap", "held", {"metadata": {"finalizers": None}})
 
 
+def test_what_somebody_else_is_deleting_is_not_applied(cluster_set: ClusterSet) -> None:
+    held = config_map("held", cluster_set.namespace)
+    held["metadata"]["finalizers"] = ["test.zerocopy.rdma/hold"]
+    cluster_set.kubectl("create", "-f", "-", stdin=held)
+    cluster_set.kubectl("delete", "configmap", "held", "-n", cluster_set.namespace, "--wait=false")
+    wanted = [config_map("held", cluster_set.namespace), config_map("other", cluster_set.namespace)]
+    for check in (True, False):
+        failed = cluster_set(objects=wanted, force_conflicts="always", _ansible_check_mode=check)
+        assert failed["msg"] == (
+            "being deleted at the moment, so nothing was applied; run again when they are gone:\n"
+            f"ConfigMap {cluster_set.namespace}/held"
+        )
+    assert cluster_set.absent("configmap", "other")
+    assert cluster_set.absent("secret", "set")
+    cluster_set.patch("configmap", "held", {"metadata": {"finalizers": None}})
+
+
 def test_wait_until_it_works(cluster_set: ClusterSet) -> None:
     wanted = workload("Deployment", "server", cluster_set.namespace, pod_spec(), replicas=2)
     late = cluster_set(objects=[wanted], wait=True, wait_timeout=2)

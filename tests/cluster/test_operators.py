@@ -50,13 +50,29 @@ spec:
     metadata: {labels: {app: worker}}
     spec: {containers: [{name: worker, image: example.org/worker:v1}]}
 """
+# Nothing runs it here, so an upgrade with it does not end.
+_HOOK = """\
+{{ if .Values.hook }}
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: hook
+  annotations: {helm.sh/hook: pre-upgrade}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: hook, image: example.org/hook:v1}]
+{{ end }}
+"""
 
 
 @pytest.fixture(name="archive")
 def make_archive(tmp_path: Path) -> Path:
     """A chart packed as ``helm package`` does it."""
     about = {"apiVersion": "v2", "name": "network-operator", "version": "25.10.0"}
-    files = {"Chart.yaml": json.dumps(about), "templates/values.yaml": VALUES, "templates/operator.yaml": _DEPLOYMENT}
+    templates = {"values": VALUES, "operator": _DEPLOYMENT, "hook": _HOOK}
+    files = {"Chart.yaml": json.dumps(about), **{f"templates/{name}.yaml": text for name, text in templates.items()}}
     path = tmp_path / "network-operator-25.10.0.tgz"
     with tarfile.open(path, "w:gz") as packed:
         for name, text in files.items():
@@ -113,6 +129,25 @@ def test_a_release_of_somebody_else_is_left_alone(cluster_set: ClusterSet, play:
     assert "which this collection did not install" in said(play("main"))
     assert changed(play("absent")) == 0
     assert values(cluster_set) == {}
+
+
+def test_what_a_killed_run_has_left_is_ours(cluster_set: ClusterSet, play: HelmRole, archive: Path) -> None:
+    assert changed(play("main")) == 1
+    place = ("-n", cluster_set.namespace)
+    upgrade = ("upgrade", "network-operator", str(archive), *place, "--reuse-values", "--set", "hook=true")
+    play.killed(lambda: not cluster_set.absent("job", "hook"), *upgrade)
+    told = f"Release {cluster_set.namespace}/network-operator is pending-upgrade: another run is changing it"
+    for options in ((), ("--check",)):
+        refused = said(play("main", *options))
+        assert told in refused
+        assert f"run helm rollback network-operator -n {cluster_set.namespace} first" in refused
+        assert "did not install" not in refused
+    play.helm("rollback", "network-operator", *place)
+    assert changed(play("main")) == 0
+    play.killed(lambda: not cluster_set.absent("job", "hook"), *upgrade)
+    # Teardown does not leave it behind.
+    assert changed(play("absent")) == 1
+    assert cluster_set.absent("configmap", "values")
 
 
 def test_the_chart_of_the_sriov_operator(cluster_set: ClusterSet, play: HelmRole, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 import sys
@@ -19,6 +20,9 @@ NLM_F_DUMP = 0x300
 
 _NLMSG_ERROR = 2
 _NLMSG_DONE = 3
+# What a dump lists has changed while the kernel wrote it, so something may be missing (NLM_F_DUMP_INTR).
+_INTERRUPTED = 0x10
+_ATTEMPTS = 10
 _HEADER = struct.Struct("=IHHII")
 # The kernel fills dump buffers of up to 32 KiB (net/netlink/af_netlink.c, NLMSG_GOODSIZE and netlink_dump).
 _BUFFER = 65536
@@ -42,18 +46,32 @@ def split(data: bytes) -> Iterator[Tuple[int, bytes]]:
 
 
 def ask(sock: socket.socket, message: bytes) -> List[bytes]:
-    """All answers to a request. Raises OSError with the kernel's error number when it is refused."""
-    sock.send(message)
+    """All answers to a request. Raises OSError with the kernel's error number when it is refused.
+
+    A dump that may lack something is asked for again: without one netdev or route, the management NIC looks free.
+    """
+    for _attempt in range(_ATTEMPTS):
+        sock.send(message)
+        answers = _answers(sock)
+        if answers is not None:
+            return answers
+    raise OSError(errno.EAGAIN, "what the kernel lists kept changing")
+
+
+def _answers(sock: socket.socket) -> Optional[List[bytes]]:
+    """The answers to one request, ``None`` if they may not be all. Raises OSError."""
     answers: List[bytes] = []
+    whole = True
     while True:
         for kind, raw in split(sock.recv(_BUFFER)):
-            if kind == _NLMSG_DONE:
-                return answers
-            if kind == _NLMSG_ERROR:
-                (code,) = struct.unpack_from("=i", raw, _HEADER.size)
-                if code:
+            (flags,) = struct.unpack_from("=H", raw, 6)
+            whole = whole and not flags & _INTERRUPTED
+            if kind in (_NLMSG_ERROR, _NLMSG_DONE):
+                # A dump that fails half-way ends with the error.
+                code = struct.unpack_from("=i", raw, _HEADER.size)[0] if len(raw) >= _HEADER.size + 4 else 0
+                if code < 0:
                     raise OSError(-code, "netlink request refused")
-                return answers
+                return answers if whole else None
             answers.append(raw)
 
 

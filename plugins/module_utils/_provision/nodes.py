@@ -8,8 +8,10 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, Dict, List, Mapping, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
     FIELD_MANAGER,
     METADATA_LIST,
@@ -24,7 +26,8 @@ Labels = Mapping[str, Optional[str]]
 def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[str, Any]:
     """Give each node its labels, ``None`` meaning none; ``changed``, ``nodes`` and ``missing`` (names) and ``diff``.
 
-    ``missing`` are nodes that should get labels and are not in the cluster: the others get theirs all the same.
+    ``missing`` are nodes that should get labels and are not in the cluster, or leave it at this moment: the others get
+    theirs all the same.
     """
     present = {node["metadata"]["name"]: node["metadata"] for node in client.get(_NODES, accept=METADATA_LIST)["items"]}
     missing = [name for name, labels in wanted.items() if name not in present and any(labels.values())]
@@ -35,13 +38,22 @@ def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[
         if name in present and now != dict(labels):
             before[name] = now
 
-    def write(name: str) -> None:
+    def write(name: str) -> bool:
         # With the uid, the request fails if another node has taken this name.
         meta = {"uid": present[name]["uid"], "labels": wanted[name]}
-        client.merge(f"{_NODES}/{name}", {"metadata": meta}, {"fieldManager": FIELD_MANAGER})
+        try:
+            client.merge(f"{_NODES}/{name}", {"metadata": meta}, {"fieldManager": FIELD_MANAGER})
+        except ApiError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return False
+            raise
+        return True
 
     if not check:
-        client.all(write, list(before))
+        for name, found in zip(list(before), client.all(write, list(before))):
+            if not found:
+                del before[name]
+                missing += [name] if any(wanted[name].values()) else []
     return {"changed": bool(before), "nodes": list(before), "missing": missing, "diff": _diff(before, wanted)}
 
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
@@ -24,7 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 
 
 class Readiness(NamedTuple):
-    """How far an object is: ``text`` is for people, and changes as long as there is progress."""
+    """How far an object is: ``text`` is for people, and a new one is progress."""
 
     ready: bool
     text: str
@@ -181,6 +181,10 @@ def pods_of(client: Client, key: ObjectKey, live: Object) -> List[Object]:
 def pod_trouble(pod: Object) -> str:
     """Why a pod does not run, ``""`` if it does or is about to."""
     status = pod.get("status") or {}
+    over = metadata(pod).get("deletionTimestamp")
+    if over:
+        # A DaemonSet does not go on elsewhere before this one has gone.
+        return f"on {pod['spec'].get('nodeName')}, should have ended by {over}: is its node down?"
     for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
@@ -198,7 +202,8 @@ def _until(
     judge: Callable[[ObjectKey, Optional[Object]], Readiness],
 ) -> Readiness:
     deadline = time.monotonic() + seconds
-    last = None
+    # Pods that crash and start again change the text for ever, between the same ones.
+    known: Set[str] = set()
     while True:
         live = client.find(resource.path(key.namespace, key.name))
         found = judge(key, live)
@@ -207,8 +212,8 @@ def _until(
             query["resourceVersion"] = metadata(live)["resourceVersion"]
         events = client.watch(resource.path(key.namespace), query, deadline - time.monotonic())
         while True:
-            if found.text != last:
-                last = found.text
+            if found.text not in known:
+                known.add(found.text)
                 deadline = time.monotonic() + seconds
             if found.ready or found.failed or time.monotonic() >= deadline:
                 return found

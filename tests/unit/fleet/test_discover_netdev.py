@@ -277,8 +277,8 @@ def test_flags_of_an_attribute_are_not_its_number() -> None:
     assert netlink.attributes(bytes(16) + struct.pack("=HH", 3, 7) + attribute(8, b"x")) == {}
 
 
-def message(kind: int, body: bytes = b"") -> bytes:
-    return struct.pack("=IHHII", 16 + len(body), kind, 0, 1, 0) + body
+def message(kind: int, body: bytes = b"", flags: int = 0) -> bytes:
+    return struct.pack("=IHHII", 16 + len(body), kind, flags, 1, 0) + body
 
 
 @pytest.mark.parametrize(
@@ -306,6 +306,41 @@ def test_a_refused_request_has_the_error_of_the_kernel() -> None:
         with pytest.raises(OSError, match="refused") as caught:
             netlink.ask(ours, b"a request")
     assert caught.value.errno == errno.EPERM
+
+
+def test_a_dump_that_fails_half_way_is_no_short_one() -> None:
+    ours, kernel = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, kernel:
+        kernel.send(message(16, b"abcd") + message(3, struct.pack("=i", -errno.EMSGSIZE)))
+        with pytest.raises(OSError, match="refused") as caught:
+            netlink.ask(ours, b"a request")
+    assert caught.value.errno == errno.EMSGSIZE
+
+
+INTERRUPTED = 0x10
+
+
+@pytest.mark.parametrize(
+    "first", [message(16, b"abcd", INTERRUPTED) + message(3), message(16, b"abcd") + message(3, flags=INTERRUPTED)]
+)
+def test_a_dump_that_changed_meanwhile_is_asked_for_again(first: bytes) -> None:
+    ours, kernel = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, kernel:
+        ours.settimeout(10)
+        kernel.send(first)
+        kernel.send(message(16, b"efgh") + message(16, b"ijkl") + message(3, struct.pack("=i", 0)))
+        assert [raw[16:] for raw in netlink.ask(ours, b"a request")] == [b"efgh", b"ijkl"]
+        assert [kernel.recv(100) for _time in range(2)] == [b"a request"] * 2
+
+
+def test_a_dump_that_always_changes_is_an_error() -> None:
+    ours, kernel = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, kernel:
+        ours.settimeout(10)
+        for _time in range(20):
+            kernel.send(message(3, flags=INTERRUPTED))
+        with pytest.raises(OSError, match="kept changing"):
+            netlink.ask(ours, b"a request")
 
 
 # Words of bits, and names of the bits that pyroute2 knows.

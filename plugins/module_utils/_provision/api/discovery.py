@@ -24,7 +24,7 @@ ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 @dataclass(frozen=True)
 class Resource:
-    """One kind in one version."""
+    """One kind in one version, ``new`` if only a CustomResourceDefinition that is about to be applied has it."""
 
     group: str
     version: str
@@ -32,6 +32,7 @@ class Resource:
     plural: str
     namespaced: bool
     verbs: FrozenSet[str]
+    new: bool = False
 
     @property
     def group_kind(self) -> GroupKind:
@@ -79,7 +80,10 @@ class Api:
                         self._kinds.setdefault(found.group_kind, {})[found.version] = found
 
     def add_definition(self, definition: Object) -> None:
-        """Count the kind of a CustomResourceDefinition that is about to be applied as served. Raises ClusterError."""
+        """Count all versions of a CustomResourceDefinition that is about to be applied as served.
+
+        Raises ClusterError.
+        """
         try:
             spec = definition["spec"]
             served = [version["name"] for version in spec["versions"] if version["served"]]
@@ -91,9 +95,9 @@ class Api:
                     plural=spec["names"]["plural"],
                     namespaced=spec["scope"] == "Namespaced",
                     verbs=frozenset(["list", "get", "patch", "delete"]),
+                    new=True,
                 )
-                self._kinds.setdefault(found.group_kind, {})[version] = found
-                self._versions.setdefault(found.group, []).append(version)
+                self._kinds.setdefault(found.group_kind, {}).setdefault(version, found)
         except (KeyError, TypeError) as error:
             name = definition["metadata"]["name"]
             raise ClusterError(f"CustomResourceDefinition {name}: spec has no valid {error}") from error

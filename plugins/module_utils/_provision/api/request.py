@@ -134,7 +134,7 @@ class Client:
     def watch(self, path: str, query: Query, seconds: float) -> Generator[Object, None, None]:
         """Events of a watch until ``seconds`` have passed, or earlier: the caller has to read again and start anew.
 
-        Raises ApiError, but not where only the ``resourceVersion`` is too old.
+        Raises ApiError, but not where only the ``resourceVersion`` is too old, or for what goes away by itself.
         """
         full = {**query, "watch": "1", "timeoutSeconds": min(max(1, int(seconds)), _WATCH_SECONDS)}
         began = time.monotonic()
@@ -146,10 +146,11 @@ class Client:
         response = None
         try:
             response = self._send("GET", path, query, {"Accept": JSON}, None, stream=True)
-            if response.status == 410:
-                return
-            if response.status >= 400:
-                raise ApiError(response.status, _json(response.data))
+            if response.status != 200:
+                error = self._error(response)
+                if response.status == 410 or _passing(error, "GET", False):
+                    return
+                raise error
             rest = b""
             for chunk in response.stream(65536):
                 *lines, rest = (rest + chunk).split(b"\n")
@@ -158,7 +159,7 @@ class Client:
                     if event["type"] == "ERROR":
                         return
                     yield event
-        except (HTTPError, OSError):
+        except (HTTPError, OSError, ValueError):
             return
         finally:
             if response is not None:
@@ -201,25 +202,30 @@ class Client:
             asked = None
             try:
                 response = self._send(method, path, query, headers, data)
+                if 200 <= response.status < 300:
+                    body = (parse or _object)(response.data)
+                    self._reached = True
+                    return Response(response.status, body)
                 self._reached = True
-                if response.status < 400:
-                    return Response(response.status, (parse or _json)(response.data))
-                content = _json(response.data)
-                if response.status == 401:
-                    content["message"] = refused(self._host, self._credentials)
-                error: ClusterError = ApiError(response.status, content)
+                error: ClusterError = self._error(response)
                 if not _passing(error, method, conditional):
                     raise error
                 asked = _seconds(response.headers.get("Retry-After"))
-            except (HTTPError, OSError) as problem:
+            except (HTTPError, OSError, _NoObjectError) as problem:
                 error = ClusterError(f"{self._host}: {_reason(problem)}")
                 if not self._reached:
                     raise error from problem
-            pause = delay if asked is None else asked
+            pause = asked or delay
             if time.monotonic() + pause > deadline:
                 raise ClusterError(f"{error} (tried for {PATIENCE:.0f} s: {method} {path})")
             time.sleep(pause)
             delay = min(delay * 2, _LONGEST_DELAY)
+
+    def _error(self, response: Any) -> ApiError:
+        content = _json(response.data)
+        if response.status == 401:
+            content["message"] = refused(self._host, self._credentials)
+        return ApiError(response.status, content)
 
     def _send(
         self,
@@ -277,7 +283,23 @@ def _passing(error: ClusterError, method: str, conditional: bool) -> bool:
     return error.status == 409 and method == "PATCH" and not conditional and not error.causes
 
 
+class _NoObjectError(ValueError):
+    """An answer is cut off, or not from the API server: it must not be read as an empty list."""
+
+
+def _object(data: bytes) -> Object:
+    try:
+        body = json.loads(data)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        said = f"the answer is no JSON object: cut off, or not from an API server: {data[:100]!r}"
+        raise _NoObjectError(said)
+    return body
+
+
 def _json(data: bytes) -> Dict[str, Any]:
+    """What an error says, whoever has sent it."""
     try:
         body = json.loads(data)
     except ValueError:

@@ -136,7 +136,7 @@ class _ApplysetRun:
         if todo or self._stated is None:
             self._begin()
         for step in todo if self._request.check else []:
-            step.action = step.action or "created"
+            step.action = step.action or ("configured" if step.before else "created")
         if not self._request.check:
             self._make([step for step in todo if step.unknown])
             for number in sorted({rank(step.wanted.key.group_kind) for step in todo}):

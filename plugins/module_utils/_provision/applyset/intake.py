@@ -39,8 +39,6 @@ class Wanted:
     body: Object
     # The user's name of an object whose name is made from its content, otherwise "".
     alias: str = ""
-    # A CustomResourceDefinition of the set defines the kind, and the API server does not have it yet.
-    new_kind: bool = False
 
 
 def intake(
@@ -60,14 +58,14 @@ def intake(
         else:
             own = {**item, "metadata": dict(item["metadata"])}
             sound.append((f"{place} ({item['kind']} {item['metadata']['name']})", own))
-    new_kinds = _definitions(sound, api, problems)
+    _definitions(sound, api, problems)
     dra = None
     if any(split_version(item["apiVersion"])[0] == dra_version.GROUP for _place, item in sound):
         dra = dra_version.negotiate(api.versions(dra_version.GROUP), ask_version)
     found: List[Wanted] = []
     for place, item in sound:
         try:
-            found.append(_one(item, parent, api, dra, new_kinds))
+            found.append(_one(item, parent, api, dra))
         except ClusterError as error:
             problems.append(f"{place}: {error}")
     problems += _twice(found)
@@ -120,19 +118,17 @@ def _values(secret: Mapping[str, Any]) -> str:
     return ""
 
 
-def _definitions(sound: Sequence[Tuple[str, Object]], api: Api, problems: List[str]) -> Set[GroupKind]:
-    """The kinds that the set defines and the API server does not have yet."""
-    before = {resource.group_kind for resource in api.all()}
+def _definitions(sound: Sequence[Tuple[str, Object]], api: Api, problems: List[str]) -> None:
+    """Have ``api`` learn the kinds that the set defines."""
     for place, item in sound:
         if (split_version(item["apiVersion"])[0], item["kind"]) == DEFINITION:
             try:
                 api.add_definition(item)
             except ClusterError as error:
                 problems.append(f"{place}: {error}")
-    return {resource.group_kind for resource in api.all()} - before
 
 
-def _one(item: Object, parent: Parent, api: Api, dra: Optional[str], new_kinds: Set[GroupKind]) -> Wanted:
+def _one(item: Object, parent: Parent, api: Api, dra: Optional[str]) -> Wanted:
     group, _version = split_version(item["apiVersion"])
     kind = GroupKind(group, item["kind"])
     meta = item["metadata"]
@@ -159,7 +155,7 @@ def _one(item: Object, parent: Parent, api: Api, dra: Optional[str], new_kinds: 
             "the Namespace of the set's parent cannot be one of its members, or removing the set would delete whatever "
             "else is in it. Choose another namespace for the parent, such as kube-system"
         )
-    return Wanted(key, resource, item, alias, kind in new_kinds)
+    return Wanted(key, resource, item, alias)
 
 
 def _twice(found: Sequence[Wanted]) -> List[str]:
@@ -188,8 +184,6 @@ def _referring(found: Sequence[Wanted]) -> List[Wanted]:
             wanted.key,
             wanted.resource,
             content_hash.renamed(wanted.body, own_names[wanted.key.namespace]),
-            "",
-            wanted.new_kind,
         )
         for wanted in found
     ]

@@ -124,7 +124,7 @@ def plan(client: Client, request: ApplysetRequest, live_parent: LiveParent) -> T
     unwanted = [member for key, member in members.items() if key not in keys]
     ending = [member for member in unwanted if "deletionTimestamp" in metadata(member.live)]
     leftovers = [member for member in unwanted if member not in ending]
-    _refuse_terminating(steps)
+    _refuse_terminating((step.wanted.key, step.before) for step in steps)
     todo = [step for step in steps if step.action != "unchanged"]
     _refuse_foreign(client, parent, [step.wanted for step in todo if step.before is None])
     if wanted and stated is None:
@@ -133,6 +133,8 @@ def plan(client: Client, request: ApplysetRequest, live_parent: LiveParent) -> T
         free = step.wanted.key.namespace not in namespaces and not request.check
         step.unknown = bool(step.wanted.alias) and step.before is None and free
     _try(client, request, [step for step in todo if not step.unknown], namespaces)
+    # What is no member was not read before.
+    _refuse_terminating((step.wanted.key, step.after) for step in todo)
     return ApplysetPlan(live_parent, stated, steps, leftovers, ending), api
 
 
@@ -148,7 +150,7 @@ def _members(
         if found is not None:
             resources[kind] = found
     for item in wanted:
-        if not item.new_kind:
+        if not item.resource.new:
             resources[item.key.group_kind] = item.resource
     query = {"labelSelector": f"{PART_OF}={parent.id}"}
     found_members: Dict[ObjectKey, SetMember] = {}
@@ -191,9 +193,9 @@ def _step(wanted: Wanted, members: Dict[ObjectKey, SetMember], manager: str) -> 
     return ApplyStep(wanted, "unchanged" if is_same else "", before=member.live)
 
 
-def _refuse_terminating(steps: List[ApplyStep]) -> None:
+def _refuse_terminating(objects: Iterable[Tuple[ObjectKey, Optional[Object]]]) -> None:
     """What is being deleted will be gone whatever is applied to it. Raises ClusterError."""
-    held = [str(step.wanted.key) for step in steps if "deletionTimestamp" in metadata(step.before or {})]
+    held = [str(key) for key, live in objects if "deletionTimestamp" in metadata(live or {})]
     if held:
         raise ClusterError(
             f"being deleted at the moment, so nothing was applied; run again when they are gone:\n{listed(held)}"
@@ -202,8 +204,8 @@ def _refuse_terminating(steps: List[ApplyStep]) -> None:
 
 def _refuse_foreign(client: Client, parent: Parent, new: List[Wanted]) -> None:
     """An object can be in one set only: that of another one is not taken over. Raises ClusterError."""
-    keys = {item.key for item in new if not item.new_kind}
-    resources = {item.resource.group_kind: item.resource for item in new if not item.new_kind}
+    keys = {item.key for item in new if not item.resource.new}
+    resources = {item.resource.group_kind: item.resource for item in new if not item.resource.new}
     places = [
         (resource, namespace)
         for resource, namespace in _places(resources.values(), {key.namespace for key in keys} - {""})
@@ -228,7 +230,7 @@ def _try(client: Client, request: ApplysetRequest, todo: List[ApplyStep], namesp
 
     def tried(step: ApplyStep) -> Optional[Response]:
         wanted = step.wanted
-        if wanted.new_kind:
+        if wanted.resource.new:
             return None
         path = wanted.resource.path(wanted.key.namespace, wanted.key.name)
         accept = METADATA if step.before is None and not request.diff else JSON

@@ -54,6 +54,6 @@ def _apply(client: Client, step: ApplyStep, query: Query, accept: str) -> Respon
             return client.apply(path, wanted.body, query, accept)
         except ApiError as error:
             # Established, but not served by all handlers yet: that is the 404 of an unknown path.
-            if not wanted.new_kind or error.status != 404 or error.reason or time.monotonic() > deadline:
+            if not wanted.resource.new or error.status != 404 or error.reason or time.monotonic() > deadline:
                 raise
             time.sleep(_NEW_KIND_PAUSE)

@@ -34,14 +34,14 @@ def until(
     be no progress. Raises ApiError, ClusterError.
     """
     deadline = time.monotonic() + seconds
-    late = set(wanted)
+    # A driver that publishes, crashes and starts again makes no progress.
+    fewest = len(wanted)
     while True:
         began = time.monotonic()
         slices = client.get(path, query)
-        left = wanted - published(slices.get("items") or [])
-        if len(left) < len(late):
-            deadline = began + seconds
-        late = set(left)
+        late = set(wanted - published(slices.get("items") or []))
+        if len(late) < fewest:
+            fewest, deadline = len(late), began + seconds
         if not late or time.monotonic() >= deadline:
             return late
         watched = {**query, "resourceVersion": metadata(slices)["resourceVersion"]}

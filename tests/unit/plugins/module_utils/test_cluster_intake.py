@@ -230,7 +230,7 @@ def test_without_dra_the_message_says_what_to_switch_on(release: str, versions: 
 def test_a_set_can_define_kinds_and_use_them() -> None:
     rack = item("Rack", "r1", "example.org/v1")
     definition, found = take(DEFINITION, rack)
-    assert (definition.new_kind, found.new_kind) == (False, True)
+    assert (definition.resource.new, found.resource.new) == (False, True)
     assert found.resource.path("ns", "r1") == "/apis/example.org/v1/namespaces/ns/racks/r1"
 
 

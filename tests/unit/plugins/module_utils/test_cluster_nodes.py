@@ -11,8 +11,9 @@ from typing import Any, Dict, List, Optional, Tuple
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import nodes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
 
 LABEL, OLD = "zerocopy.rdma/group", "zerocopy.rdma/old"
 
@@ -88,3 +89,16 @@ def test_nodes_that_are_not_there_do_not_keep_others_from_their_labels(
     assert (result["nodes"], result["missing"]) == (["n1"], ["n8"])
     assert result["diff"][0]["after"] == f"n1 {LABEL}: h100\n"
     assert [path.partition("?")[0] for path, _meta in written(fleet)] == ([] if check else ["/api/v1/nodes/n1"])
+
+
+def test_a_node_that_leaves_at_this_moment_does_not_keep_others_from_their_labels(
+    fleet: Server, client: Client
+) -> None:
+    fleet.paths.update({f"/api/v1/nodes/{name}": status(404, f'nodes "{name}" not found') for name in ("n1", "n3")})
+    wanted: Dict[str, Dict[str, Optional[str]]] = {"n1": {LABEL: "h100"}, "n2": {LABEL: "a100"}, "n3": {OLD: None}}
+    result = nodes.converge(client, wanted, check=False)
+    assert (result["changed"], result["nodes"], result["missing"]) == (True, ["n2"], ["n1"])
+    assert result["diff"][0]["after"] == f"n2 {LABEL}: a100\n"
+    fleet.paths["/api/v1/nodes/n1"] = status(403, "may not")
+    with pytest.raises(ApiError, match="may not"):
+        nodes.converge(client, wanted, check=False)

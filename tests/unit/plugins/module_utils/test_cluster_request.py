@@ -36,6 +36,9 @@ PASSING: Dict[str, Reply] = {
     "a webhook's pod restarts": status(500, 'Internal error occurred: failed calling webhook "a": connection refused'),
     "two writers at once": status(409, "the object has been modified", "Conflict"),
     "the connection is reset": None,
+    "the answer is cut off": (200, {}, b'{"kind": "PodList", "items": [{"meta'),
+    "another server answers": (200, {}, b"<html>\n<p>Sign in</p>\n</html>"),
+    "the answer is a list": (200, {}, []),
 }
 
 
@@ -59,6 +62,7 @@ LASTING: Dict[str, Reply] = {
     "invalid": status(422),
     "somebody else's field": status(409, "Apply failed", "Conflict", causes=[CONFLICT]),
     "a fault of the server": status(500, "panic"),
+    "another address": (302, {"Location": "https://sso.example.org/"}, {"message": "Found"}),
 }
 
 
@@ -93,6 +97,23 @@ def test_patience_ends(server: Server, client: Client, monkeypatch: pytest.Monke
     with pytest.raises(ClusterError, match=r"^still down \(tried for 0 s: GET /x\)$"):
         client.get("/x")
     assert 1 < len(server.seen) < 5
+
+
+def test_what_never_was_an_api_server_is_an_error_at_once(server: Server, client: Client) -> None:
+    server.replies = [(200, {}, b"<html>Sign in</html>")]
+    with pytest.raises(ClusterError, match=f"^{server.url}: the answer is no JSON object.*<html>Sign in"):
+        client.get("/x")
+    assert len(server.seen) == 1
+
+
+def test_a_server_that_asks_for_no_pause_gets_one(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(request, "time", clock)
+    server.replies = [(429, {"Retry-After": "0"}, {})] * 3
+    assert client.get("/x") == {"fine": True}
+    assert clock.now == pytest.approx(0.7)
 
 
 def test_a_wrong_address_is_an_error_at_once() -> None:
@@ -143,6 +164,20 @@ def test_a_watch_gives_events_until_it_ends(server: Server, client: Client, monk
     assert clock.now == pytest.approx(1.5)
     with pytest.raises(ApiError):
         list(client.watch("/x", {}, 1))
+
+
+WATCHED = {what: reply for what, reply in PASSING.items() if what != "two writers at once"}
+
+
+@pytest.mark.parametrize("reply", WATCHED.values(), ids=WATCHED.keys())
+def test_what_passes_ends_a_watch_and_not_the_wait(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, reply: Reply
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(request, "time", clock)
+    server.replies = [reply]
+    assert list(client.watch("/x", {}, 5)) == []
+    assert clock.now == pytest.approx(0.5)
 
 
 def test_several_at_a_time_in_the_order_of_the_items(server: Server, client: Client) -> None:

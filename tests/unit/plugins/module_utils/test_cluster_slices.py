@@ -306,3 +306,21 @@ def test_a_node_that_is_silent_in_all_drivers_is_waited_for_once(
     assert wait.until_published(client, PATH, {*nics("a", "b", "c"), *gpus}, 4) == late
     # Four seconds and a pause, not four seconds for each driver.
     assert 4 <= clock.now < 8
+
+
+def test_a_driver_that_crashes_and_starts_again_is_no_progress(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    play(monkeypatch, clock)
+    looks = iter([[of("a")], *([[], [of("a")]] * 20), [of("a"), of("b")]])
+
+    def decide(_method: str, path: str, _body: bytes) -> Reply:
+        if "watch=" in path:
+            return 200, {}, b""
+        clock.now += 20
+        return items(*next(looks))
+
+    server.decide = decide
+    assert wait.until_published(client, PATH, nics("a", "b"), 70) <= nics("a", "b")
+    assert clock.now < 150

@@ -134,6 +134,13 @@ def waiting(reason: str) -> Dict[str, Any]:
     return {"name": "driver", "state": {"waiting": {"reason": reason, "message": "it is so"}}}
 
 
+def test_a_pod_that_does_not_end_is_told() -> None:
+    """On a node that is down, where the kubelet last said that all is well."""
+    running = {"containerStatuses": [{"name": "driver", "state": {"running": {}}}]}
+    pod = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:30Z"}, "spec": {"nodeName": "h100-3"}, "status": running}
+    assert pod_trouble(pod) == "on h100-3, should have ended by 2026-01-01T00:00:30Z: is its node down?"
+
+
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
@@ -209,6 +216,14 @@ def test_waiting_ends_without_progress(
     expected = "^gave up waiting after 50 s without progress, or after a failure:\nDaemonSet dra/driver: 3 of 6 pods$"
     with pytest.raises(ClusterError, match=expected):
         wait_until(monkeypatch, server, client, 50, [*before, *stuck])
+
+
+def test_pods_that_crash_and_start_again_are_no_progress(
+    monkeypatch: pytest.MonkeyPatch, server: Server, client: Client
+) -> None:
+    texts = [f"{count} of 6 pods" for count in (0, 3, 4, 5, 3, 4, 5, 4, 3, 5, 4, 3, 5)] + ["ready"]
+    with pytest.raises(ClusterError, match="gave up waiting after 50 s without progress"):
+        wait_until(monkeypatch, server, client, 50, texts)
 
 
 def test_waiting_ends_when_an_object_failed(monkeypatch: pytest.MonkeyPatch, server: Server, client: Client) -> None:
