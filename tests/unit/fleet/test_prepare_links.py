@@ -65,6 +65,12 @@ def test_nothing_is_planned_where_nothing_is_asked_for(facts_of: Facts) -> None:
     assert plan(facts_of("v100-01"), vlan=7, transport_mode=None) == links_plan.LinkPlan()
 
 
+def test_rails_are_in_pci_order(facts_of: Facts) -> None:
+    # As numbers: 1d, 3f, 50, 61, 9f, bf, cf and df. Equal nodes with other bus numbers have the same rails then.
+    found = plan(facts_of("case-h100-roce"), subnet="10.0.0.0/16", rails=8)
+    assert rails(found) == {str(number): f"mlx5_{number}/1" for number in range(8)}
+
+
 @pytest.mark.parametrize(("name", "hca"), [("a100-01", "mlx5_1"), ("a100-02", "mlx5_0")])
 def test_one_rail_is_the_port_with_the_cable(facts_of: Facts, name: str, hca: str) -> None:
     assert plan(facts_of(name), name, subnet="10.0.0.0/24").links == [

@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import PASSING
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports import PORTS, Candidate, ports, rails_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 
 # By rail the PCI addresses of its NICs; with one network for all of them there is one rail.
 Pools = Mapping[int, Sequence[str]]
@@ -123,10 +123,10 @@ def chosen(host: str, values: Mapping[str, Any], facts: Facts, rails: int, layer
             elif why:
                 found.left_out.append(why)
         if of_rail:
-            found.pools[rail] = sorted(of_rail, key=natural_key)
+            found.pools[rail] = sorted(of_rail, key=pci.order)
             found.hcas[rail] = [of_rail[address] for address in found.pools[rail]]
     taken = {address for addresses in found.pools.values() for address in addresses}
-    found.others = {pci.address for _hca, pci in facts.placed} - taken
+    found.others = {place.address for _hca, place in facts.placed} - taken
     return found
 
 
@@ -136,7 +136,7 @@ def union(nodes: Sequence[NodeNics]) -> Dict[int, List[str]]:
     for node in nodes:
         for rail, addresses in node.pools.items():
             found.setdefault(rail, set()).update(addresses)
-    return {rail: sorted(found[rail], key=natural_key) for rail in sorted(found)}
+    return {rail: sorted(found[rail], key=pci.order) for rail in sorted(found)}
 
 
 def _fits(pools: Pools, node: NodeNics) -> bool:

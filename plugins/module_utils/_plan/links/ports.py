@@ -100,8 +100,8 @@ def _candidate(hca: Hca, port: Port, reasons: Sequence[Reason]) -> Candidate:
     )
 
 
-def _order(port: Candidate) -> Tuple[bool, List[Any], int, List[Any]]:
-    return (port.pci is None, natural_key(port.pci or ""), port.number, natural_key(port.hca))
+def _order(port: Candidate) -> Tuple[bool, Tuple[int, str], int, List[Any]]:
+    return (port.pci is None, pci.order(port.pci or ""), port.number, natural_key(port.hca))
 
 
 def ports(facts: Facts) -> List[Candidate]:
