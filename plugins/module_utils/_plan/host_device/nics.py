@@ -84,13 +84,16 @@ def _against(hca: Hca, number: int, facts: Facts, exclude: Sequence[str]) -> Opt
     return None
 
 
-def _candidates(host: str, values: Mapping[str, Any], facts: Facts, rails: int) -> Dict[int, List[Candidate]]:
+def _candidates(
+    host: str, values: Mapping[str, Any], facts: Facts, rails: int, layer: str
+) -> Dict[int, List[Candidate]]:
     every = ports(facts)
     if rails == 1:
         return {0: every}
     planned = links_plan.addresses(host, values) if links_plan.asked(values) else {}
     texts = {rail: str(address.ip) for rail, address in planned.items()}
-    return {rail: [port] for rail, port in rails_of(values.get(PORTS) or [], every, rails, texts, False).items()}
+    found = rails_of(values.get(PORTS) or [], every, rails, texts, False, layer)
+    return {rail: [port] for rail, port in found.items()}
 
 
 def nics(
@@ -108,7 +111,7 @@ def chosen(host: str, values: Mapping[str, Any], facts: Facts, rails: int, layer
     """The NICs of a node that pods can get. Raises PlanError."""
     found = NodeNics()
     available, hcas = set(facts.available), {hca.name: hca for hca in facts.hcas}
-    for rail, candidates in _candidates(host, values, facts, rails).items():
+    for rail, candidates in _candidates(host, values, facts, rails, layer).items():
         of_rail: Dict[str, str] = {}
         for port in candidates:
             if (port.hca, port.number) not in available:
