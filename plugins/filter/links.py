@@ -14,7 +14,8 @@ description:
     host should have. The plan depends on no other host, so it is the same whichever hosts are in the run, and a node
     can plan its own links (C(ansible-pull)).
   - Rails are the host's RDMA NICs, numbered from 0 in PCI order. Ports that can never be a rail (default route, bond,
-    VF, software device, ...) are left out. If there are more ports than rails, those that are up are used.
+    VF, software device, ...) are left out, and so are ports of another link layer than
+    C(rdma_discover_expect_link_layer). If there are more ports than rails, those that are up are used.
   - Links that cannot be planned are reported as warnings, for example a rail without a port or an InfiniBand port
     without an IPoIB netdev.
 requirements:

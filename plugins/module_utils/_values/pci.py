@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from typing import Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 
@@ -31,6 +32,14 @@ def address(text: str) -> str:
     if not is_address(found):
         raise RefusedError("it must be a PCI address like 0000:1a:00.0")
     return found
+
+
+def order(text: str) -> Tuple[int, str]:
+    """Sort key for addresses in the kernel's form: their digits are hexadecimal, so 3f comes after 1d, and 9f after 50.
+
+    Only the domain has no fixed width, and a longer one is a greater number.
+    """
+    return len(text), text
 
 
 def shifted(text: str, by: int) -> str:

@@ -125,6 +125,20 @@ def test_without_a_state_a_nic_without_cable_is_a_warning(facts_of: Facts) -> No
     assert warning.startswith(f"one: a pod may get a NIC without a link: n1: {address} (mlx5_0/1: port state is DOWN")
 
 
+def test_a_storage_network_is_not_claimed(facts_of: Facts) -> None:
+    facts, own = {"n1": facts_of("case-b200")}, {"rdma_discover_expect_link_layer": "InfiniBand"}
+
+    def matched(**wanted: Any) -> int:
+        (spec,) = right(plan(facts, template(nics="all", **wanted), **own))
+        return len((allocated(published(facts["n1"]), spec) or {})["nic"])
+
+    assert matched() == matched(nic={"link_layer": "InfiniBand"}) == 8
+    # Who asks for it gets it.
+    assert matched(nic={"link_layer": "Ethernet"}) == 2
+    found = plan(facts, rdma_claims_extended_resources=[{"name": "rdma/hca"}], **own)
+    assert len(found.resources["group"]["rdma/hca"]["n1"]) == 8
+
+
 def test_vfs_and_their_physical_function_are_told_apart_by_address(facts_of: Facts) -> None:
     facts = facts_of("case-vf")
     address = {hca["name"]: hca["pci"]["address"] for hca in facts["hcas"]}

@@ -67,8 +67,26 @@ def test_claims_do_not_change_while_pods_have_nics_whose_rate_matters(facts_of: 
     for host in (busy, gone, silent):
         found = claims_plan.plan([idle, host][-len(names) :], slices)
         assert (found.problems, found.objects, found.text) == ([], before.objects, before.text)
-        assert f"one: NICs whose rate is unknown count as fast enough: {names[-1]}: {first} (" in found.warnings[0]
+        assert f"one: NICs of which this is unknown count as requested: {names[-1]}: {first} (" in found.warnings[0]
         assert (second in found.warnings[0]) == (host is not busy)
+
+
+@pytest.mark.parametrize("wanted", [{}, {"align": "numa"}, {"nic": {"link_layer": "InfiniBand"}}])
+def test_claims_do_not_change_with_a_host_that_has_no_facts(facts_of: Facts, wanted: dict[str, Any]) -> None:
+    # Its drivers publish neither the NUMA nodes of GPUs nor, without netdevs, the link layers of NICs.
+    facts, own = facts_of("h100-01"), {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1, **wanted)]}
+    hosts = [InventoryHost(name, "group", own, read.facts(facts)) for name in ("n1", "n2")]
+    slices = resource_slices([*of_node(facts, "n1"), *of_node(facts, "n2")])
+    before = claims_plan.plan(hosts, slices)
+    assert before.names == {"one": ["one-numa0", "one-numa1"]}
+    found = claims_plan.plan([hosts[0], replace(hosts[1], facts=None)], slices)
+    assert (found.problems, found.objects) == ([], before.objects)
+    told = [warning for warning in found.warnings if "its link layer is unknown" in warning]
+    assert len(told) == bool(wanted.get("nic"))
+    # Nobody knows where the GPUs of a node are that is not like the others.
+    other = resource_slices([*of_node(facts, "n1"), *of_node(facts_of("h100-03"), "n2")])
+    found = claims_plan.plan([hosts[0], replace(hosts[1], facts=None)], other)
+    assert "the GPU driver publishes no NUMA node, and the facts do not have it" in f"{found.problems} {found.text}"
 
 
 def test_a_nic_whose_rate_nobody_knows_is_what_the_same_one_of_another_node_is(facts_of: Facts) -> None:

@@ -16,6 +16,7 @@ from ansible.vars.hostvars import HostVarsVars
 from ansible_collections.zerocopy.rdma.plugins.filter.links import links as links_filter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
@@ -63,6 +64,59 @@ def with_addresses(facts: dict[str, Any], found: links_plan.LinkPlan) -> dict[st
 
 def test_nothing_is_planned_where_nothing_is_asked_for(facts_of: Facts) -> None:
     assert plan(facts_of("v100-01"), vlan=7, transport_mode=None) == links_plan.LinkPlan()
+
+
+def test_rails_are_in_pci_order(facts_of: Facts) -> None:
+    # As numbers: 1d, 3f, 50, 61, 9f, bf, cf and df. Equal nodes with other bus numbers have the same rails then.
+    found = plan(facts_of("case-h100-roce"), subnet="10.0.0.0/16", rails=8)
+    assert rails(found) == {str(number): f"mlx5_{number}/1" for number in range(8)}
+
+
+LAYER = "rdma_discover_expect_link_layer"
+
+
+@pytest.mark.parametrize("unplugged", [None, "mlx5_8"])
+def test_a_storage_network_is_no_rail(facts_of: Facts, unplugged: str | None) -> None:
+    facts = facts_of("case-b200")
+    if unplugged:
+        facts = changed(facts, unplugged, ["port_down"], state="DOWN")
+    values = {"rdma_links_rails": 8, "rdma_links_subnet": "10.0.0.0/16", LAYER: "InfiniBand"}
+    found = links_ports.rails_of([], links_ports.ports(read.facts(facts)), 8, {}, False, "InfiniBand")
+    of_gpus = [4, 7, 8, 9, 10, 13, 14, 15]
+    assert {rail: port.hca for rail, port in found.items()} == {
+        rail: f"mlx5_{number}" for rail, number in enumerate(of_gpus)
+    }
+    assert links_plan.problems("n7", values, read.facts(facts)) == []
+    assert links_plan.plan("n7", values, read.facts(facts)).links == []
+    # Who names one means it.
+    named = links_plan.plan("n7", {**values, "rdma_links_ports": [{"hca": "mlx5_11"}]}, read.facts(facts))
+    assert rails(named) == {"0": "mlx5_11/1"}
+
+
+def test_rails_of_one_link_layer_are_not_chosen_among_both(facts_of: Facts) -> None:
+    (told,) = refused(facts_of("case-b200"), rails=8, subnet="10.0.0.0/16")
+    assert told == (
+        f"{LAYER} is not set, and this node has more ports than 8 rails, of Ethernet and InfiniBand: set it to that of "
+        "the RDMA links, or name their ports in rdma_links_ports"
+    )
+    assert refused(facts_of("case-b200"), rails=8, subnet="10.0.0.0/16", ports=[{"hca": "mlx5_4"}]) == []
+    # With a rail for each port, there is no choice; a port without a link is none where others have one.
+    assert refused(facts_of("case-two-ports"), rails=2, subnet="10.0.0.0/16") == []
+    assert len(refused(facts_of("case-two-ports"), rails=1, subnet="10.0.0.0/16")) == 1
+    down = copy.deepcopy(facts_of("case-two-ports"))
+    gone = next(entry for entry in down["usable"] if entry["port"] == 2)
+    down["usable"].remove(gone)
+    down["excluded"].append({**gone, "reasons": [{"code": "port_down", "text": "port_down"}]})
+    assert refused(down, rails=1, subnet="10.0.0.0/16") == []
+
+
+def test_a_node_without_the_link_layer_of_its_group_is_told(facts_of: Facts) -> None:
+    values = {"rdma_links_subnet": "10.0.0.0/24", LAYER: "InfiniBand"}
+    (told,) = links_plan.problems("n7", values, read.facts(facts_of("lab-01")))
+    assert told.text == (
+        "is '10.0.0.0/24', but no port of this node can be an RDMA link "
+        f"(mlx5_0/1: Ethernet, but {LAYER} is InfiniBand)"
+    )
 
 
 @pytest.mark.parametrize(("name", "hca"), [("a100-01", "mlx5_1"), ("a100-02", "mlx5_0")])

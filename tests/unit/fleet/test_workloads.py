@@ -215,10 +215,15 @@ def test_volcano_schedules_what_it_can(made: Callable[..., dict[str, Any]]) -> N
         (["h100", "h200"], []),
         (
             ["h100_a", "h100-a"],
-            ["h100-a: rdma_group is 'h100-a', whose files would be named like those of h100_a: rename one of them"],
+            ["h100-a: rdma_group is 'h100-a', whose files or objects would be named like those of h100_a: rename one"],
         ),
         (["../../etc"], ["../../etc: rdma_group is '../../etc', which cannot be part of a DaemonSet's name"]),
         (["H100 SXM"], ["H100 SXM: rdma_group is 'H100 SXM', which cannot be part of a DaemonSet's name"]),
+        (["8gpu", "8" * 42], []),
+        (
+            ["8gpu", "g-8gpu"],
+            ["g-8gpu: rdma_group is 'g-8gpu', whose files or objects would be named like those of 8gpu"],
+        ),
         (["a" * 42], []),
         (["a" * 43], [f"{'a' * 43}: rdma_group is '{'a' * 43}', which cannot be part"]),
     ],
@@ -236,3 +241,5 @@ def test_names_of_groups_are_names_of_files_and_objects(names: list[str], said: 
     assert len(set(paths)) == len(paths)
     every = [item["metadata"]["name"] for one in found.examples for item in one.objects]
     assert all(is_label(name) for name in every)
+    # Without RelaxedServiceNameValidation (1.34), Kubernetes refuses Services whose names begin with a digit.
+    assert all(name[0].isalpha() for name in every)

@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_schema
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions as drivers_versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names as rules
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
@@ -41,6 +42,7 @@ VARIABLES = (
     GPU_CLASS,
     MOVE_IB,
     EXCLUDE,
+    LAYER,
     drivers_versions.DRANET_VERSION,
     drivers_versions.GPU_VERSION,
 )
@@ -85,7 +87,9 @@ def _of_numbers(template: Template) -> Iterator[Problem]:
         yield wrong(f"{at}.align", template.align, right)
 
 
-def _template(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers) -> Tuple[Template, List[Problem]]:
+def _template(
+    at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers, layer: Optional[str]
+) -> Tuple[Template, List[Problem]]:
     problems: List[Problem] = []
     text = str(entry.get("nics", "0"))
     if text != "all" and not re.fullmatch("[0-9]{1,4}", text):
@@ -101,7 +105,8 @@ def _template(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Number
         nics=None if text == "all" else int(text),
         align=entry.get("align", "auto"),
         gpu=gpu,
-        nic=nic,
+        # Others may be those of a storage network.
+        nic=tuple(replace(pick, link_layer=pick.link_layer or layer) for pick in nic),
         parameters=parameters,
     )
     problems += wrong_gpu + wrong_nic + wrong_parameters
@@ -114,8 +119,10 @@ def _template(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Number
     return template, problems
 
 
-def _resource(at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers) -> Tuple[Template, List[Problem]]:
-    template, problems = _template(at, {**entry, "nics": "1"}, dranet)
+def _resource(
+    at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers, layer: Optional[str]
+) -> Tuple[Template, List[Problem]]:
+    template, problems = _template(at, {**entry, "nics": "1"}, dranet, layer)
     name = (template.parameters.get("interface") or {}).get("name")
     if name:
         right = "but a pod may request several NICs, which cannot all have this name: leave it out"
@@ -219,13 +226,13 @@ def intent(values: Mapping[str, Any]) -> Tuple[Optional[ClaimIntent], List[Probl
     seen: Dict[str, str] = {}
     for place, entry in enumerate(values[TEMPLATES]):
         at = f"{TEMPLATES}[{place}]"
-        template, own = _template(at, entry, dranet)
+        template, own = _template(at, entry, dranet, values.get(LAYER))
         problems += [*_of_name(at, entry["name"], seen), *own]
         templates.append(template)
     seen = {}
     for place, entry in enumerate(values[RESOURCES]):
         at = f"{RESOURCES}[{place}]"
-        template, own = _resource(at, entry, dranet)
+        template, own = _resource(at, entry, dranet, values.get(LAYER))
         problems += [*_of_resource_name(at, entry["name"], values[NIC_CLASS], seen), *own]
         templates.append(template)
     seen = {}

@@ -103,8 +103,12 @@ def _gpu_expressions(nodes: Sequence[ClaimNode]) -> Dict[int, str]:
     if numa is not None:
         return {number: selectors.having(numa, [number]) for number in _numbers(nodes)}
     places: Dict[int, Set[str]] = {}
+    # The GPU at the same place of a node with facts tells: the plan must not change with a node that has none.
+    known = {device.pci for node, device in gpus if device.pci in node.numa}
     for node, device in gpus:
         number = node.numa.get(device.pci or "")
+        if number is None and device.pci in known:
+            continue
         if number is None:
             raise NumaError("the GPU driver publishes no NUMA node, and the facts do not have it")
         places.setdefault(number, set()).add(str(device.pci))

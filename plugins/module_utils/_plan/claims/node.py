@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mtu
 
 _NUMA = (model.NIC_NUMA_NODE, model.NUMA_NODE, model.AMD_NUMA_NODE)
-_RATE, _UNSEEN_RATE = "rate", "unseen_rate"
+_LAYER, _RATE, _UNSEEN = "link_layer", "rate", "unseen"
 # What tells equal nodes apart and nothing but a person's own selector looks at.
 IDENTITIES = (
     f"{model.GPU_DRIVER}/uuid",
@@ -57,12 +57,12 @@ class NicPort:
 class Verdict:
     """Whether a NIC is what is wanted. ``passing``: only its link is down, which a cable can change at any time.
 
-    ``unrated``: only its rate is against it, and nobody knows that.
+    ``unseen``: only what nobody knows is against it, its rate or its link layer.
     """
 
     wanted: bool
     passing: bool = False
-    unrated: bool = False
+    unseen: bool = False
     why: str = ""
 
 
@@ -190,12 +190,13 @@ def _against(port: NicPort, pick: NicPick) -> List[Tuple[str, str]]:
     if pick.vf and not port.vf:
         found.append(("pf", "no virtual function"))
     if pick.link_layer not in (None, port.link_layer):
-        found.append(("link_layer", f"its link layer is {port.link_layer}"))
+        hidden = port.unseen and port.link_layer is None
+        found.append((_UNSEEN if hidden else _LAYER, f"its link layer is {port.link_layer or 'unknown'}"))
     # The kernel prints a nominal rate for a port without a link.
     down = any(code == PORT_DOWN for code, _text in port.reasons)
     if pick.min_rate is not None and not down and (port.rate or 0) < pick.min_rate:
         speed = "an unknown rate" if port.rate is None else f"{port.rate:g} Gb/s"
-        found.append((_UNSEEN_RATE if port.unseen else _RATE, f"it runs at {speed}"))
+        found.append((_UNSEEN if port.unseen else _RATE, f"it runs at {speed}"))
     return found
 
 
@@ -229,4 +230,4 @@ def verdict(node: ClaimNode, nic: SliceDevice, pick: NicPick) -> Verdict:
         return Verdict(True)
     why = f"{ports[against.index(least)].name}: {', '.join(text for _code, text in least)}"
     codes = {code for code, _text in least}
-    return Verdict(False, codes == {PORT_DOWN}, codes == {_UNSEEN_RATE}, why)
+    return Verdict(False, codes == {PORT_DOWN}, codes == {_UNSEEN}, why)

@@ -156,20 +156,20 @@ def of_nics(pick: NicPick, nodes: Sequence[ClaimNode], hosts: Dict[str, List[str
     wanted: _Unfit = []
     down: _Unfit = []
     unfit: _Unfit = []
-    unrated: _Unfit = []
+    unseen: _Unfit = []
     for node in nodes:
         for device in node.nics:
             found = verdict(node, device, pick)
-            of_kind = wanted if found.wanted else down if found.passing else unrated if found.unrated else unfit
+            of_kind = wanted if found.wanted else down if found.passing else unseen if found.unseen else unfit
             of_kind.append((node, device, found.why))
     # A NIC at the same place of a node with facts tells what it is. Otherwise the objects would change with each pod
     # that takes a NIC away from the facts.
-    slow = {device.pci for _node, device, _why in unfit}
-    unfit += [pair for pair in unrated if pair[1].pci in slow]
-    unrated = [pair for pair in unrated if pair[1].pci not in slow]
-    wanted += unrated
-    if unrated:
-        result.warnings.append(f"NICs whose rate is unknown count as fast enough: {_told(unrated, hosts)}")
+    known = {device.pci for _node, device, _why in unfit}
+    unfit += [pair for pair in unseen if pair[1].pci in known]
+    unseen = [pair for pair in unseen if pair[1].pci not in known]
+    wanted += unseen
+    if unseen:
+        result.warnings.append(f"NICs of which this is unknown count as requested: {_told(unseen, hosts)}")
     if unfit and not wanted + down:
         hint = "; rdma_links_vfs creates virtual functions on RDMA links" if pick.vf else ""
         result.problems.append(f"no NIC matches the request: {_told(unfit, hosts)}{hint}")

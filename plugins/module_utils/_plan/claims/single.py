@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.layout 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.model import Claim, ClaimIntent, NicPick
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.node import ClaimNode, verdict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, plan, ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
@@ -52,7 +53,7 @@ def _rails(
         planned = plan.addresses(host, values)
     texts = {rail: str(address.ip) for rail, address in planned.items()}
     named = values.get(ports.PORTS) or []
-    return ports.rails_of(named, ports.ports(facts), rails, texts, False), planned
+    return ports.rails_of(named, ports.ports(facts), rails, texts, False, values.get(LAYER)), planned
 
 
 def _pci_of(claim: Claim, host: str, node: ClaimNode, facts: Facts, rails: Mapping[int, ports.Candidate]) -> str:

@@ -13,7 +13,7 @@ from typing import Dict, Iterable, Iterator, List, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 
 # Moved into a pod, the node would lose its own network with it.
 _OF_THE_NODE = frozenset(
@@ -32,8 +32,8 @@ _HARMLESS = reasons.PASSING | {reasons.VF}
 def _functions(facts: Facts) -> Iterator[Tuple[str, List[List[Reason]]]]:
     """PCI addresses with the reasons of each port."""
     every = facts.reasons
-    for hca, pci in facts.placed:
-        yield pci.address, [every.get((hca.name, port.number), []) for port in hca.ports]
+    for hca, place in facts.placed:
+        yield place.address, [every.get((hca.name, port.number), []) for port in hca.ports]
 
 
 def _why(ports: Iterable[List[Reason]]) -> Dict[str, str]:
@@ -69,4 +69,4 @@ def of_group(nodes: Iterable[Facts]) -> List[str]:
                 management.add(address)
             if any({reason.code for reason in port} <= _HARMLESS for port in ports):
                 usable.add(address)
-    return sorted((address for address in excluded if address in management or address not in usable), key=natural_key)
+    return sorted((address for address in excluded if address in management or address not in usable), key=pci.order)

@@ -29,7 +29,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, duration, names, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
     Problem,
@@ -139,7 +138,7 @@ def _left_out(group: _DriverGroup, kept: Sequence[str] = ()) -> List[str]:
     """PCI addresses that the driver of a group does not publish, ``kept`` among them. Raises PlanError."""
     named = excluded(group.values)
     by_facts = exclusions.of_group(host.facts for host in group.hosts if host.facts is not None)
-    return [*named, *sorted({*by_facts, *kept}.difference(named), key=natural_key)]
+    return [*named, *sorted({*by_facts, *kept}.difference(named), key=pci.order)]
 
 
 def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Options) -> Driver:
@@ -209,7 +208,7 @@ def _unknown_excludes(group: _DriverGroup) -> Found:
         known.update(dict.fromkeys(place.address for _hca, place in found.placed))
     for position, text in enumerate(group.values[EXCLUDE]):
         if pci.address(text) not in known:
-            right = f"which no RDMA device of these nodes has: they have {', '.join(sorted(known, key=natural_key))}"
+            right = f"which no RDMA device of these nodes has: they have {', '.join(sorted(known, key=pci.order))}"
             for host in group.hosts:
                 yield host.name, wrong(f"{EXCLUDE}[{position}]", text, right)
 

@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import PASSING
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports import PORTS, Candidate, ports, rails_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 
 # By rail the PCI addresses of its NICs; with one network for all of them there is one rail.
 Pools = Mapping[int, Sequence[str]]
@@ -84,13 +84,16 @@ def _against(hca: Hca, number: int, facts: Facts, exclude: Sequence[str]) -> Opt
     return None
 
 
-def _candidates(host: str, values: Mapping[str, Any], facts: Facts, rails: int) -> Dict[int, List[Candidate]]:
+def _candidates(
+    host: str, values: Mapping[str, Any], facts: Facts, rails: int, layer: str
+) -> Dict[int, List[Candidate]]:
     every = ports(facts)
     if rails == 1:
         return {0: every}
     planned = links_plan.addresses(host, values) if links_plan.asked(values) else {}
     texts = {rail: str(address.ip) for rail, address in planned.items()}
-    return {rail: [port] for rail, port in rails_of(values.get(PORTS) or [], every, rails, texts, False).items()}
+    found = rails_of(values.get(PORTS) or [], every, rails, texts, False, layer)
+    return {rail: [port] for rail, port in found.items()}
 
 
 def nics(
@@ -108,7 +111,7 @@ def chosen(host: str, values: Mapping[str, Any], facts: Facts, rails: int, layer
     """The NICs of a node that pods can get. Raises PlanError."""
     found = NodeNics()
     available, hcas = set(facts.available), {hca.name: hca for hca in facts.hcas}
-    for rail, candidates in _candidates(host, values, facts, rails).items():
+    for rail, candidates in _candidates(host, values, facts, rails, layer).items():
         of_rail: Dict[str, str] = {}
         for port in candidates:
             if (port.hca, port.number) not in available:
@@ -123,10 +126,10 @@ def chosen(host: str, values: Mapping[str, Any], facts: Facts, rails: int, layer
             elif why:
                 found.left_out.append(why)
         if of_rail:
-            found.pools[rail] = sorted(of_rail, key=natural_key)
+            found.pools[rail] = sorted(of_rail, key=pci.order)
             found.hcas[rail] = [of_rail[address] for address in found.pools[rail]]
     taken = {address for addresses in found.pools.values() for address in addresses}
-    found.others = {pci.address for _hca, pci in facts.placed} - taken
+    found.others = {place.address for _hca, place in facts.placed} - taken
     return found
 
 
@@ -136,7 +139,7 @@ def union(nodes: Sequence[NodeNics]) -> Dict[int, List[str]]:
     for node in nodes:
         for rail, addresses in node.pools.items():
             found.setdefault(rail, set()).update(addresses)
-    return {rail: sorted(found[rail], key=natural_key) for rail in sorted(found)}
+    return {rail: sorted(found[rail], key=pci.order) for rail in sorted(found)}
 
 
 def _fits(pools: Pools, node: NodeNics) -> bool:

@@ -25,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.ports im
     check_form,
     ports,
     rails_of,
+    undecided,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pkey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
@@ -101,10 +102,23 @@ def _of_ports(values: Mapping[str, Any], rails: Mapping[int, Candidate]) -> Iter
 
 def _nothing_fit(values: Mapping[str, Any], every: Sequence[Candidate]) -> Iterator[Problem]:
     # Without any RDMA device a driver may only not be loaded yet, which is for the kernel's role to put right.
-    if every and not candidates(every) and not values.get(PORTS):
+    layer = values.get(LAYER)
+    if every and not candidates(every, layer) and not values.get(PORTS):
         name = str(asked(values))
-        why = "; ".join(f"{port.name}: {', '.join(port.barred)}" for port in every)
+        other = f"but {LAYER} is {layer}"
+        why = "; ".join(f"{port.name}: {', '.join(port.barred) or f'{port.link_layer}, {other}'}" for port in every)
         yield wrong(name, values[name], f"but no port of this node can be an RDMA link ({why})")
+
+
+def _of_choice(
+    values: Mapping[str, Any], every: Sequence[Candidate], rails: Mapping[int, Candidate]
+) -> Iterator[Problem]:
+    if values.get(PORTS) or values.get(LAYER):
+        return
+    layers = undecided(every, rails)
+    if len(layers) > 1:
+        has = f"this node has more ports than {counted(len(rails), 'rail')}, of {' and '.join(layers)}"
+        yield Problem(LAYER, f"is not set, and {has}: set it to that of the RDMA links, or name their ports in {PORTS}")
 
 
 def _of_other_networks(
@@ -193,7 +207,7 @@ def _planned(
     texts = {rail: str(address.ip) for rail, address in planned.items()}
     # A software device does not survive the move of its netdev.
     may_be_away = facts.system.netns_mode == "exclusive" or bool(values.get("rdma_discover_allow_software"))
-    return planned, rails_of(values.get(PORTS) or [], every, wanted, texts, may_be_away), wanted
+    return planned, rails_of(values.get(PORTS) or [], every, wanted, texts, may_be_away, values.get(LAYER)), wanted
 
 
 def problems(host: str, values: Mapping[str, Any], facts: Optional[Facts] = None) -> List[Problem]:
@@ -211,6 +225,7 @@ def problems(host: str, values: Mapping[str, Any], facts: Optional[Facts] = None
     if not found:
         try:
             planned, rails, _wanted = _planned(host, values, every, facts)
+            found += _of_choice(values, every, rails)
             found += _of_ports(values, rails)
             found += vfs.of_ports(values, rails, facts)
             found += _of_other_networks(planned, every, values)

@@ -100,8 +100,8 @@ def _candidate(hca: Hca, port: Port, reasons: Sequence[Reason]) -> Candidate:
     )
 
 
-def _order(port: Candidate) -> Tuple[bool, List[Any], int, List[Any]]:
-    return (port.pci is None, natural_key(port.pci or ""), port.number, natural_key(port.hca))
+def _order(port: Candidate) -> Tuple[bool, Tuple[int, str], int, List[Any]]:
+    return (port.pci is None, pci.order(port.pci or ""), port.number, natural_key(port.hca))
 
 
 def ports(facts: Facts) -> List[Candidate]:
@@ -113,14 +113,23 @@ def ports(facts: Facts) -> List[Candidate]:
     return sorted(found, key=_order)
 
 
-def candidates(every: Sequence[Candidate]) -> List[Candidate]:
-    """Ports that may be rails, also those that are down or in a pod at the moment."""
-    return [port for port in every if not port.barred]
+def candidates(every: Sequence[Candidate], layer: Optional[str]) -> List[Candidate]:
+    """Ports that may be rails, also those that are down or in a pod at the moment; all of one link layer, if given."""
+    return [port for port in every if not port.barred and layer in (None, port.link_layer)]
 
 
 def _rank(port: Candidate) -> int:
     # A port in a pod may be down only until the pod has set it up; one that is down on the host lacks a cable.
     return (1 if port.in_pod else 2) if port.down else 0
+
+
+def undecided(every: Sequence[Candidate], rails: Mapping[int, Candidate]) -> List[str]:
+    """The link layers of ports that are as good as those of the rails, where these had to be chosen among both."""
+    fit = candidates(every, None)
+    if len(fit) <= len(rails):
+        return []
+    last = max((_rank(port) for port in rails.values()), default=0)
+    return sorted({port.link_layer for port in fit if port.link_layer and _rank(port) <= last})
 
 
 def _matching(at: str, selector: Mapping[str, Any], every: Sequence[Candidate]) -> List[Candidate]:
@@ -187,11 +196,13 @@ def rails_of(
     rails: int,
     planned: Mapping[int, str],
     may_be_away: bool,
+    layer: Optional[str] = None,
 ) -> Dict[int, Candidate]:
     """The port of each rail. ``planned`` are the rails' addresses, without prefix length. Raises PlanError.
 
     ``may_be_away`` tells that an HCA can leave the host together with its netdev, so that one that is named and not
-    there is no mistake.
+    there is no mistake. Ports of another link layer than ``layer`` are rails only where they are named: they are those
+    of a storage network, or the like.
 
     Rails are numbered in PCI order. Where there are more ports than rails, those that are up are taken. Where there are
     fewer, a port that has a rail's address already stays this rail: a NIC that died must not move its neighbours. The
@@ -199,7 +210,7 @@ def rails_of(
     """
     if variable:
         return dict(enumerate(_named(variable, every, may_be_away)))
-    fit = candidates(every)
+    fit = candidates(every, layer)
     displaced = any(port.in_pod and port.pci is None for port in fit)
     if len(fit) >= rails and not displaced:
         best = sorted(fit, key=_rank)[:rails]

@@ -140,6 +140,11 @@ def _of_group(
     yield "volcano", title, notes, operators.volcano(name, both, settings)
 
 
+def _beginning(label: str) -> str:
+    """How the names of a group's objects begin: a Service's with a letter (optional since Kubernetes 1.36)."""
+    return label if label[0].isalpha() else f"g-{label}"
+
+
 def _about(ask: GroupAsk) -> str:
     entry = ask.request.entry or ask.request.name
     devices = [counted(ask.gpus, "GPU")] * bool(ask.gpus) + [counted(ask.nics, "NIC")] * bool(ask.nics)
@@ -176,10 +181,10 @@ def workloads(
         except PlanError as error:
             found.problems.append(f"{group}: {error}")
             continue
-        other = labels.setdefault(label, group)
+        other = labels.setdefault(_beginning(label), group)
         if other != group:
             problem = wrong(
-                "rdma_group", group, f"whose files would be named like those of {other}: rename one of them"
+                "rdma_group", group, f"whose files or objects would be named like those of {other}: rename one of them"
             )
             found.problems.append(f"{group}: {PlanError(problem)}")
             continue
@@ -219,7 +224,7 @@ def _add_group(
 ) -> None:
     requested = f"Pods of group {group} get RDMA through {', '.join(_about(ask) for ask in _chosen(asks))}."
     places: Dict[str, None] = {}
-    for name, title, notes, objects in _of_group(label, asks, settings):
+    for name, title, notes, objects in _of_group(_beginning(label), asks, settings):
         places.update(dict.fromkeys(item["metadata"]["namespace"] for item in objects))
         content = text.rendered(title, [requested, *notes, _APPLY_FIRST], objects)
         found.examples.append(Example(f"{label}/{name}.yml", objects, content))

@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
@@ -90,7 +91,7 @@ class HostEvidence:
             try:
                 wanted = links_addresses.number_of_rails(links_addresses.intent(self.values))
                 planned = {rail: str(address.ip) for rail, address in self.addresses().items()}
-                found = links_ports.rails_of(variable, every, wanted, planned, may_be_away=True)
+                found = links_ports.rails_of(variable, every, wanted, planned, True, self.values.get(LAYER))
                 return {rail: port.name for rail, port in found.items()}
             except PlanError:
                 # Preflight reports the problem; the existing ports can still be checked.

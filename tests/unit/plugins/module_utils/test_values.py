@@ -172,6 +172,11 @@ def test_nor_of_a_value_that_is_read(rule: Callable[[str], Any], text: str) -> N
         rule(text + "\n")
 
 
+def test_pci_addresses_are_ordered_as_hexadecimal_numbers() -> None:
+    found = ["0001:00:00.0", "0000:9f:00.0", "10000:01:00.0", "0000:3f:00.0", "0000:50:00.0"]
+    assert sorted(found, key=pci.order) == [found[3], found[4], found[1], found[0], found[2]]
+
+
 def test_mac_addresses_of_all_lengths() -> None:
     assert mac.octets("02-00-00-00-00-0A") == b"\x02\0\0\0\0\x0a"
     assert mac.written(b"\x02\0\0\0\0\x0a") == "02:00:00:00:00:0a"
