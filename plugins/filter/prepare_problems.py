@@ -31,6 +31,11 @@ options:
       - Whether to also compare the plan with the facts that M(zerocopy.rdma.rdma_facts) gathered in this run.
     type: bool
     default: false
+  prefix:
+    description:
+      - Check only variables whose names begin with this, such as V(rdma_discover_). By default all are checked.
+    type: str
+    default: ''
   networks:
     description:
       - Networks that the cluster has for C(pods) and C(services), as M(zerocopy.rdma.cluster_info) returns them.
@@ -56,6 +61,7 @@ _value:
   elements: str
 """
 
+from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from jinja2 import pass_context
@@ -71,14 +77,24 @@ def _matters(name: str) -> bool:
     return name == "ansible_host" or plan_variables.ours(name)
 
 
+def _begins(prefix: str, name: str) -> bool:
+    return _matters(name) and name.startswith(prefix)
+
+
 def _of_networks(name: str) -> bool:
     """Whether links or pods of a strategy may have a network because of it."""
     return name.startswith("rdma_links_") or name.endswith("_networks") or name == plan_variables.STRATEGY
 
 
-def _host(name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, Any]], facts: bool) -> PrepareHost:
+def _host(
+    name: str,
+    variables: Mapping[str, Any],
+    play: Optional[Mapping[str, Any]],
+    facts: bool,
+    matters: Callable[[str], bool],
+) -> PrepareHost:
     host = PrepareHost(name, chosen=play is not None)
-    host.variables, host.broken = _inventory.of_host(variables, play or {}, _matters)
+    host.variables, host.broken = _inventory.of_host(variables, play or {}, matters)
     host.group = plan_variables.group_of({**host.variables, "group_names": variables.get("group_names")})
     if facts and host.chosen:
         host.facts, malformed = _inventory.facts_of(variables)
@@ -95,6 +111,7 @@ def prepare_problems(
     everyone: Optional[List[str]] = None,
     facts: bool = False,
     networks: Optional[Dict[str, List[str]]] = None,
+    prefix: str = "",
 ) -> List[str]:
     play, options = _inventory.of_play(context, hostvars), _inventory.options(context)
     if networks is not None:
@@ -103,7 +120,8 @@ def prepare_problems(
         return prepare_networks.of_cluster(planned, networks, options)
     chosen = dict.fromkeys(hosts, play)
     names = dict.fromkeys([*hosts, *(everyone or [])])
-    every = [_host(name, hostvars[name], chosen.get(name), facts) for name in names]
+    matters = partial(_begins, prefix)
+    every = [_host(name, hostvars[name], chosen.get(name), facts, matters) for name in names]
     return prepare.problems(every, options)
 
 

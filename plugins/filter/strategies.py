@@ -57,6 +57,10 @@ _value:
       description: Strategy of each group.
       type: dict
       sample: {h100: dra, login: none}
+    asked:
+      description: Strategy of each group whose pods can request RDMA, according to the variables alone.
+      type: dict
+      sample: {h100: dra}
     resources:
       description: For each strategy, the extended resources that groups of these hosts have or had with it.
       type: dict
@@ -158,6 +162,7 @@ def strategies(
         "kinds": registry.kinds(),
         "objects": registry.looks(found),
         "names": {host.group: plan_variables.strategy_of(host.variables) for host in found},
+        "asked": registry.asked(found),
         "resources": registry.resources(found, known),
         "labels": [strategy.label for strategy in registry.STRATEGIES.values() if strategy.label],
         "drivers": [strategy.driver for strategy in registry.STRATEGIES.values() if strategy.driver],

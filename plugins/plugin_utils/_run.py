@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
 import yaml
+from ansible import context as command_line
+from ansible.parsing.splitter import parse_kv
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyRun
 
 _COLLECTION = Path(__file__).resolve().parents[2]
@@ -24,6 +27,22 @@ def _source(path: str) -> str:
     """A source of the inventory as the user may have given it: Ansible makes all paths absolute."""
     here = os.getcwd()
     return os.path.relpath(path, here) if path.startswith(f"{here}/") else path
+
+
+def _extra(argument: str) -> List[str]:
+    """What to repeat of an argument of ``-e``: values of others than this collection may be secrets, and templates
+    would be worked out when they are shown, so of these only the names.
+    """
+    if argument.startswith("@"):
+        return [argument]
+    try:
+        found = yaml.safe_load(argument) if argument[:1] in ("{", "[") else parse_kv(argument)
+    except yaml.YAMLError:
+        return []
+    names = [str(name) for name in found if name != "rdma_hosts"] if isinstance(found, dict) else []
+    if all(name.startswith(plan_variables.PREFIX) for name in names) and "{{" not in argument:
+        return [argument] if names else []
+    return [f"{name}=..." for name in names]
 
 
 def of(context: Mapping[str, Any], hosts: Mapping[str, str]) -> VerifyRun:
@@ -38,6 +57,7 @@ def of(context: Mapping[str, Any], hosts: Mapping[str, str]) -> VerifyRun:
         hosts=context.get("rdma_hosts") or None,
         tags=sorted(set(context.get("ansible_run_tags") or []) - {"all"}),
         groups=[group for group, names in planned.items() if set(groups.get(group) or []) == set(names)],
+        extra=[part for argument in command_line.CLIARGS.get("extra_vars") or [] for part in _extra(str(argument))],
     )
 
 

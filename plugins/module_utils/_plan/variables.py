@@ -64,6 +64,7 @@ def results() -> Options:
         "rdma_ofed_plan": {"type": "raw"},
         "rdma_preflight_facts": {"type": "bool"},
         "rdma_preflight_parts": {"type": "raw"},
+        "rdma_preflight_role": {"type": "str"},
         "rdma_set": {"type": "str"},
         "rdma_verify_batch": {"type": "raw"},
         "rdma_verify_moved": {"type": "raw"},

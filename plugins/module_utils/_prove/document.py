@@ -105,7 +105,8 @@ class DocumentHost:
 class VerifyRun:
     """What was run: ``inventory`` has its sources, ``limit`` is that of the command line, ``hosts`` is ``rdma_hosts``.
 
-    ``groups`` are the inventory groups all of whose hosts are in the document, as their hosts' group.
+    ``groups`` are the inventory groups all of whose hosts are in the document, as their hosts' group. ``extra`` are the
+    arguments of ``-e`` that another run needs as well, without those for ``hosts``.
     """
 
     inventory: List[str] = field(default_factory=list)
@@ -113,6 +114,7 @@ class VerifyRun:
     hosts: Optional[str] = None
     tags: List[str] = field(default_factory=list)
     groups: List[str] = field(default_factory=list)
+    extra: List[str] = field(default_factory=list)
 
 
 @dataclass

@@ -28,6 +28,7 @@ def run(playbooks: list[str], tmp_path: Path, hosts: dict[str, dict[str, Any]]) 
         "rdma_links_subnet": "10.9.0.0/24",
         "rdma_cluster": "none",
         "rdma_manifests": str(tmp_path / "manifests"),
+        "rdma_migrate_manifests": ["missing"],
         "rdma_workloads_directory": str(tmp_path / "workloads"),
     }
     (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"children": {"lab": {"hosts": hosts, "vars": own}}}}))
@@ -46,12 +47,12 @@ def run(playbooks: list[str], tmp_path: Path, hosts: dict[str, dict[str, Any]]) 
 
 def gathered(playbooks: list[str], root: Path, tmp_path: Path) -> int:
     """How often these playbooks, as one run, gather the facts of a node."""
-    tasks = run(playbooks, tmp_path, {HOST: {"rdma_discover_root": str(root), "rdma_strategy": "none"}})
+    tasks = run(playbooks, tmp_path, {HOST: {"rdma_discover_root": str(root), "rdma_strategy": "shared_device"}})
     found = [task["hosts"][HOST] for task in tasks if HOST in task["hosts"]]
     return sum("rdma" in one.get("ansible_facts", {}) for one in found)
 
 
-# The last playbook of each run fails: the node differs, no manifest is given, no image is given.
+# The last playbook of each run fails: the node differs, the manifest is missing, no image is given.
 @pytest.mark.parametrize(
     "playbooks", [["drift.yml"], ["migrate.yml"], ["provision.yml", "workloads.yml", "benchmark.yml"]]
 )

@@ -117,6 +117,7 @@ def test_the_filter_keeps_how_ansible_was_called(monkeypatch: pytest.MonkeyPatch
         "hosts": None,
         "tags": ["host", "links"],
         "groups": ["h100"],
+        "extra": [],
     }
     assert found[1]["groups"] == [], "n2 is in the group and not in the document"
 

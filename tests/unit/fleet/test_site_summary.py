@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
+from ansible import context as command_line
 
 from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
@@ -59,6 +61,16 @@ def test_a_limited_run_is_verified_with_its_limit() -> None:
     assert lines[-1] == (
         "next: ansible-playbook -i /srv/inventory zerocopy.rdma.verify --limit 'h100:!h100-01' -e rdma_hosts=h100"
     )
+
+
+def test_the_next_command_repeats_extra_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ["rdma_cluster=none rdma_manifests='my files'", '{"rdma_serial": [1]}', "@site.yml", "rdma_hosts=h100"]
+    secret = ["ansible_become_password=hunter2 rdma_serial_max=1", '{"ansible_user": "me"}', "rdma_manifests={{ x }}"]
+    monkeypatch.setattr(command_line, "CLIARGS", {"extra_vars": (*given, *secret)})
+    words = shlex.split(said(HOSTVARS, rdma_hosts="h100")[-1].partition(": ")[2])
+    extra = [after for word, after in zip(words, words[1:]) if word == "-e"]
+    names = ["ansible_become_password=...", "rdma_serial_max=...", "ansible_user=...", "rdma_manifests=..."]
+    assert extra == [*given[:3], *names, "rdma_hosts=h100"]
 
 
 def test_check_mode_says_what_would_be() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected, intent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
@@ -130,6 +130,9 @@ class Dra(Strategy):
         if not values[_ENABLED]:
             return []
         return [StrategyImage(image_reference.tagged(drivers_plan.IMAGES, values), str(values[drivers_plan.ARCHIVE]))]
+
+    def asked(self, values: Mapping[str, Any]) -> bool:
+        return any(values.get(name) for name in (_TEMPLATES, _CLAIMS, intent.RESOURCES))
 
     def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
         return []

@@ -32,6 +32,9 @@ class NoStrategy(Strategy):
     ) -> StrategyPlan:
         return StrategyPlan()
 
+    def asked(self, values: Mapping[str, Any]) -> bool:
+        return False
+
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return []
 

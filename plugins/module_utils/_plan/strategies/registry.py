@@ -92,6 +92,16 @@ def of_host(values: Mapping[str, Any]) -> Optional[Strategy]:
     return next((strategy for strategy in STRATEGIES.values() if word in strategy.names), None)
 
 
+def asked(hosts: Sequence[InventoryHost]) -> Dict[str, str]:
+    """The strategy of each group whose pods can request RDMA by the variables alone, by its value of the variable."""
+    found: Dict[str, str] = {}
+    for host in hosts:
+        strategy = of_host(host.variables)
+        if strategy and strategy.asked(host.variables):
+            found[host.group] = strategy_of(host.variables)
+    return found
+
+
 def used(hosts: Sequence[InventoryHost]) -> List[Strategy]:
     """The strategies of these hosts."""
     return [strategy for strategy in STRATEGIES.values() if strategy.own(hosts)]

@@ -234,6 +234,10 @@ class Strategy(ABC):
         A device plugin that goes leaves its resources in the status of nodes; by these names they are found again.
         """
 
+    def asked(self, values: Mapping[str, Any]) -> bool:
+        """Whether a host with these variables is one whose pods can request RDMA; variables have any type."""
+        return True
+
     def lost(
         self,
         hosts: Sequence[InventoryHost],

@@ -50,6 +50,8 @@ def line(playbook: str, run: VerifyRun, options: Sequence[str] = (), variables: 
     for source in run.inventory:
         words += ["-i", source]
     words += [playbook, *options]
+    for extra in run.extra:
+        words += ["-e", extra]
     every = {"rdma_hosts": run.hosts, **(variables or {})} if run.hosts else variables or {}
     for name, value in every.items():
         words += ["-e", f"{name}={value}" if " " not in value else f'{{"{name}": "{value}"}}']
