@@ -31,9 +31,4 @@ options:
     type: list
     elements: str
     default: []
-  gpu_resources:
-    description: Extended resources that are GPUs in this cluster, besides those with well-known names.
-    type: list
-    elements: str
-    default: []
 """

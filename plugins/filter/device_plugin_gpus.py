@@ -13,6 +13,8 @@ description:
   - Returns the nodes on which the NVIDIA DRA driver would run, but where a device plugin allocates NVIDIA GPUs, under
     whatever name (such as C(nvidia.com/gpu), C(nvidia.com/v100), C(nvidia.com/gpu.shared) or C(nvidia.com/mig-1g.5gb)).
   - These can be hosts of the run, and other nodes that the chart of the driver selects by their labels.
+extends_documentation_fragment:
+  - zerocopy.rdma._gpu_resources
 positional: hosts, values, gpu_resources, rdma_resources
 options:
   _input:
@@ -31,11 +33,6 @@ options:
         C(kubeletPlugin.affinity.nodeAffinity), only O(hosts) are examined.
     type: dict
     default: {}
-  gpu_resources:
-    description: Further extended resources that are GPUs, as in C(rdma_gpu_resources).
-    type: list
-    elements: str
-    default: []
   rdma_resources:
     description: Extended resources that are NICs, although their names may not say so.
     type: list

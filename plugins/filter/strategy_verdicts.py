@@ -15,6 +15,7 @@ description:
     has finished with each node. Where a DRA driver publishes GPUs, also checks that no device plugin allocates them.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
+  - zerocopy.rdma._gpu_resources
 positional: hostvars
 options:
   nodes:
@@ -36,11 +37,6 @@ options:
     description: The ResourceSlices of the cluster, as M(zerocopy.rdma.resource_slice_info) returns them.
     type: list
     elements: dict
-    default: []
-  gpu_resources:
-    description: Further extended resources that are GPUs, as in C(rdma_gpu_resources).
-    type: list
-    elements: str
     default: []
   rdma_resources:
     description: Extended resources that are NICs, although their names may not say so, besides those of the groups.

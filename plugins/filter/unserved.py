@@ -57,6 +57,7 @@ def _left(variables: Mapping[str, Any], role: str) -> Provisioned:
         missing=labelled.get("missing") or (),
         nodes=nodes,
         unready={host: unready},
+        broken=result.get("broken") or {},
         unmet=plan.get("item", {}).get("unmet") or {},
     )
 

@@ -18,7 +18,8 @@ description:
     single file, so marked lines are added to that file if it exists. On k3s and RKE2 the drop-in directory is used or,
     on releases without one, the template. Everything that users wrote is kept.
   - If the command line of the running daemon names other files (C(--config), and C(--config-dir) of CRI-O), these are
-    used. A daemon that is installed but does not run is assumed to use the default files.
+    used. The same holds for C(CONTAINER_CONFIG) and C(CONTAINER_CONFIG_DIR) in the environment of CRI-O. A daemon that
+    is installed but does not run is assumed to use the default files.
   - The new configuration is checked with the installed containerd (C(containerd config dump)) before it is written.
     Apart from these settings, it must be equivalent to the present one. Otherwise, or if the present configuration is
     broken, nothing is changed and the runtime keeps running.

@@ -64,6 +64,8 @@ options:
         in that file already.
       - Warns about lines in C(/etc/security/limits.conf) and C(/etc/security/limits.d) that give some users a lower
         limit, because the lines are read later or apply to a specific user or group. These lines are not changed.
+      - Also warns if the PAM stack of a login (C(sshd), C(login), C(systemd-user) and what they usually include) gives
+        C(pam_limits.so) a file of its own (C(conf=)), because the limit then has no effect there.
       - If unset or empty, the limit is not changed.
     type: str
   update_initramfs:

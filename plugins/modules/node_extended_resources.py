@@ -15,7 +15,8 @@ description:
     one call.
   - With O(counters), the module writes extended resources that no device plugin offers, because they only count pods.
     The annotation C(zerocopy.rdma/counters) of a node says which resources the module has written there. The module
-    never changes other resources of the node.
+    never changes other resources of the node. If something else has written the annotation, the module leaves the node
+    unchanged and says so in RV(broken).
   - Fails before any change if a device plugin still offers devices, because the kubelet would add the resources again,
     or if a pod that has not ended still holds one.
   - In check mode, the module fails only if pods hold a resource, not if a device plugin still offers devices. Before a
@@ -93,6 +94,13 @@ nodes:
   returned: success
   type: dict
   sample: {v100-01: [nvidia.com/hostdev]}
+broken:
+  description:
+    - With O(counters), the nodes that were left unchanged because the value of their annotation is not one that this
+      module writes. For each of them, a line that says how to remove the annotation.
+  returned: with O(counters)
+  type: dict
+  sample: {}
 warnings:
   description:
     - With O(keep_used=true) or O(label), the resources that were left unchanged. Also the resources that the kubelet

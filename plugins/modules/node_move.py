@@ -23,6 +23,7 @@ extends_documentation_fragment:
   - zerocopy.rdma._attributes.state_module
   - zerocopy.rdma._cluster
   - zerocopy.rdma._node_use
+  - zerocopy.rdma._gpu_resources
   - kubernetes.core.k8s_auth_options
 attributes:
   diff_mode:

@@ -18,6 +18,7 @@ extends_documentation_fragment:
   - zerocopy.rdma._attributes.facts_module
   - zerocopy.rdma._cluster
   - zerocopy.rdma._node_use
+  - zerocopy.rdma._gpu_resources
   - kubernetes.core.k8s_auth_options
 seealso:
   - module: zerocopy.rdma.node_move

@@ -25,6 +25,7 @@ extends_documentation_fragment:
   - zerocopy.rdma._attributes
   - zerocopy.rdma._attributes.facts_module
   - zerocopy.rdma._cluster
+  - zerocopy.rdma._gpu_resources
   - kubernetes.core.k8s_auth_options
 options:
   device_class:
@@ -41,13 +42,6 @@ options:
     description:
       - Extended resources that give access to RDMA in this cluster, besides those with well-known names (C(rdma/*),
         C(nvidia.com/hostdev*), C(openshift.io/*) and others). An entry that ends with C(/) is a prefix.
-    type: list
-    elements: str
-    default: []
-  gpu_resources:
-    description:
-      - Extended resources that are GPUs in this cluster, besides those with well-known names (C(nvidia.com/*) unless
-        the name is that of a NIC, C(amd.com/gpu) and others). An entry that ends with C(/) is a prefix.
     type: list
     elements: str
     default: []

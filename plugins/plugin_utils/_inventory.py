@@ -165,24 +165,12 @@ def read_facts(host: str, value: Any) -> Facts:
         raise AnsibleFilterError(f"{host}: its RDMA facts cannot be used: {error}") from error
 
 
-def _without_answer(variables: Mapping[str, Any]) -> bool:
-    """Whether this run has asked the host for its facts in vain: those that are there are of an earlier run."""
-    answer = raw(variables, "rdma_discover_answer") or {}
-    if not answer.get("unreachable") and not answer.get("failed"):
-        return False
-    # Provision asks again after a change; if only that fails, the facts that discover found are still from this run.
-    # Hosts that have failed also get rdma_discover_fleet, since it comes from a task with run_once.
-    found = ((raw(variables, "rdma_discover_fleet") or {}).get("results") or [{}])[0].get("item")
-    silent = [host for group in found["groups"] for host in group["silent"]] if found else []
-    return not found or variables["inventory_hostname"] in silent
-
-
 def facts_of(variables: Mapping[str, Any]) -> Tuple[Optional[Facts], str]:
     """The RDMA facts of one host, or what is wrong with them: nobody else's plan or report depends on that.
 
-    A host that has not answered in this run has none, whatever a fact cache has of it.
+    A host that this run has asked in vain has none, whatever a fact cache has of it.
     """
-    if _without_answer(variables):
+    if raw(variables, plan_variables.SILENT):
         return None, ""
     try:
         return plan_variables.facts_of(variables), ""

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Iterator, Set, Tuple
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE, no_node
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node, placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, pod_spec, reasons, workload
@@ -87,6 +88,28 @@ def test_a_host_that_is_no_node_stops_no_other(
         cluster_set.kubectl("apply", "-f", "-", stdin=node(name))
     playbook(**own)
     assert {"v100-01", "v100-02"} <= set(labels(cluster_set, LABELS[strategy]))
+
+
+def test_a_host_whose_counters_cannot_be_read_stops_no_other(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    playbook = playbook.of("v100-01", "v100-02")
+    own: Dict[str, Any] = {"groups": {"v100": {"rdma_strategy": "inject", "rdma_claims_templates": []}}}
+    cluster_set.kubectl("annotate", "node", "v100-02", f"{counters.ANNOTATION}=100")
+    before = cluster_set.kubectl("get", "node", "v100-02", "--output=json")
+    predicted, _results = playbook.partly("--check", **own)
+    said, _results = playbook.partly(**own)
+    assert said == predicted
+    assert list(said) == ["v100-02"]
+    assert f"kubectl annotate node v100-02 {counters.ANNOTATION}-" in said["v100-02"]
+    assert labels(cluster_set, LABELS["inject"]) == {"v100-01": "v100"}
+    assert cluster_set.kubectl("get", "node", "v100-02", "--output=json") == before
+
+    # Teardown stops for it before it changes anything.
+    stopped = playbook.refused(name="teardown.yml", **own)
+    assert stopped == said["v100-02"]
+    assert labels(cluster_set, LABELS["inject"]) == {"v100-01": "v100"}
+    cluster_set.kubectl("annotate", "node", "v100-02", f"{counters.ANNOTATION}-")
+    playbook(**own)
+    assert labels(cluster_set, LABELS["inject"]) == {"v100-01": "v100", "v100-02": "v100"}
 
 
 def test_a_fleet_that_has_not_joined_yet(

@@ -8,8 +8,11 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Set
 
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import Facts, published
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
@@ -52,6 +55,22 @@ def test_each_fault_of_a_cluster_is_named(cluster_set: ClusterSet, playbook: Pla
     playbook(**own)
     _said, mended = playbook.verified("--tags=cluster", **own)
     assert failed(mended, "cluster.objects") == []
+
+
+def test_gpus_of_two_owners_in_a_group_without_dra(
+    cluster_set: ClusterSet, playbook: Playbook, facts_of: Facts
+) -> None:
+    """Of a site that runs the DRA driver of its GPUs itself."""
+    playbook = playbook.of("v100-01")
+    groups = {"v100": {"rdma_strategy": "shared_device", "rdma_claims_templates": []}}
+    playbook(groups=groups)
+    offered = {"status": {part: {"nvidia.com/gpu": "8"} for part in ("capacity", "allocatable")}}
+    cluster_set.patch("node", "v100-01", offered, subresource="status")
+    items = resource_slices(placed_on(published(facts_of("v100-01")), "v100-01"))
+    cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
+    _said, report = playbook.verified("--tags=cluster", groups=groups)
+    cluster_set.kubectl("delete", "resourceslices", *(item["metadata"]["name"] for item in items))
+    assert hosts(failed(report, "cluster.gpus")) == {"v100-01"}
 
 
 def test_claims_that_cannot_be_are_a_check_that_failed(cluster_set: ClusterSet, playbook: Playbook) -> None:

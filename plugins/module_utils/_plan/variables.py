@@ -29,6 +29,8 @@ Options = Mapping[str, Mapping[str, Any]]
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 PREFIX = "rdma_"
 STRATEGY = "rdma_strategy"
+# What rdma_discover sets for a host that does not answer.
+SILENT = "rdma_discover_silent"
 _LEFT = re.compile(rf"^(?: +register: ({PREFIX}[a-z_]+)|({PREFIX}[a-z_]+):.*)\n", re.MULTILINE)
 
 
@@ -60,6 +62,7 @@ def results() -> Options:
     """Variables that one play of a run sets for a later one, and users don't. Some hold the whole fleet."""
     of_plays: Options = {
         "rdma_cluster_answer": {"type": "raw"},
+        SILENT: {"type": "bool"},
         "rdma_migrate_plan": {"type": "raw"},
         "rdma_ofed_plan": {"type": "raw"},
         "rdma_preflight_facts": {"type": "bool"},

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.counters import ANNOTATION
@@ -67,6 +67,18 @@ def recorded(node: Object) -> Dict[str, int]:
         raise ClusterError(str(error)) from error
 
 
+def readable(nodes: Sequence[Object]) -> Tuple[List[Object], Dict[str, str]]:
+    """The nodes whose annotation can be read; by name of each other node, what is wrong with its annotation."""
+    found, broken = [], {}
+    for node in nodes:
+        try:
+            recorded(node)
+            found.append(node)
+        except ClusterError as error:
+            broken[metadata(node)["name"]] = str(error)
+    return found, broken
+
+
 def _quantities(node: Object, resource: str) -> List[str]:
     status = node.get("status") or {}
     return [str((status.get(key) or {}).get(resource, "")) for key in _LISTS]
@@ -105,13 +117,14 @@ def _unchanged(node: Object, resource: str, number: int) -> bool:
 
 
 def keep(client: Client, wanted: Counters, check: bool, keep_used: bool = False) -> Dict[str, Any]:
-    """Give each node exactly these resources of us; ``changed``, ``nodes``, ``warnings`` and ``diff``.
+    """Give each node exactly these resources of us; ``changed``, ``nodes``, ``broken``, ``warnings`` and ``diff``.
 
-    Nodes that are not in the cluster, or not named, are left alone. Raises ClusterError, before anything is changed,
+    Nodes that are not in the cluster, or not named, are left alone. So are those whose annotation is none of ours:
+    ``broken`` says by name of the node what is wrong with it. Raises ClusterError, before anything is changed,
     where somebody else offers such a resource, or a pod has one that is to go; the latter, with ``keep_used``, is a
     warning, and the resource stays.
     """
-    nodes = [node for node in client.get(_NODES)["items"] if metadata(node)["name"] in wanted]
+    nodes, broken = readable([node for node in client.get(_NODES)["items"] if metadata(node)["name"] in wanted])
     taken: Dict[str, List[str]] = {}
     for node in nodes:
         for resource in foreign(node, wanted[metadata(node)["name"]]):
@@ -135,7 +148,13 @@ def keep(client: Client, wanted: Counters, check: bool, keep_used: bool = False)
             [*by_node],
         )
     told_nodes = {name: [change.resource for change in entries] for name, entries in by_node.items()}
-    return {"changed": bool(by_node), "nodes": told_nodes, "warnings": warnings, "diff": _diff(found)}
+    return {
+        "changed": bool(by_node),
+        "nodes": told_nodes,
+        "broken": broken,
+        "warnings": warnings,
+        "diff": _diff(found),
+    }
 
 
 def _held(client: Client, going: Sequence[CounterChange]) -> Dict[str, List[Leftover]]:

@@ -20,13 +20,14 @@ class Provisioned:
     """What the role of a strategy left.
 
     ``missing`` are nodes that could not be labelled, ``nodes`` what ``resource_slice_info`` said of each node,
-    ``unready`` by node the DaemonSets that are not ready there and the policies that were rejected, ``unmet`` by host
-    the claims that nodes do not meet.
+    ``unready`` by node the DaemonSets that are not ready there and the policies that were rejected, ``broken`` by node
+    what is wrong with an annotation of ours, ``unmet`` by host the claims that nodes do not meet.
     """
 
     missing: Collection[str] = ()
     nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unready: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    broken: Mapping[str, str] = field(default_factory=dict)
     unmet: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -43,6 +44,7 @@ def reasons(host: str, roles: Sequence[Provisioned]) -> List[str]:
     found = []
     for role in roles:
         node = role.nodes.get(host, {})
+        found += [role.broken[host]] if host in role.broken else []
         found += [f"{host}: {text}" for text in role.unready.get(host, ())]
         found += [f"{host}: no pod can claim its NICs: {node['silent']}"] if node.get("silent") else []
         found += [f"{text}, although the facts allow it: {_odd(node)}" for text in role.unmet.get(host, ())]

@@ -7,21 +7,35 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
 
 HOST, OTHER = "lab-01", "lab-02"
+# What a play shows: the size of all that the role has left.
+SIZES = """
+{% set names = query('ansible.builtin.varnames', '^rdma_discover_') %}
+{{ dict(names | zip(names | map('extract', hostvars[inventory_hostname]) | map('string') | map('length'))) }}
+"""
+SHOWS = {"hosts": HOST, "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": SIZES.strip()}}]}
 NOWHERE = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
 
 
-def run(playbooks: list[str], tmp_path: Path, hosts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The tasks of these playbooks, as one run. A cache keeps the facts of the hosts for the next run."""
+def loses(module: str) -> dict[str, Any]:
+    """A play of the site's own, in which this module fails on one host."""
+    task = {f"ansible.builtin.{module}": {}, "when": f"inventory_hostname == '{OTHER}'"}
+    return {"hosts": "all", "gather_facts": False, "tasks": [task]}
+
+
+def run(
+    plays: Sequence[str | dict[str, Any]], tmp_path: Path, hosts: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The tasks of these playbooks and plays, as one run. A cache keeps the facts of the hosts for the next run."""
     own = {
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
@@ -32,8 +46,10 @@ def run(playbooks: list[str], tmp_path: Path, hosts: dict[str, dict[str, Any]]) 
         "rdma_workloads_directory": str(tmp_path / "workloads"),
     }
     (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"children": {"lab": {"hosts": hosts, "vars": own}}}}))
-    imports = [{"ansible.builtin.import_playbook": str(PLAYBOOKS / name)} for name in playbooks]
-    (tmp_path / "run.yml").write_text(json.dumps(imports))
+    every = [
+        {"ansible.builtin.import_playbook": str(PLAYBOOKS / one)} if isinstance(one, str) else one for one in plays
+    ]
+    (tmp_path / "run.yml").write_text(json.dumps(every))
     environment = {
         "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
         "ANSIBLE_CACHE_PLUGIN": "ansible.builtin.jsonfile",
@@ -78,50 +94,58 @@ def test_every_playbook_asks_alike() -> None:
         assert first.partition(" or ")[0] == "not __fresh", name
 
 
-def test_a_host_that_does_not_answer_has_no_facts_whatever_a_cache_has(
-    root_of: Callable[[str], Path], tmp_path: Path
-) -> None:
-    hosts: dict[str, dict[str, Any]] = {name: {"rdma_discover_root": str(root_of(name))} for name in (HOST, OTHER)}
+@pytest.fixture(name="fleet")
+def make_fleet(root_of: Callable[[str], Path]) -> dict[str, dict[str, Any]]:
+    return {name: {"rdma_discover_root": str(root_of(name))} for name in (HOST, OTHER)}
+
+
+def labelled(tmp_path: Path) -> list[str]:
+    """The hosts of whose facts provision knew in the last run."""
     labels = tmp_path / "manifests" / "node-labels.yml"
-
-    def labelled() -> list[str]:
-        return [item["metadata"]["name"] for item in yaml.safe_load_all(labels.read_text())]
-
-    run(["facts.yml", "provision_cluster.yml"], tmp_path, hosts)
-    assert labelled() == [HOST, OTHER]
+    found = [item["metadata"]["name"] for item in yaml.safe_load_all(labels.read_text())]
     labels.unlink()
-    hosts[OTHER].update(NOWHERE)
-    tasks = run(["facts.yml", "provision_cluster.yml"], tmp_path, hosts)
+    return found
+
+
+def cached(tmp_path: Path) -> int:
+    return sum("hcas" in kept.read_text() for kept in (tmp_path / "cache").iterdir())
+
+
+def test_a_host_that_does_not_answer_has_no_facts_whatever_a_cache_has(
+    fleet: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    run(["facts.yml", "provision_cluster.yml"], tmp_path, fleet)
+    assert labelled(tmp_path) == [HOST, OTHER]
+    fleet[OTHER].update(NOWHERE)
+    tasks = run(["facts.yml", "provision_cluster.yml"], tmp_path, fleet)
     assert [task["task"]["name"] for task in tasks if task["hosts"].get(OTHER, {}).get("unreachable")] == [
         "zerocopy.rdma.rdma_discover : Gather RDMA facts"
     ]
-    assert sum("hcas" in kept.read_text() for kept in (tmp_path / "cache").iterdir()) == 2
-    assert labelled() == [HOST]
+    assert cached(tmp_path) == 2
+    assert labelled(tmp_path) == [HOST]
 
 
-@pytest.mark.parametrize(
-    ("answer", "silent", "known"),
-    [
-        # Nobody has asked: a role that is used on its own, maybe with facts of a cache.
-        (None, None, True),
-        ({"ansible_facts": {}}, None, True),
-        ({"skipped": True}, [], True),
-        ({"unreachable": True}, None, False),
-        ({"failed": True}, None, False),
-        # All hosts but unreachable ones get what discover registers.
-        ({"failed": True}, [HOST], False),
-        # It answered first, and not any more after its change.
-        ({"unreachable": True}, [OTHER], True),
-    ],
-)
-def test_whose_facts_are_of_the_run(
-    answer: dict[str, Any] | None, silent: list[str] | None, known: bool, facts_of: Callable[[str], dict[str, Any]]
+@pytest.mark.parametrize("lost", ["fail", "ping"])
+def test_nor_has_a_host_that_was_lost_before_it_was_asked(
+    lost: str, fleet: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
-    host: dict[str, Any] = {"inventory_hostname": HOST, "ansible_facts": {"rdma": facts_of(HOST)}}
-    if answer:
-        host["rdma_discover_answer"] = answer
-    if silent is not None:
-        groups = [{"name": "a100", "silent": []}, {"name": "lab", "silent": silent}]
-        host["rdma_discover_fleet"] = {"results": [{"item": {"groups": groups}}]}
-    facts, malformed = _inventory.facts_of(host)
-    assert (facts is not None, malformed) == (known, "")
+    run(["provision_cluster.yml"], tmp_path, fleet)
+    assert labelled(tmp_path) == [HOST, OTHER]
+    if lost == "ping":
+        fleet[OTHER].update(NOWHERE)
+    run([loses(lost), "provision_cluster.yml"], tmp_path, fleet)
+    assert cached(tmp_path) == 2
+    assert labelled(tmp_path) == [HOST]
+
+
+def test_a_host_that_is_lost_after_it_has_answered_keeps_its_facts(
+    fleet: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    tasks = run(["provision_cluster.yml", loses("fail"), "provision_cluster.yml", SHOWS], tmp_path, fleet)
+    gathers = [set(task["hosts"]) for task in tasks if task["task"]["name"].endswith(": Gather RDMA facts")]
+    assert gathers == [{HOST, OTHER}, {HOST}]
+    assert labelled(tmp_path) == [HOST, OTHER]
+    # The facts themselves are nowhere else.
+    names = tasks[-1]["hosts"][HOST]["msg"]
+    assert "rdma_discover_asked" in names
+    assert [name for name, size in names.items() if size > 1000] == []

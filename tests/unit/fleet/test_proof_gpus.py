@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import AMD_DRIVER, GPU_DRIVER
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import published
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import Facts
@@ -83,6 +85,16 @@ def test_amd(facts_of: Facts) -> None:
     slices = resource_slices(published(facts_of("case-mi300x")))
     (found,) = gpu_checks(slices, {"amd.com/gpu": "8", "amd.com/nic": "8", "nvidia.com/gpu": "1"})
     assert (found["subject"], found["evidence"]["resources"]) == (AMD_DRIVER, ["amd.com/gpu"])
+
+
+def test_slices_are_read_where_no_strategy_needs_them() -> None:
+    tasks = yaml.safe_load((variables.ROLES / "rdma_verify" / "tasks" / "cluster.yml").read_text("utf-8"))[0]["block"]
+    (query,) = [task for task in tasks if "zerocopy.rdma.resource_slice_info" in task]
+    (judge,) = [task["vars"] for task in tasks if "strategy_verdicts" in str(task.get("vars"))]
+    # Many clusters have no DRA.
+    assert (query["failed_when"], query["when"]) == (False, "rdma_claims_published.slices is not defined")
+    assert f"default({query['register']}.slices | default([]))" in judge["__slices"]
+    assert "__slices," in judge["__strategies"]
 
 
 def test_slices_that_are_none() -> None:

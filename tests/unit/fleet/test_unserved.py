@@ -46,6 +46,7 @@ RESTART = {"intended": False, "reason": "restart it"}
             {"rdma_host_device_result": {"unready": {"n1": ["DaemonSet a/b: not ready"], "n2": ["c"]}}},
             ["n1: DaemonSet a/b: not ready"],
         ),
+        ({"rdma_inject_result": {"broken": {"n1": "n1: annotation x", "n2": "n2: y"}}}, ["n1: annotation x"]),
         (published(silent="it has no pod there"), ["n1: no pod can claim its NICs: it has no pod there"]),
         (published(without_gpus="it does not run there"), ["n1: no pod can claim its GPUs: it does not run there"]),
         (

@@ -25,6 +25,13 @@ _DIRECTORIES = ("/etc/security", "/usr/etc/security")
 _UNLIMITED = ("-1", "-", "unlimited", "infinity")
 _NUMBER = re.compile(r"\+?([0-9]+)|-[0-9]+")
 _RANGE = re.compile(r"([0-9]*):([0-9]*)")
+# The stacks of logins, and what those of Debian, Red Hat and SUSE include; an administrator's file hides a vendor's.
+_STACKS = ("/etc/pam.d", "/usr/lib/pam.d", "/usr/etc/pam.d")
+_SERVICES = (
+    *("sshd", "login", "systemd-user", "common-session", "common-session-noninteractive"),
+    *("system-auth", "password-auth"),
+)
+_CONF = re.compile(r"-?session\s.*\spam_limits\.so(?:\s.*)?\s\[?conf=([^]\s]+).*")
 _EVERYBODY, _ROOT = "*", "root"
 
 
@@ -48,7 +55,10 @@ class _Line(NamedTuple):
 def overriding(files: Files, own: File, limit: str) -> List[str]:
     """Warnings about lines by which some users can lock less than ``limit``, which the file ``own`` is to set."""
     lines = [line for path in _paths(files, own.path) for line in _lines(path, _text(files, path, own))]
-    found = []
+    found = [
+        f"{path}: {line!r} reads {conf} only, so that {own.path} has no effect there"
+        for path, line, conf in _elsewhere(files)
+    ]
     for domain in dict.fromkeys([_EVERYBODY, _ROOT, *(line.domain for line in lines)]):
         covering = [line for line in lines if line.covers(domain)]
         exempting = next((line for line in covering if not line.side), None)
@@ -97,13 +107,24 @@ def _paths(files: Files, own: str) -> List[str]:
     return [*[path for path in mains if files.exists(path)][:1], *(names[name] for name in sorted(names))]
 
 
-def _text(files: Files, path: str, own: File) -> str:
-    if path == own.path:
+def _elsewhere(files: Files) -> Iterator[Tuple[str, str, str]]:
+    """Lines of PAM stacks that name a file to read instead of all others: where, the line, and the file."""
+    for service in _SERVICES:
+        for path in [path for path in (f"{stack}/{service}" for stack in _STACKS) if files.exists(path)][:1]:
+            for raw in _text(files, path).replace("\\\n", " ").split("\n"):
+                line = " ".join(raw.partition("#")[0].split())
+                told = _CONF.fullmatch(line)
+                if told:
+                    yield path, line, told.group(1)
+
+
+def _text(files: Files, path: str, own: Optional[File] = None) -> str:
+    if own is not None and path == own.path:
         return own.content or ""
     try:
         return files.text(path) or ""
     except UnreadableError:
-        # A directory, for example, in which pam_limits finds no line.
+        # A directory, for example, in which PAM finds no line.
         return ""
 
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
@@ -29,6 +30,10 @@ class Crio(ContainerRuntime):
     title = "CRI-O"
     units = ("crio.service",)
     traces = ("/etc/crio", "/usr/bin/crio")
+    # Empty ones count as well (urfave/cli).
+    environment = MappingProxyType(
+        {"CONTAINER_CONFIG": "--config", "CONTAINER_CONFIG_DIR": "--config-dir", "CONTAINER_LISTEN": "--listen"}
+    )
     other_import = "load it with 'podman load' into the storage that CRI-O uses"
 
     def layout(self, unit: str) -> RuntimeLayout:

@@ -46,9 +46,15 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     :raises HostError: a file is broken, or one that CRI-O reads after ours says something else.
     """
     files, layout, binary, run = installed.files, installed.layout, installed.binary, installed.run
-    for option, path in (("--config", layout.main), ("--config-dir", layout.dropins)):
+    for option, variable, path in (
+        ("--config", "CONTAINER_CONFIG", layout.main),
+        ("--config-dir", "CONTAINER_CONFIG_DIR", layout.dropins),
+    ):
         if not path.startswith("/"):
-            raise HostError(f"CRI-O runs with {option} {path!r}: it must be an absolute path, or be left out")
+            raise HostError(
+                f"CRI-O runs with {option} {path!r} (or {variable} in its environment): it must be an absolute path, or"
+                " be left out"
+            )
     dropins = _dropins(files, layout.dropins, own)
     paths = [layout.main, *dropins]
     if files.live:

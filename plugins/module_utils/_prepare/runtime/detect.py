@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
-from typing import List, Optional, Tuple
+from typing import List, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import units
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
@@ -28,7 +28,10 @@ _UNIT_DIRECTORIES = (
 
 @dataclass(frozen=True)
 class Daemon:
-    """A running runtime: ``identity`` changes with every start, ``started`` is seconds since the epoch."""
+    """A running runtime: ``identity`` changes with every start, ``started`` is seconds since the epoch.
+
+    ``arguments`` has the options that its environment stands for as well, in front of its own.
+    """
 
     pid: int
     identity: str
@@ -83,8 +86,18 @@ def detect(files: Files, requested: str) -> RuntimeLayout:
 
 
 def configured(layout: RuntimeLayout, daemon: Optional[Daemon]) -> RuntimeLayout:
-    """The layout with the changes made by the running daemon's command line."""
+    """The layout with the changes made by the command line and the environment of the running daemon."""
     return of(layout).configured(layout, daemon.arguments) if daemon else layout
+
+
+def _of_environment(files: Files, pid: int, names: Mapping[str, str]) -> List[str]:
+    """The options that a process has by these variables of its environment, which only root may read."""
+    try:
+        text = files.text(f"/proc/{pid}/environ") if names else ""
+    except HostError:
+        return []
+    pairs = [entry.partition("=") for entry in (text or "").split("\0")]
+    return [f"{names[name]}={value}" for name, _equals, value in pairs if name in names]
 
 
 def daemon(files: Files, layout: RuntimeLayout) -> Optional[Daemon]:
@@ -95,6 +108,8 @@ def daemon(files: Files, layout: RuntimeLayout) -> Optional[Daemon]:
                 continue
             stat = (files.text(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
             arguments = (files.text(f"/proc/{pid}/cmdline") or "").split("\0")
+            # In front, because the last of several options counts.
+            arguments[1:1] = _of_environment(files, pid, of(layout).environment)
             boot = (files.text("/proc/sys/kernel/random/boot_id") or "").strip()
             btime = next(
                 int(line.split()[1])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
@@ -66,6 +67,8 @@ class ContainerRuntime(ABC):
     traces: Tuple[str, ...]
     # Runtimes that it includes: their traces on the same node are not a second runtime.
     brings: Tuple[str, ...] = ()
+    # Variables of its environment that count as options, unless its command line has these options.
+    environment: Mapping[str, str] = MappingProxyType({})
     # Whether failed NRI attaches leave sandbox records in it (containerd issue 13609).
     leaves_records = False
     # How to load an image, if the runtime cannot import archives.

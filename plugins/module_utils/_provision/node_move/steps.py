@@ -35,7 +35,10 @@ def _count(node: MovingNode, wanted: Mapping[str, int]) -> bool:
     """Give the node these resources that no plugin offers, and no others of ours."""
     if not wanted and not node.look().use.counters:
         return False
-    return bool(counters.keep(node.client, {node.step.node: wanted}, False)["changed"])
+    done = counters.keep(node.client, {node.step.node: wanted}, False)
+    if done["broken"]:
+        raise ClusterError(done["broken"][node.step.node])
+    return bool(done["changed"])
 
 
 def _leave(node: MovingNode, labels: Labels) -> bool:

@@ -152,3 +152,24 @@ def test_less_than_what_is_asked_for(tmp_path: Path) -> None:
     (warning,) = call(tmp_path, user_memlock="65")["warnings"]
     assert "takes precedence over '* - memlock 65' in" in warning
     assert call(tmp_path, user_memlock="64")["warnings"] == []
+
+
+def test_a_login_whose_limits_are_read_elsewhere(tmp_path: Path) -> None:
+    vendor = "session required pam_limits.so conf=/srv/vendor.conf noaudit\n"
+    made(
+        tmp_path,
+        {
+            "etc/pam.d/sshd": "# session required pam_limits.so conf=/a\n-session\t[default=ignore] \\\n pam_limits.so"
+            " debug conf=/srv/own.conf # x\n",
+            "etc/pam.d/login": "session required pam_limits.so\n",
+            "etc/pam.d/vsftpd": vendor,
+            "usr/lib/pam.d/login": vendor,
+            "usr/lib/pam.d/systemd-user": "session required pam_env.so conf=/x\n" + vendor,
+        },
+    )
+    assert call(tmp_path, user_memlock="unlimited")["warnings"] == [
+        "/etc/pam.d/sshd: '-session [default=ignore] pam_limits.so debug conf=/srv/own.conf' reads /srv/own.conf only,"
+        f" so that {MINE} has no effect there",
+        "/usr/lib/pam.d/systemd-user: 'session required pam_limits.so conf=/srv/vendor.conf noaudit' reads"
+        f" /srv/vendor.conf only, so that {MINE} has no effect there",
+    ]

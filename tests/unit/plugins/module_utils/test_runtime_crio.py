@@ -1,21 +1,21 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""A CRI-O whose command line names its files: ours go where it reads them."""
+"""A CRI-O whose command line or environment names its files: ours go where it reads them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import List
+from typing import List, Tuple
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured, daemon, detect
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Installation
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES
@@ -79,9 +79,50 @@ def test_the_socket_of_the_command_line(files: Files) -> None:
 
 
 @pytest.mark.parametrize(
+    ("environment", "arguments", "found"),
+    [
+        ("", "", ("/etc/crio/crio.conf", "/etc/crio/crio.conf.d", "/var/run/crio/crio.sock")),
+        (
+            "PATH=/bin\0CONTAINER_CONFIG=/srv/a=b.conf\0CONTAINER_CONFIG_DIR=/srv/c.d\0CONTAINER_LISTEN=/run/own.sock\0",
+            "",
+            ("/srv/a=b.conf", "/srv/c.d", "/run/own.sock"),
+        ),
+        # The command line comes first, and what is empty is set.
+        (
+            "CONTAINER_CONFIG=\0CONTAINER_CONFIG_DIR=/srv/c.d\0",
+            "-d\0/srv/own.d\0",
+            ("", "/srv/own.d", "/var/run/crio/crio.sock"),
+        ),
+    ],
+)
+def test_files_of_the_environment(
+    files: Files, tmp_path: Path, environment: str, arguments: str, found: Tuple[str, str, str]
+) -> None:
+    for path, text in {
+        "sys/fs/cgroup/system.slice/crio.service/cgroup.procs": "415\n",
+        "proc/415/comm": "crio\n",
+        "proc/415/stat": "415 (crio) S 1 415 415 0 -1 4194560" + " 0" * 12 + " 4200 1\n",
+        "proc/415/cmdline": f"/usr/bin/crio\0{arguments}",
+        "proc/415/environ": environment,
+        "proc/sys/kernel/random/boot_id": "b00t\n",
+        "proc/stat": "btime 1700000000\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    layout = detect(files, "crio")
+    running = daemon(files, layout)
+    assert running is not None
+    layout = configured(layout, running)
+    assert (layout.main, layout.dropins, layout.socket) == found
+
+
+@pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--config-dir", ""], "CRI-O runs with --config-dir '': it must be an absolute path, or be left out"),
+        (
+            ["--config-dir", ""],
+            "CRI-O runs with --config-dir '' (or CONTAINER_CONFIG_DIR in its environment): it must be",
+        ),
         (["-d=conf.d"], "CRI-O runs with --config-dir 'conf.d'"),
         (["--config="], "CRI-O runs with --config ''"),
     ],
