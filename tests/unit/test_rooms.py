@@ -190,7 +190,7 @@ def test_facts_are_typed_once_they_are_read():
 
 
 def test_no_two_classes_of_the_library_have_one_name():
-    homes = {}
+    homes: dict[str, list[str]] = {}
     for name in LIBRARY_MODULES:
         for node in ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):

@@ -141,7 +141,8 @@ def test_a_resource_that_is_used_up_is_no_fault(
         found = judged(
             sharing[:1], shared(facts_of), in_use={"n1": [{"resource": resource, "pod": "training/worker-0"}]}
         )
-        return found["checks"]
+        checks: list[dict[str, Any]] = found["checks"]
+        return checks
 
     busy, other = beside("rdma/rdma_h100"), beside("rdma/rdma_h1")
     assert [[check["verdict"] for check in found] for found in (free, busy, other)] == [
