@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     Limit,
     Memlock,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
 
 _RDMA_MODULES = ("ib_core", "ib_uverbs", "ib_umad", "rdma_cm", "rdma_ucm")
 # RDMA module that serves a PCI driver (Kconfig of drivers/infiniband/hw).

@@ -23,6 +23,8 @@ _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.ELOOP)
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 _NOT_OFFERED = ("EINVAL", errno.errorcode[errno.EOPNOTSUPP])
 _CHUNK = 1 << 16
+# More than any of the small attributes has: a file of sysfs can be as long as a page of memory.
+_PAGE = 1 << 12
 # Far more than any file here has: what is larger, or never ends, is not the file it should be.
 _LARGEST = 1 << 24
 # Without a writer a FIFO would block open() for ever.
@@ -149,8 +151,8 @@ class Tree:
                 try:
                     descriptor = os.open(name, _FLAGS | os.O_NOFOLLOW, dir_fd=parent)
                     try:
-                        # An attribute is at most a page, and the kernel gives it in one piece.
-                        found[name] = os.read(descriptor, _CHUNK)
+                        # The kernel gives an attribute in one piece.
+                        found[name] = os.read(descriptor, _PAGE)
                     finally:
                         os.close(descriptor)
                 except OSError as error:

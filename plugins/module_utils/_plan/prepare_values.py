@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import PASSING
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import duration, integer, memlock, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import duration, integer, kernel_module, memlock
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, refused, shown, wrong
 
 NETNS_MODE = "rdma_kernel_netns_mode"
@@ -27,23 +27,23 @@ _RULES: Mapping[str, Callable[[Any], Any]] = {
 
 def _module_names(variable: str, given: List[str]) -> Iterator[Problem]:
     for position, name in enumerate(given):
-        if not names.is_module(name):
+        if not kernel_module.is_name(name):
             right = "it must be the name of a kernel module, as lsmod shows it, one per entry"
             yield wrong(f"{variable}[{position}]", name, right)
 
 
 def _options(options: Mapping[str, Any]) -> Iterator[Problem]:
     for module, parameters in options.items():
-        if not names.is_module(str(module)):
+        if not kernel_module.is_name(str(module)):
             yield Problem(OPTIONS, f"has the key {module!r}, it must be the name of a kernel module")
         elif not isinstance(parameters, Mapping):
             right = "it must be a map of the module's parameters to their values"
             yield wrong(f"{OPTIONS}.{module}", parameters, right)
         else:
             for name, value in parameters.items():
-                if not names.is_parameter(str(name)):
+                if not kernel_module.is_parameter(str(name)):
                     yield Problem(f"{OPTIONS}.{module}", f"has the key {name!r}, it must be a parameter of the module")
-                elif not isinstance(value, (str, int, float)) or not names.is_parameter_value(str(value)):
+                elif not isinstance(value, (str, int, float)) or not kernel_module.is_parameter_value(str(value)):
                     right = "it must be a number or text without quotes, # and line breaks (an array is '1,2')"
                     yield wrong(f"{OPTIONS}.{module}.{name}", value, right)
 
@@ -52,7 +52,8 @@ def _contradictions(options: Mapping[str, Any], netns_mode: Any) -> Iterator[Pro
     known: Dict[str, Any] = {}
     for module, parameters in options.items():
         for name, value in parameters.items() if isinstance(parameters, Mapping) else ():
-            variable, key = f"{OPTIONS}.{module}.{name}", f"{names.module(str(module))}.{names.module(str(name))}"
+            variable = f"{OPTIONS}.{module}.{name}"
+            key = kernel_module.canonical(f"{module}.{name}")
             other = known.setdefault(key, value)
             if str(other) != str(value):
                 yield wrong(variable, value, f"but {key} is also {shown(other)}: leave one of them out")
@@ -66,7 +67,7 @@ def of_kernel(values: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _module_names(MODULES, modules)
     yield from _module_names(BLACKLIST, blacklist)
     for name in blacklist:
-        if names.module(name) in map(names.module, modules):
+        if kernel_module.canonical(name) in map(kernel_module.canonical, modules):
             yield Problem(BLACKLIST, f"has {name}, which {MODULES} loads: remove it from one of them")
     options = values.get(OPTIONS) or {}
     yield from _options(options)
@@ -91,14 +92,14 @@ def of_runtime(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 def of_facts(values: Mapping[str, Any], facts: Facts) -> Iterator[Problem]:
     """What does not go with what the node has."""
-    blacklist = {names.module(name): name for name in values.get(BLACKLIST) or []}
+    blacklist = {kernel_module.canonical(name): name for name in values.get(BLACKLIST) or []}
     excluded = {
         (entry.hca, entry.port)
         for entry in facts.excluded
         if any(reason.code not in PASSING for reason in entry.reasons)
     }
     for hca in facts.hcas:
-        name = blacklist.get(names.module(hca.driver or ""))
+        name = blacklist.get(kernel_module.canonical(hca.driver or ""))
         if name and any((hca.name, port.number) not in excluded for port in hca.ports):
             yield Problem(BLACKLIST, f"has {name}, the driver of this node's {hca.name}: remove it")
             return

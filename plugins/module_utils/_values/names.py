@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Names that Kubernetes, the kernel and NetworkManager take."""
+"""Names that Kubernetes, the kernel and NetworkManager take; those of kernel modules are in ``kernel_module``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ import re
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 
 _LABEL = re.compile("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
-_MODULE = re.compile("[A-Za-z0-9_-]+")
-_PARAMETER = re.compile("[A-Za-z0-9_.-]+")
-_PARAMETER_VALUE = re.compile("[^\"'\\\\#\\n\\r\\v\\f\\0\x85\u2028\u2029]+")
 _DEVICE = re.compile("[A-Za-z0-9_.-]+")
 _QUALIFIED = re.compile("[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _FILE = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -46,26 +43,6 @@ def is_extended_resource(text: str) -> bool:
         return False
     # The test of IsNativeResource. It has no dot before it, so any domain that ends with this is native.
     return "kubernetes.io/" not in text and len(name) <= LONGEST_LABEL and _QUALIFIED.fullmatch(name) is not None
-
-
-def is_module(text: str) -> bool:
-    """A kernel module, written with ``-`` or ``_``."""
-    return _MODULE.fullmatch(text) is not None
-
-
-def module(text: str) -> str:
-    """The name of a kernel module, or of its parameter, as the kernel shows it: ``-`` and ``_`` are the same."""
-    return text.replace("-", "_")
-
-
-def is_parameter(text: str) -> bool:
-    """A parameter of a kernel module."""
-    return _PARAMETER.fullmatch(text) is not None
-
-
-def is_parameter_value(text: str) -> bool:
-    """Text that a line of modprobe.d(5) and the kernel's command line can hold."""
-    return _PARAMETER_VALUE.fullmatch(text) is not None
 
 
 def is_rdma_device(text: str) -> bool:

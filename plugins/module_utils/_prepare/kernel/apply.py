@@ -35,7 +35,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import shape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, as_result
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
 
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Initramfs

@@ -14,7 +14,7 @@ from typing import Container, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.config import soft_dependencies
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
 
 _MODULES = "/lib/modules"
 

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.index import installed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
 
 _MODULE = re.compile(r"/([^/\s]+)\.ko(?:\.[a-z0-9]+)?\s*$", re.M)
 _LISTERS = ("lsinitramfs", "lsinitrd")

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import kernel_module
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names as rules
 
 DEFAULT_NAME = "zerocopy-rdma"
@@ -85,10 +86,10 @@ def _written(key: str, value: str) -> str:
 def _names(option: str, given: Sequence[Any]) -> List[str]:
     names: List[str] = []
     for name in given:
-        if not rules.is_module(str(name)):
+        if not kernel_module.is_name(str(name)):
             raise HostError(f"{option}: {name!r} is not the name of a kernel module (letters, digits, '_' and '-')")
-        if rules.module(str(name)) not in names:
-            names.append(rules.module(str(name)))
+        if kernel_module.canonical(str(name)) not in names:
+            names.append(kernel_module.canonical(str(name)))
     return names
 
 
@@ -99,7 +100,7 @@ def _value(where: str, value: Any) -> str:
     if not isinstance(value, (str, int, float)):
         raise HostError(f"{where}: {value!r} is neither text nor a number; write an array as '1,2'")
     text = str(value)
-    if not rules.is_parameter_value(text):
+    if not kernel_module.is_parameter_value(text):
         raise HostError(f"{where}: {text!r} must be text without quotes, '#', backslash and line break, and not empty")
     return text
 
@@ -111,10 +112,10 @@ def _options(given: Mapping[Any, Any]) -> Dict[str, Dict[str, str]]:
         if not isinstance(keys, Mapping):
             raise HostError(f"options: {module}: {keys!r} is not a dictionary of parameter and value")
         for key, value in keys.items():
-            if not rules.is_parameter(str(key)):
+            if not kernel_module.is_parameter(str(key)):
                 raise HostError(f"options: {module}: {key!r} is not the name of a parameter")
             text = _value(f"options: {module}: {key}", value)
-            other = options.setdefault(name, {}).setdefault(rules.module(str(key)), text)
+            other = options.setdefault(name, {}).setdefault(kernel_module.canonical(str(key)), text)
             if text != other:
                 raise HostError(f"options: {module}: {key}: {text!r} contradicts {other!r}, another value for it")
     return options

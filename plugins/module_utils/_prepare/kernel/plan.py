@@ -28,7 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import module as canonical
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
 
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Initramfs
