@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
@@ -21,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variabl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyRun
 
 _COLLECTION = Path(__file__).resolve().parents[2]
+_TEMPLATE = re.compile("{[{%#]")
 
 
 def _source(path: str) -> str:
@@ -40,7 +42,7 @@ def _extra(argument: str) -> List[str]:
     except yaml.YAMLError:
         return []
     names = [str(name) for name in found if name != "rdma_hosts"] if isinstance(found, dict) else []
-    if all(name.startswith(plan_variables.PREFIX) for name in names) and "{{" not in argument:
+    if all(name.startswith(plan_variables.PREFIX) for name in names) and not _TEMPLATE.search(argument):
         return [argument] if names else []
     return [f"{name}=..." for name in names]
 

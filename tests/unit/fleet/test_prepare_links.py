@@ -108,6 +108,9 @@ def test_rails_of_one_link_layer_are_not_chosen_among_both(facts_of: Facts) -> N
     down["usable"].remove(gone)
     down["excluded"].append({**gone, "reasons": [{"code": "port_down", "text": "port_down"}]})
     assert refused(down, rails=1, subnet="10.0.0.0/16") == []
+    # A port in a pod comes back: the other one must not become the rail meanwhile.
+    down["excluded"][-1]["reasons"].append({"code": "in_pod", "text": "in_pod"})
+    assert len(refused(down, rails=1, subnet="10.0.0.0/16")) == 1
 
 
 def test_a_node_without_the_link_layer_of_its_group_is_told(facts_of: Facts) -> None:

@@ -51,6 +51,13 @@ def test_rails_meet_rails_and_a_rail_without_address_goes_by_the_host(facts_of: 
     assert len({run["tcp_port"] for run in client.runs}) == 16
 
 
+def test_a_storage_network_is_not_measured(facts_of: Facts) -> None:
+    nodes = [node(facts_of("case-b200"), name, rdma_discover_expect_link_layer="InfiniBand") for name in ("n1", "n2")]
+    client = host_plan.plan(nodes)["n2"].rounds[0]
+    of_gpus = [4, 7, 8, 9, 10, 13, 14, 15]
+    assert [run["hca"] for run in client.runs if run["test"] == "write_bw"] == [f"mlx5_{number}" for number in of_gpus]
+
+
 def test_addresses_in_one_network_are_taken_first(facts_of: Facts) -> None:
     many = changed(facts_of("lab-02"), netdev_addresses=["172.16.0.2/24", "fd00::2/64", "10.0.0.2/24"])
     client = host_plan.plan([node(facts_of("lab-01")), node(many, "lab-02")])["lab-02"]

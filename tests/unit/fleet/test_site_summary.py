@@ -65,11 +65,22 @@ def test_a_limited_run_is_verified_with_its_limit() -> None:
 
 def test_the_next_command_repeats_extra_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     given = ["rdma_cluster=none rdma_manifests='my files'", '{"rdma_serial": [1]}', "@site.yml", "rdma_hosts=h100"]
-    secret = ["ansible_become_password=hunter2 rdma_serial_max=1", '{"ansible_user": "me"}', "rdma_manifests={{ x }}"]
+    secret = [
+        "ansible_become_password=hunter2 rdma_serial_max=1",
+        '{"ansible_user": "me"}',
+        "rdma_manifests={{ x }}",
+        "rdma_group={% if x %}a{% endif %}",
+    ]
     monkeypatch.setattr(command_line, "CLIARGS", {"extra_vars": (*given, *secret)})
     words = shlex.split(said(HOSTVARS, rdma_hosts="h100")[-1].partition(": ")[2])
     extra = [after for word, after in zip(words, words[1:]) if word == "-e"]
-    names = ["ansible_become_password=...", "rdma_serial_max=...", "ansible_user=...", "rdma_manifests=..."]
+    names = [
+        "ansible_become_password=...",
+        "rdma_serial_max=...",
+        "ansible_user=...",
+        "rdma_manifests=...",
+        "rdma_group=...",
+    ]
     assert extra == [*given[:3], *names, "rdma_hosts=h100"]
 
 

@@ -22,6 +22,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, checked, wrong
 
 PORTS = "rdma_links_ports"
+# What is chosen first.
+_UP, _IN_POD, _DOWN = range(3)
 
 
 @dataclass
@@ -120,7 +122,7 @@ def candidates(every: Sequence[Candidate], layer: Optional[str]) -> List[Candida
 
 def _rank(port: Candidate) -> int:
     # A port in a pod may be down only until the pod has set it up; one that is down on the host lacks a cable.
-    return (1 if port.in_pod else 2) if port.down else 0
+    return (_IN_POD if port.in_pod else _DOWN) if port.down else _UP
 
 
 def undecided(every: Sequence[Candidate], rails: Mapping[int, Candidate]) -> List[str]:
@@ -128,7 +130,8 @@ def undecided(every: Sequence[Candidate], rails: Mapping[int, Candidate]) -> Lis
     fit = candidates(every, None)
     if len(fit) <= len(rails):
         return []
-    last = max((_rank(port) for port in rails.values()), default=0)
+    # What pods have at the moment must not decide.
+    last = max(_IN_POD, *map(_rank, rails.values()))
     return sorted({port.link_layer for port in fit if port.link_layer and _rank(port) <= last})
 
 

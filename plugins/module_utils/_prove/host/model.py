@@ -82,7 +82,7 @@ class HostEvidence:
 
     @cached_property
     def rails(self) -> Dict[int, str]:
-        """Name of the port of each rail, also of one that is down: as planned, else the usable ports in PCI order."""
+        """Name of the port of each rail, also of one that is down: as planned, else usable ports in PCI order."""
         if self.facts is None:
             return {}
         every = links_ports.ports(self.facts)
@@ -96,8 +96,9 @@ class HostEvidence:
             except PlanError:
                 # Preflight reports the problem; the existing ports can still be checked.
                 pass
+        fit = links_ports.candidates(every, self.values.get(LAYER))
         usable = self.usable
-        return dict(enumerate(port.name for port in every if (port.hca, port.number) in usable))
+        return dict(enumerate(port.name for port in fit if (port.hca, port.number) in usable))
 
     def addresses(self) -> Dict[int, Interface]:
         """The address that each rail should have. Raises PlanError."""
