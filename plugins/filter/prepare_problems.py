@@ -33,7 +33,7 @@ options:
     default: false
   prefix:
     description:
-      - Check only variables whose names begin with this, such as V(rdma_discover_). By default all are checked.
+      - Check only variables whose names begin with this prefix, such as V(rdma_discover_). By default, all are checked.
     type: str
     default: ''
   networks:

@@ -106,7 +106,7 @@ options:
   wait_timeout:
     description:
       - Seconds without progress of an object after which the wait fails. The total time is not limited. Pods that crash
-        and start again are no progress.
+        and restart do not count as progress.
     type: int
     default: 120
   state:

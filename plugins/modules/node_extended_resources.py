@@ -16,7 +16,7 @@ description:
   - With O(counters), the module writes extended resources that no device plugin offers, because they only count pods.
     The annotation C(zerocopy.rdma/counters) of a node says which resources the module has written there. The module
     never changes other resources of the node. If something else has written the annotation, the module leaves the node
-    unchanged and says so in RV(broken).
+    unchanged and returns it in RV(broken).
   - Fails before any change if a device plugin still offers devices, because the kubelet would add the resources again,
     or if a pod that has not ended still holds one.
   - In check mode, the module fails only if pods hold a resource, not if a device plugin still offers devices. Before a
@@ -97,7 +97,7 @@ nodes:
 broken:
   description:
     - With O(counters), the nodes that were left unchanged because the value of their annotation is not one that this
-      module writes. For each of them, a line that says how to remove the annotation.
+      module writes. For each of them, a message with the command that removes the annotation.
   returned: with O(counters)
   type: dict
   sample: {}

@@ -173,8 +173,9 @@ pods:
       elements: dict
 in_use:
   description:
-    - What was in use on each node before the pods were created. A device of a claim has its C(driver) and C(device)
-      (its name), a resource in O(pods[].limits) its C(resource) (the name) and the C(pod) that has it.
+    - What was in use on each node before the pods were created. The entry of a claimed device has its C(driver) and
+      its name, C(device). The entry of a resource in O(pods[].limits) has its name, C(resource), and the C(pod) that
+      holds it.
   returned: success
   type: dict
   sample:

@@ -32,8 +32,10 @@ def _source(path: str) -> str:
 
 
 def _extra(argument: str) -> List[str]:
-    """What to repeat of an argument of ``-e``: values of others than this collection may be secrets, and templates
-    would be worked out when they are shown, so of these only the names.
+    """What to show of an argument of ``-e``.
+
+    Of variables that are not of this collection, only the names, because their values may be secrets. The same holds
+    for templates, which Ansible would evaluate when they are shown.
     """
     if argument.startswith("@"):
         return [argument]

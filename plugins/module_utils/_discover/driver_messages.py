@@ -43,8 +43,8 @@ _STARTED = (
     r"|: FW heartbeat restored at "
 )
 
-# A code, what says that there is such a problem, and what says that it is over. They are compiled when a device says
-# something: most nodes without a hardware HCA never need them.
+# A code, the pattern of messages that report the problem, and that of messages by which it is over. The patterns are
+# compiled when a message about a device is found: most nodes without a hardware HCA never need them.
 _SAID = (
     (
         # Fatal error 3 is a function that was disabled, as a VF is when it is removed.

@@ -20,7 +20,7 @@ NLM_F_DUMP = 0x300
 
 _NLMSG_ERROR = 2
 _NLMSG_DONE = 3
-# What a dump lists has changed while the kernel wrote it, so something may be missing (NLM_F_DUMP_INTR).
+# NLM_F_DUMP_INTR: the objects changed while the kernel wrote the dump, so some may be missing.
 _INTERRUPTED = 0x10
 _ATTEMPTS = 10
 _HEADER = struct.Struct("=IHHII")
@@ -48,18 +48,18 @@ def split(data: bytes) -> Iterator[Tuple[int, bytes]]:
 def ask(sock: socket.socket, message: bytes) -> List[bytes]:
     """All answers to a request. Raises OSError with the kernel's error number when it is refused.
 
-    A dump that may lack something is asked for again: without one netdev or route, the management NIC looks free.
+    A dump that may be incomplete is requested again: if a netdev or route is missing, the management NIC looks free.
     """
     for _attempt in range(_ATTEMPTS):
         sock.send(message)
         answers = _answers(sock)
         if answers is not None:
             return answers
-    raise OSError(errno.EAGAIN, "what the kernel lists kept changing")
+    raise OSError(errno.EAGAIN, "the objects kept changing while the kernel listed them")
 
 
 def _answers(sock: socket.socket) -> Optional[List[bytes]]:
-    """The answers to one request, ``None`` if they may not be all. Raises OSError."""
+    """The answers to one request, ``None`` if some may be missing. Raises OSError."""
     answers: List[bytes] = []
     whole = True
     while True:

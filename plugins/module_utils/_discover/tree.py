@@ -23,7 +23,7 @@ _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.ELOOP)
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 _NOT_OFFERED = ("EINVAL", errno.errorcode[errno.EOPNOTSUPP])
 _CHUNK = 1 << 16
-# More than any of the small attributes has: a file of sysfs can be as long as a page of memory.
+# More than any small attribute holds, although a file of sysfs can be as long as a page of memory, up to 64 KiB.
 _PAGE = 1 << 12
 # Far more than any file here has: what is larger, or never ends, is not the file it should be.
 _LARGEST = 1 << 24

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The nouns of the discover room: devices, and the node with them. ``write`` makes facts of these.
+"""The nouns of the discover room: devices, and the node with them. ``write`` turns these into facts.
 
 Units: rates and bandwidths in Gb/s (10^9 bit/s), MTU in bytes, PCI addresses as ``DDDD:BB:DD.F``
 in lower case, identifiers (vendor, device, class) as lower-case hexadecimal without ``0x``.

@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 def plain(value: Any) -> Any:
     """Classes of the model as dictionaries, their fields in order, and texts cut to the length that ``read`` accepts.
 
-    ``dataclasses.asdict`` would copy each value as well, which nobody needs, and takes five times as long.
+    ``dataclasses.asdict`` also copies each value, which is not needed here, and takes five times as long.
     """
     if isinstance(value, str):
         # An attribute is one page, a file may be longer.

@@ -119,8 +119,8 @@ def _unchanged(node: Object, resource: str, number: int) -> bool:
 def keep(client: Client, wanted: Counters, check: bool, keep_used: bool = False) -> Dict[str, Any]:
     """Give each node exactly these resources of us; ``changed``, ``nodes``, ``broken``, ``warnings`` and ``diff``.
 
-    Nodes that are not in the cluster, or not named, are left alone. So are those whose annotation is none of ours:
-    ``broken`` says by name of the node what is wrong with it. Raises ClusterError, before anything is changed,
+    Nodes that are not in the cluster, or not named, are left alone. So are nodes whose annotation cannot be read:
+    ``broken`` has, by name of the node, what is wrong with it. Raises ClusterError, before anything is changed,
     where somebody else offers such a resource, or a pod has one that is to go; the latter, with ``keep_used``, is a
     warning, and the resource stays.
     """

@@ -21,7 +21,7 @@ class Provisioned:
 
     ``missing`` are nodes that could not be labelled, ``nodes`` what ``resource_slice_info`` said of each node,
     ``unready`` by node the DaemonSets that are not ready there and the policies that were rejected, ``broken`` by node
-    what is wrong with an annotation of ours, ``unmet`` by host the claims that nodes do not meet.
+    what is wrong with the annotation of its counters, ``unmet`` by host the claims that nodes do not meet.
     """
 
     missing: Collection[str] = ()

@@ -24,7 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 
 
 class Readiness(NamedTuple):
-    """How far an object is: ``text`` is for people, and a new one is progress."""
+    """How far an object is: ``text`` is for people, and one that has not been seen before is progress."""
 
     ready: bool
     text: str
@@ -183,8 +183,8 @@ def pod_trouble(pod: Object) -> str:
     status = pod.get("status") or {}
     over = metadata(pod).get("deletionTimestamp")
     if over:
-        # A DaemonSet does not go on elsewhere before this one has gone.
-        return f"on {pod['spec'].get('nodeName')}, should have ended by {over}: is its node down?"
+        # The rollout of a DaemonSet waits for this pod.
+        return f"on {pod['spec'].get('nodeName')}, should have ended by {over}: is the node down?"
     for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
@@ -202,7 +202,7 @@ def _until(
     judge: Callable[[ObjectKey, Optional[Object]], Readiness],
 ) -> Readiness:
     deadline = time.monotonic() + seconds
-    # Pods that crash and start again change the text for ever, between the same ones.
+    # Pods that crash and restart change the text again and again, but always to one that has been seen before.
     known: Set[str] = set()
     while True:
         live = client.find(resource.path(key.namespace, key.name))

@@ -18,7 +18,7 @@ _DEFAULT = 0x7FFF
 
 
 def is_pkey(text: str) -> bool:
-    """Whether it is a P_Key in hexadecimal, of whatever partition."""
+    """Whether the text is a P_Key in hexadecimal, of any partition."""
     return _HEXADECIMAL.fullmatch(text) is not None
 
 

@@ -67,7 +67,8 @@ def test_claims_do_not_change_while_pods_have_nics_whose_rate_matters(facts_of: 
     for host in (busy, gone, silent):
         found = claims_plan.plan([idle, host][-len(names) :], slices)
         assert (found.problems, found.objects, found.text) == ([], before.objects, before.text)
-        assert f"one: NICs of which this is unknown count as requested: {names[-1]}: {first} (" in found.warnings[0]
+        warning = f"one: NICs whose rate or link layer is unknown count as matching: {names[-1]}: {first} ("
+        assert warning in found.warnings[0]
         assert (second in found.warnings[0]) == (host is not busy)
 
 

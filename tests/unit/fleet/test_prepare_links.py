@@ -96,8 +96,8 @@ def test_a_storage_network_is_no_rail(facts_of: Facts, unplugged: str | None) ->
 def test_rails_of_one_link_layer_are_not_chosen_among_both(facts_of: Facts) -> None:
     (told,) = refused(facts_of("case-b200"), rails=8, subnet="10.0.0.0/16")
     assert told == (
-        f"{LAYER} is not set, and this node has more ports than 8 rails, of Ethernet and InfiniBand: set it to that of "
-        "the RDMA links, or name their ports in rdma_links_ports"
+        f"{LAYER} is not set, but this node has ports of Ethernet and InfiniBand, and more than 8 rails: set it to the "
+        "link layer of the RDMA links, or name their ports in rdma_links_ports"
     )
     assert refused(facts_of("case-b200"), rails=8, subnet="10.0.0.0/16", ports=[{"hca": "mlx5_4"}]) == []
     # With a rail for each port, there is no choice; a port without a link is none where others have one.

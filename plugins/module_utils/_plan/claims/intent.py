@@ -105,7 +105,7 @@ def _template(
         nics=None if text == "all" else int(text),
         align=entry.get("align", "auto"),
         gpu=gpu,
-        # Others may be those of a storage network.
+        # NICs of the other link layer may belong to a storage network.
         nic=tuple(replace(pick, link_layer=pick.link_layer or layer) for pick in nic),
         parameters=parameters,
     )

@@ -103,7 +103,7 @@ def _gpu_expressions(nodes: Sequence[ClaimNode]) -> Dict[int, str]:
     if numa is not None:
         return {number: selectors.having(numa, [number]) for number in _numbers(nodes)}
     places: Dict[int, Set[str]] = {}
-    # The GPU at the same place of a node with facts tells: the plan must not change with a node that has none.
+    # A GPU at the same PCI address of a node with facts decides: the plan must not change with a node without facts.
     known = {device.pci for node, device in gpus if device.pci in node.numa}
     for node, device in gpus:
         number = node.numa.get(device.pci or "")

@@ -57,7 +57,7 @@ class NicPort:
 class Verdict:
     """Whether a NIC is what is wanted. ``passing``: only its link is down, which a cable can change at any time.
 
-    ``unseen``: only what nobody knows is against it, its rate or its link layer.
+    ``unseen``: only its rate or its link layer is against it, and that is unknown.
     """
 
     wanted: bool

@@ -169,7 +169,7 @@ def of_nics(pick: NicPick, nodes: Sequence[ClaimNode], hosts: Dict[str, List[str
     unseen = [pair for pair in unseen if pair[1].pci not in known]
     wanted += unseen
     if unseen:
-        result.warnings.append(f"NICs of which this is unknown count as requested: {_told(unseen, hosts)}")
+        result.warnings.append(f"NICs whose rate or link layer is unknown count as matching: {_told(unseen, hosts)}")
     if unfit and not wanted + down:
         hint = "; rdma_links_vfs creates virtual functions on RDMA links" if pick.vf else ""
         result.problems.append(f"no NIC matches the request: {_told(unfit, hosts)}{hint}")

@@ -117,8 +117,9 @@ def _of_choice(
         return
     layers = undecided(every, rails)
     if len(layers) > 1:
-        has = f"this node has more ports than {counted(len(rails), 'rail')}, of {' and '.join(layers)}"
-        yield Problem(LAYER, f"is not set, and {has}: set it to that of the RDMA links, or name their ports in {PORTS}")
+        has = f"this node has ports of {' and '.join(layers)}, and more than {counted(len(rails), 'rail')}"
+        right = f"set it to the link layer of the RDMA links, or name their ports in {PORTS}"
+        yield Problem(LAYER, f"is not set, but {has}: {right}")
 
 
 def _of_other_networks(

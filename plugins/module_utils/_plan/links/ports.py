@@ -126,7 +126,7 @@ def _rank(port: Candidate) -> int:
 
 
 def undecided(every: Sequence[Candidate], rails: Mapping[int, Candidate]) -> List[str]:
-    """The link layers of ports that are as good as those of the rails, where these had to be chosen among both."""
+    """The link layers of the ports from which those of the rails were chosen; empty if there was no choice."""
     fit = candidates(every, None)
     if len(fit) <= len(rails):
         return []
@@ -204,8 +204,8 @@ def rails_of(
     """The port of each rail. ``planned`` are the rails' addresses, without prefix length. Raises PlanError.
 
     ``may_be_away`` tells that an HCA can leave the host together with its netdev, so that one that is named and not
-    there is no mistake. Ports of another link layer than ``layer`` are rails only where they are named: they are those
-    of a storage network, or the like.
+    there is no mistake. Ports of another link layer than ``layer`` are rails only where they are named, since they may
+    belong to a storage network, for example.
 
     Rails are numbered in PCI order. Where there are more ports than rails, those that are up are taken. Where there are
     fewer, a port that has a rail's address already stays this rail: a NIC that died must not move its neighbours. The

@@ -93,7 +93,7 @@ def of_host(values: Mapping[str, Any]) -> Optional[Strategy]:
 
 
 def asked(hosts: Sequence[InventoryHost]) -> Dict[str, str]:
-    """The strategy of each group whose pods can request RDMA by the variables alone, by its value of the variable."""
+    """By group whose pods can request RDMA, according to the variables alone, its value of ``rdma_strategy``."""
     found: Dict[str, str] = {}
     for host in hosts:
         strategy = of_host(host.variables)

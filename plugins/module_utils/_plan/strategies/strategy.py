@@ -235,7 +235,7 @@ class Strategy(ABC):
         """
 
     def asked(self, values: Mapping[str, Any]) -> bool:
-        """Whether a host with these variables is one whose pods can request RDMA; variables have any type."""
+        """Whether pods on a host with these variables can request RDMA. The variables may have any type."""
         return True
 
     def lost(

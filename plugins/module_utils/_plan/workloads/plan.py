@@ -141,7 +141,7 @@ def _of_group(
 
 
 def _beginning(label: str) -> str:
-    """How the names of a group's objects begin: a Service's with a letter (optional since Kubernetes 1.36)."""
+    """How the names of a group's objects begin: that of a Service must begin with a letter before Kubernetes 1.36."""
     return label if label[0].isalpha() else f"g-{label}"
 
 

@@ -30,7 +30,7 @@ class Crio(ContainerRuntime):
     title = "CRI-O"
     units = ("crio.service",)
     traces = ("/etc/crio", "/usr/bin/crio")
-    # Empty ones count as well (urfave/cli).
+    # Variables that are set, but empty, count as well (urfave/cli).
     environment = MappingProxyType(
         {"CONTAINER_CONFIG": "--config", "CONTAINER_CONFIG_DIR": "--config-dir", "CONTAINER_LISTEN": "--listen"}
     )

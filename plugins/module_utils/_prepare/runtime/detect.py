@@ -30,7 +30,7 @@ _UNIT_DIRECTORIES = (
 class Daemon:
     """A running runtime: ``identity`` changes with every start, ``started`` is seconds since the epoch.
 
-    ``arguments`` has the options that its environment stands for as well, in front of its own.
+    ``arguments`` also has the options that its environment sets, before those of its command line.
     """
 
     pid: int
@@ -91,7 +91,7 @@ def configured(layout: RuntimeLayout, daemon: Optional[Daemon]) -> RuntimeLayout
 
 
 def _of_environment(files: Files, pid: int, names: Mapping[str, str]) -> List[str]:
-    """The options that a process has by these variables of its environment, which only root may read."""
+    """The options that these variables of a process's environment set. Only root may read the environment."""
     try:
         text = files.text(f"/proc/{pid}/environ") if names else ""
     except HostError:
@@ -108,7 +108,7 @@ def daemon(files: Files, layout: RuntimeLayout) -> Optional[Daemon]:
                 continue
             stat = (files.text(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
             arguments = (files.text(f"/proc/{pid}/cmdline") or "").split("\0")
-            # In front, because the last of several options counts.
+            # Before those of the command line, because the last one counts if an option is given twice.
             arguments[1:1] = _of_environment(files, pid, of(layout).environment)
             boot = (files.text("/proc/sys/kernel/random/boot_id") or "").strip()
             btime = next(

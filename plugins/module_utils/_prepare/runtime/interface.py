@@ -67,7 +67,7 @@ class ContainerRuntime(ABC):
     traces: Tuple[str, ...]
     # Runtimes that it includes: their traces on the same node are not a second runtime.
     brings: Tuple[str, ...] = ()
-    # Variables of its environment that count as options, unless its command line has these options.
+    # Variables of its environment, and the options that they set unless its command line has these options.
     environment: Mapping[str, str] = MappingProxyType({})
     # Whether failed NRI attaches leave sandbox records in it (containerd issue 13609).
     leaves_records = False

@@ -74,7 +74,7 @@ def judge(case: Case, found: Sequence[ProtoTable], allocated: Optional[Collectio
         raise DishonestError(f"{at}: both ends ran on one node, {case.initiator.node}")
     config, lanes = _lanes(found, case)
     if not lanes:
-        raise DishonestError(f"{at}: UCX did not say which transport carried the data")
+        raise DishonestError(f"{at}: UCX did not report which transport carried the data")
     if any(row.cut for _peer, row in payload(found, case.operation, case.bytes)):
         raise DishonestError(f"{at}: UCX reported the transport of only part of the data ({config})")
     near = [peer for peer, _row in payload(found, case.operation, case.bytes) if peer != "inter-node"]

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural impo
 
 @dataclass
 class DrawnPort:
-    """A port of an HCA as a reader sees it; what the node did not say is empty. A port in a pod counts as ``up``."""
+    """A port of an HCA as a reader sees it; what is unknown is empty. A port in a pod counts as ``up``."""
 
     name: str
     up: bool

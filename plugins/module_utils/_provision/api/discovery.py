@@ -24,7 +24,7 @@ ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 @dataclass(frozen=True)
 class Resource:
-    """One kind in one version, ``new`` if only a CustomResourceDefinition that is about to be applied has it."""
+    """One kind in one version. ``new``: not served yet, but its CustomResourceDefinition is about to be applied."""
 
     group: str
     version: str

@@ -134,7 +134,7 @@ class Client:
     def watch(self, path: str, query: Query, seconds: float) -> Generator[Object, None, None]:
         """Events of a watch until ``seconds`` have passed, or earlier: the caller has to read again and start anew.
 
-        Raises ApiError, but not where only the ``resourceVersion`` is too old, or for what goes away by itself.
+        Raises ApiError, but not where only the ``resourceVersion`` is too old, nor for temporary errors.
         """
         full = {**query, "watch": "1", "timeoutSeconds": min(max(1, int(seconds)), _WATCH_SECONDS)}
         began = time.monotonic()
@@ -293,13 +293,12 @@ def _object(data: bytes) -> Object:
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        said = f"the answer is no JSON object: cut off, or not from an API server: {data[:100]!r}"
-        raise _NoObjectError(said)
+        raise _NoObjectError(f"the answer is not a JSON object (cut off, or not from an API server): {data[:100]!r}")
     return body
 
 
 def _json(data: bytes) -> Dict[str, Any]:
-    """What an error says, whoever has sent it."""
+    """The content of an error, which may also come from something in between, such as a proxy."""
     try:
         body = json.loads(data)
     except ValueError:

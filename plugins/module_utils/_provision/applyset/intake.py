@@ -119,7 +119,7 @@ def _values(secret: Mapping[str, Any]) -> str:
 
 
 def _definitions(sound: Sequence[Tuple[str, Object]], api: Api, problems: List[str]) -> None:
-    """Have ``api`` learn the kinds that the set defines."""
+    """Add the kinds that the set defines to ``api``."""
     for place, item in sound:
         if (split_version(item["apiVersion"])[0], item["kind"]) == DEFINITION:
             try:

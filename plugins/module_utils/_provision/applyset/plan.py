@@ -133,7 +133,7 @@ def plan(client: Client, request: ApplysetRequest, live_parent: LiveParent) -> T
         free = step.wanted.key.namespace not in namespaces and not request.check
         step.unknown = bool(step.wanted.alias) and step.before is None and free
     _try(client, request, [step for step in todo if not step.unknown], namespaces)
-    # What is no member was not read before.
+    # Objects that are not members of the set yet were read for the first time by the dry run.
     _refuse_terminating((step.wanted.key, step.after) for step in todo)
     return ApplysetPlan(live_parent, stated, steps, leftovers, ending), api
 

@@ -34,7 +34,7 @@ def until(
     be no progress. Raises ApiError, ClusterError.
     """
     deadline = time.monotonic() + seconds
-    # A driver that publishes, crashes and starts again makes no progress.
+    # Devices that a driver publishes again after a crash are no progress.
     fewest = len(wanted)
     while True:
         began = time.monotonic()

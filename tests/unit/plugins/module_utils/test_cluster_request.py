@@ -101,7 +101,7 @@ def test_patience_ends(server: Server, client: Client, monkeypatch: pytest.Monke
 
 def test_what_never_was_an_api_server_is_an_error_at_once(server: Server, client: Client) -> None:
     server.replies = [(200, {}, b"<html>Sign in</html>")]
-    with pytest.raises(ClusterError, match=f"^{server.url}: the answer is no JSON object.*<html>Sign in"):
+    with pytest.raises(ClusterError, match=f"^{server.url}: the answer is not a JSON object.*<html>Sign in"):
         client.get("/x")
     assert len(server.seen) == 1
 

@@ -138,7 +138,7 @@ def test_a_pod_that_does_not_end_is_told() -> None:
     """On a node that is down, where the kubelet last said that all is well."""
     running = {"containerStatuses": [{"name": "driver", "state": {"running": {}}}]}
     pod = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:30Z"}, "spec": {"nodeName": "h100-3"}, "status": running}
-    assert pod_trouble(pod) == "on h100-3, should have ended by 2026-01-01T00:00:30Z: is its node down?"
+    assert pod_trouble(pod) == "on h100-3, should have ended by 2026-01-01T00:00:30Z: is the node down?"
 
 
 @pytest.mark.parametrize(
