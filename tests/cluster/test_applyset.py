@@ -230,6 +230,8 @@ def test_a_set_brings_a_new_version_of_a_kind(cluster_set: ClusterSet) -> None:
     versions = definition["spec"]["versions"]
     versions.append({**copy.deepcopy(versions[0]), "name": "v2", "storage": False})
     wanted = [definition, {**rack, "apiVersion": "newer.zerocopy.rdma/v2"}]
+    # In whatever version, the object is the first set's.
+    assert f"{cluster_set.namespace}/r1 is in the set" in cluster_set(name="other", objects=wanted)["msg"]
     predicted = cluster_set(objects=wanted, _ansible_check_mode=True)
     done = cluster_set(objects=wanted)
     assert predicted == done

@@ -126,7 +126,7 @@ def plan(client: Client, request: ApplysetRequest, live_parent: LiveParent) -> T
     leftovers = [member for member in unwanted if member not in ending]
     _refuse_terminating((step.wanted.key, step.before) for step in steps)
     todo = [step for step in steps if step.action != "unchanged"]
-    _refuse_foreign(client, parent, [step.wanted for step in todo if step.before is None])
+    _refuse_foreign(client, api, parent, [step.wanted for step in todo if step.before is None])
     if wanted and stated is None:
         live_parent.try_to_create()
     for step in todo:
@@ -202,10 +202,12 @@ def _refuse_terminating(objects: Iterable[Tuple[ObjectKey, Optional[Object]]]) -
         )
 
 
-def _refuse_foreign(client: Client, parent: Parent, new: List[Wanted]) -> None:
+def _refuse_foreign(client: Client, api: Api, parent: Parent, new: List[Wanted]) -> None:
     """An object can be in one set only: that of another one is not taken over. Raises ClusterError."""
-    keys = {item.key for item in new if not item.resource.new}
-    resources = {item.resource.group_kind: item.resource for item in new if not item.resource.new}
+    # A kind that is to get a new version is served in another one, in which the object may exist.
+    found = {item.key.group_kind: api.find(item.key.group_kind) for item in new}
+    resources = {kind: resource for kind, resource in found.items() if resource and not resource.new}
+    keys = {item.key for item in new if item.key.group_kind in resources}
     places = [
         (resource, namespace)
         for resource, namespace in _places(resources.values(), {key.namespace for key in keys} - {""})
