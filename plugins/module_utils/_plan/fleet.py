@@ -134,12 +134,30 @@ def rows_of(node: FleetNode) -> List[Dict[str, str]]:
     return rows or [dict(base, note="no RDMA device")]
 
 
+def expected_ports(facts: Facts, intent: NodeIntent) -> List[Tuple[str, int]]:
+    """The available ports that the expectations are about.
+
+    Ports of another link layer, such as those of a storage network, are left out if there are enough without them.
+    """
+    if intent.hcas is None or intent.link_layer is None:
+        return facts.available
+    # The link layer of a port in a pod may be unknown.
+    other = {
+        (hca.name, port.number)
+        for hca in facts.hcas
+        for port in hca.ports
+        if port.link_layer not in (None, intent.link_layer)
+    }
+    found = [place for place in facts.available if place not in other]
+    return found if len(found) >= intent.hcas else facts.available
+
+
 def against_intent(node: FleetNode) -> List[Shortfall]:
     """Everything in which a node falls short of what its group should have."""
     if node.rdma is None:
         return []
     found = []
-    intent, available = node.intent, node.rdma.available
+    intent, available = node.intent, expected_ports(node.rdma, node.intent)
     if intent.hcas is not None and len(available) != intent.hcas:
         text = f"{counted(len(available), 'usable port')}, group {node.group} should have {intent.hcas}"
         found.append(Shortfall("ports_missing" if len(available) < intent.hcas else "ports_unexpected", text))

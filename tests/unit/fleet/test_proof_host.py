@@ -101,6 +101,19 @@ def test_rails_in_one_subnet_have_tables_and_rules(facts_of: Facts) -> None:
     assert wrong[rails[3]].endswith(f"lacks the route to {planned[3].network} in table 103")
 
 
+def test_a_storage_network_falls_short_of_nothing(facts_of: Facts) -> None:
+    expected = {
+        "rdma_discover_expect_hcas": 8,
+        "rdma_discover_expect_link_layer": "InfiniBand",
+        "rdma_discover_expect_rate_gbps": 400.0,
+    }
+    checks = host_facts.of_node(node(facts_of("case-b200"), **expected))
+    # Two of its four Ethernet ports are usable, the others have no cable.
+    assert [check for check in checks if check.verdict == "fail"] == []
+    (ports,) = [check for check in checks if check.id == "host.ports"]
+    assert ports.text == "8 ports fit for workloads, as expected in the group"
+
+
 @pytest.mark.parametrize(
     ("name", "id_", "verdict", "said"),
     [

@@ -115,6 +115,15 @@ def test_shape_that_differs_in_paths_only_is_explained(facts_of: Facts) -> None:
         ("v100-01", fleet.NodeIntent(rate_gbps=200), ["rate_below_intent", "rate_below_intent"]),
         ("v100-01", fleet.NodeIntent(rate_gbps=50), []),
         ("v100-01", fleet.NodeIntent(link_layer="Ethernet"), ["link_layer_differs", "link_layer_differs"]),
+        # Two of the ten usable ports belong to a storage network on Ethernet.
+        ("case-b200", fleet.NodeIntent(hcas=8, link_layer="InfiniBand", rate_gbps=400), []),
+        ("case-b200", fleet.NodeIntent(hcas=7, link_layer="InfiniBand"), ["ports_unexpected"]),
+        ("case-b200", fleet.NodeIntent(link_layer="InfiniBand"), ["link_layer_differs", "link_layer_differs"]),
+        (
+            "case-b200",
+            fleet.NodeIntent(hcas=9, link_layer="InfiniBand"),
+            ["ports_unexpected", "link_layer_differs", "link_layer_differs"],
+        ),
         ("v100-01", fleet.NodeIntent(gpus=8), ["gpus_missing"]),
         ("case-in-pod", fleet.NodeIntent(hcas=1), []),
         ("case-nothing", fleet.NodeIntent(hcas=1, gpus=1), ["ports_missing", "gpus_missing"]),

@@ -82,9 +82,13 @@ _MENDS = {"umad_missing": "kernel", "uverbs_missing": "kernel"}
 _OPTIONAL = {"ib_ipoib": "IPoIB", "nvidia_peermem": "GPUDirect"}
 
 
+def _intent(node: HostEvidence) -> fleet.NodeIntent:
+    names = ("hcas", "gpus", "link_layer", "rate_gbps")
+    return fleet.NodeIntent(**{name: node.values.get(EXPECT + name) for name in names})
+
+
 def _of_intent(node: HostEvidence) -> Iterator[Check]:
-    expected = {name: node.values.get(EXPECT + name) for name in ("hcas", "gpus", "link_layer", "rate_gbps")}
-    for short in fleet.against_intent(fleet.FleetNode(node.host, node.group, node.facts, fleet.NodeIntent(**expected))):
+    for short in fleet.against_intent(fleet.FleetNode(node.host, node.group, node.facts, _intent(node))):
         what, verdict, remedy = _INTENTS[short.code]
         yield node.check(what, verdict, short.port, short.text, remedy, code=short.code)
 
@@ -97,7 +101,8 @@ def _pcie_fails(node: HostEvidence, subject: str) -> bool:
 
 def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterator[Check]:
     rails = list(node.rails.values())
-    enough = node.values.get(EXPECT + "hcas") == len(node.known.available)
+    intent = _intent(node)
+    enough = intent.hcas == len(fleet.expected_ports(node.known, intent))
     for warning in node.known.warnings:
         code, subject = warning.code, warning.subject
         what, verdict, remedy = _WARNINGS.get(code, ("other", "warn", "See the description of the module rdma_facts."))
@@ -251,10 +256,13 @@ def _passed(node: HostEvidence, seen: Sequence[str], rails: Mapping[str, Optiona
     addressed = [name for name, netdev, _wanted in _addressed(node, rails) if netdev]
     routed = [name for name, _netdev, _lacking in _routed(node, rails)]
     gpus = len(node.known.gpus)
+    expected = set(fleet.expected_ports(node.known, _intent(node))) & set(node.usable)
     mtu = node.values.get("rdma_links_mtu")
     with_mtu = [name for _hca, port, name in ports if name in rails and port.netdev and port.netdev.mtu == mtu]
     right = {
-        "ports": f"{many} fit for workloads, as expected in the group" if EXPECT + "hcas" in node.values else "",
+        "ports": f"{counted(len(expected), 'port')} fit for workloads, as expected in the group"
+        if EXPECT + "hcas" in node.values
+        else "",
         "gpus": f"{counted(gpus, 'GPU')}, as expected in the group" if EXPECT + "gpus" in node.values else "",
         "port_state": f"{many} ACTIVE: {joined(names)}" if ports else "",
         "port_rate": f"ports run at {joined([f'{rate:g}' for rate in rates])} Gb/s" if rates else "",
