@@ -102,7 +102,7 @@ def test_rails_in_one_subnet_have_tables_and_rules(facts_of: Facts) -> None:
 
 
 def test_a_storage_network_falls_short_of_nothing(facts_of: Facts) -> None:
-    expected = {
+    expected: dict[str, Any] = {
         "rdma_discover_expect_hcas": 8,
         "rdma_discover_expect_link_layer": "InfiniBand",
         "rdma_discover_expect_rate_gbps": 400.0,
