@@ -23,6 +23,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 
 _COLLECTION = Path(__file__).resolve().parents[2]
 _TEMPLATE = re.compile("{[{%#]")
+# What the names of variables with values of Helm charts end with, such as rdma_operator_sriov_values.
+_OF_CHART = "_values"
 
 
 def _source(path: str) -> str:
@@ -34,8 +36,8 @@ def _source(path: str) -> str:
 def _extra(argument: str) -> List[str]:
     """What to show of an argument of ``-e``.
 
-    Of variables that are not of this collection, only the names, because their values may be secrets. The same holds
-    for templates, which Ansible would evaluate when they are shown.
+    Only the names if one of its variables is not of this collection, or has values of a Helm chart: they may contain
+    secrets. The same holds for templates, which Ansible would evaluate when they are shown.
     """
     if argument.startswith("@"):
         return [argument]
@@ -44,7 +46,8 @@ def _extra(argument: str) -> List[str]:
     except yaml.YAMLError:
         return []
     names = [str(name) for name in found if name != "rdma_hosts"] if isinstance(found, dict) else []
-    if all(name.startswith(plan_variables.PREFIX) for name in names) and not _TEMPLATE.search(argument):
+    public = all(name.startswith(plan_variables.PREFIX) and not name.endswith(_OF_CHART) for name in names)
+    if public and not _TEMPLATE.search(argument):
         return [argument] if names else []
     return [f"{name}=..." for name in names]
 

@@ -70,6 +70,7 @@ def test_the_next_command_repeats_extra_variables(monkeypatch: pytest.MonkeyPatc
         '{"ansible_user": "me"}',
         "rdma_manifests={{ x }}",
         "rdma_group={% if x %}a{% endif %}",
+        '{"rdma_operator_sriov_values": {"imagePullSecrets": ["hunter2"]}}',
     ]
     monkeypatch.setattr(command_line, "CLIARGS", {"extra_vars": (*given, *secret)})
     words = shlex.split(said(HOSTVARS, rdma_hosts="h100")[-1].partition(": ")[2])
@@ -80,6 +81,7 @@ def test_the_next_command_repeats_extra_variables(monkeypatch: pytest.MonkeyPatc
         "ansible_user=...",
         "rdma_manifests=...",
         "rdma_group=...",
+        "rdma_operator_sriov_values=...",
     ]
     assert extra == [*given[:3], *names, "rdma_hosts=h100"]
 
