@@ -119,7 +119,7 @@ def test_one_node_is_no_benchmark() -> None:
         (RXE, [], "but the pod was given none"),
         (f"50% on {RXE} and 50% on rc_verbs/rxe1:1", ["rxe0"], "but the pod was given rxe0"),
         (RXE, None, "not only over TCP"),
-        ("something else", ["rxe0"], "UCX did not say"),
+        ("something else", ["rxe0"], "UCX did not report"),
         # As ports with several paths are shown; no transport may hide behind a form that is not known.
         (f"50% on {RXE}/path0 and 50% on tcp/eth0/path1", ["rxe0"], "TCP was allowed"),
         (f"50% on {RXE} and 50% on TCP/eth0", ["rxe0"], "not RDMA (rc)"),
@@ -154,7 +154,7 @@ def test_several_paths_of_one_port(config: str) -> None:
 def test_without_tables_nothing_is_known() -> None:
     found = over(RXE)
     found.tables = []
-    assert "UCX did not say" in refused(found, ["rxe0"])
+    assert "UCX did not report" in refused(found, ["rxe0"])
 
 
 @pytest.mark.parametrize(
