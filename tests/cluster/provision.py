@@ -117,9 +117,9 @@ class Playbook:
         """What the playbook says when it fails."""
         done = self._run(options, _claiming(groups), variables, name)
         assert done.returncode != 0, done.stdout
+        results = [result for task in _tasks(done.stdout) for result in task["hosts"].values()]
         # Where a failure is rescued, the last one is what the user is told.
-        said = [result["msg"] for result in _results(done.stdout).values() if result.get("failed")][-1]
-        return str(said)
+        return str([result["msg"] for result in results if result.get("failed")][-1])
 
     def verified(self, *options: str, groups: Groups = NO_GROUPS, **variables: Any) -> Tuple[str, Object]:
         """What verify.yml says at its end, where it fails, and its report."""
@@ -187,10 +187,15 @@ def _copy(source: Path, target: Path, hosts: Sequence[str]) -> Path:
     return target
 
 
+def _tasks(text: str) -> List[Object]:
+    return [task for play in json.loads(text)["plays"] for task in play["tasks"]]
+
+
 def _results(text: str) -> Results:
-    tasks = [task for play in json.loads(text)["plays"] for task in play["tasks"]]
     return {
-        task["task"]["name"].rpartition(" : ")[2]: next(iter(task["hosts"].values())) for task in tasks if task["hosts"]
+        task["task"]["name"].rpartition(" : ")[2]: next(iter(task["hosts"].values()))
+        for task in _tasks(text)
+        if task["hosts"]
     }
 
 
