@@ -41,9 +41,8 @@ def repository(image: str) -> str:
 def main_containers(pod: PodShape, more: Names) -> List[ContainerShape]:
     """The container with GPUs, or else the first."""
     lasting = [container for container in pod.containers if not container.init]
-    return ([container for container in lasting if any(is_gpu(name, more) for name in container.resources)] or lasting)[
-        :1
-    ]
+    with_gpus = [container for container in lasting if any(is_gpu(name, more) for name in container.resources)]
+    return (with_gpus or lasting)[:1]
 
 
 def remapped(pods: Sequence[Tuple[ObjectRef, PodShape]], more: Names) -> Found:

@@ -75,20 +75,22 @@ def gpus(pod: PodShape, more: Names) -> int:
 
 def _whole(container: ContainerShape, more: Names) -> Dict[str, int]:
     found = {name: gpu(name, more) for name in container.resources}
-    return {name: integer(container.resources[name]) or 0 for name, gpu in found.items() if gpu and gpu.part == WHOLE}
+    return {
+        name: integer(container.resources[name]) or 0 for name, kind in found.items() if kind and kind.part == WHOLE
+    }
 
 
 def parts(pod: PodShape, more: Names) -> List[str]:
     """What the containers that ask have of GPUs that are not whole, each with what it is."""
     names = sorted({name for container in asking(pod, more) for name in container.resources})
     found = [(name, gpu(name, more)) for name in names]
-    return [f"{name}, a {gpu.part} of a GPU" for name, gpu in found if gpu and gpu.part != WHOLE]
+    return [f"{name}, a {kind.part} of a GPU" for name, kind in found if kind and kind.part != WHOLE]
 
 
 def _beside_gpu(container: ContainerShape, ask: PodAsk, more: Names) -> bool:
     """Whether it has a GPU that the strategy inject, which knows those of NVIDIA, finds NICs for."""
     found = [gpu(name, more) for name in container.resources]
-    return ask.gpu_resource in container.resources or any(gpu and gpu.vendor in (NVIDIA, "") for gpu in found)
+    return ask.gpu_resource in container.resources or any(kind and kind.vendor in (NVIDIA, "") for kind in found)
 
 
 def obstacles(template: RewrittenTemplate, asks: Sequence[PodAsk]) -> Iterator[str]:

@@ -49,7 +49,7 @@ def percent(fraction: Optional[float], signed: bool = False) -> str:
 
 def duration(seconds: float) -> str:
     """A measured time in a unit that suits it."""
-    unit, factor = next((unit for unit in (("s", 1.0), ("ms", 1e3)) if seconds * unit[1] >= 1), ("\u00b5s", 1e6))
+    unit, factor = next((pair for pair in (("s", 1.0), ("ms", 1e3)) if seconds * pair[1] >= 1), ("\u00b5s", 1e6))
     return f"{figure(seconds * factor)} {unit}"
 
 
