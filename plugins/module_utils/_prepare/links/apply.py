@@ -179,8 +179,11 @@ class LinkTransaction:
             tree = self._node.tree
             live.Activation(self._manager, lambda: interfaces(tree), plan.up).run()
         # Not before: a profile of others that has just gone down may have taken VFs with it.
-        self._make_vfs([(entry.pci, entry.after) for entry in plan.vfs] + [(pf.pci, pf.number) for pf in plan.pfs])
-        live.hand(self._run, self._manager, plan.handed)
+        numbers = [(entry.pci, entry.after) for entry in plan.vfs] + [(pf.pci, pf.number) for pf in plan.pfs]
+        made = self._make_vfs(numbers)
+        # A PF that no link names any more may get VFs back that are not ours.
+        ours = [name for entry in plan.pfs for name in made.get(entry.pci, [])]
+        live.hand(self._run, self._manager, [*plan.handed, *((name, False) for name in ours)])
         for name, _before, after in plan.vf_mtus:
             live.write_mtu(name, after)
         if plan.mtus:
@@ -188,14 +191,16 @@ class LinkTransaction:
         if plan.again:
             plan.warnings += live.restore(self._manager, plan.again)
 
-    def _make_vfs(self, numbers: Sequence[Tuple[str, int]]) -> None:
+    def _make_vfs(self, numbers: Sequence[Tuple[str, int]]) -> Dict[str, List[str]]:
         plan = self._plan
         if vf_guids.UNIT_PATH in plan.pending:
             must(self._run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
         mtus = {entry.pci: entry.mtu for entry in plan.pfs if entry.mtu}
-        live_vfs.make(self._run, self._node.tree, numbers, mtus, {entry.pci for entry in plan.vfs if entry.guids})
+        anew = {entry.pci for entry in plan.vfs if entry.guids}
+        made = live_vfs.make(self._run, self._node.tree, numbers, mtus, anew)
         if keyfile.VFS_PATH in plan.pending:
             self._manager.reload()
+        return made
 
     def _give_back(self, mtus: Sequence[Tuple[str, int]]) -> None:
         """Not before NetworkManager has put back what it remembers."""

@@ -182,7 +182,7 @@ def hand(run: Runner, manager: NetworkManager, handed: Sequence[Tuple[str, bool]
     # NetworkManager looks at NM_UNMANAGED when a device appears, not when it changes.
     devices = manager.snapshot().devices
     for name, managed in handed:
-        if name in devices:
+        if name in devices and devices[name].managed != managed:
             manager.manage(devices[name], managed)
 
     def noticed(snapshot: Snapshot) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Container, Mapping, Sequence, Tuple
+from typing import Container, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
@@ -56,24 +56,29 @@ def _made(run: Runner, tree: Tree, pf: str, number: int, anew: bool) -> bool:
 
 def make(
     run: Runner, tree: Tree, numbers: Sequence[Tuple[str, int]], mtus: Mapping[str, int], anew: Container[str] = ()
-) -> None:
+) -> Dict[str, List[str]]:
     """Give PFs, by PCI address, their numbers of VFs. ``mtus`` of the VFs, by PF; ``anew`` are those with other GUIDs.
 
-    :raises HostError: the kernel refuses; a PF that is gone is no error.
+    Returns the netdevs of VFs that were made, by PF. A PF that is gone is no error.
+
+    :raises HostError: the kernel refuses.
     """
     if not numbers:
-        return
+        return {}
     # The rules for the new VFs have to be known before these appear.
     must(run(["udevadm", "control", "--reload"]), "udevadm control --reload")
     made = {pf: number for pf, number in dict(numbers).items() if _made(run, tree, pf, number, pf in anew)}
     if not any(made.values()):
-        return
+        return {}
     # The driver of VFs may be a module of its own, which udev loads.
     run(["udevadm", "settle", "--timeout=60"], timeout=90)
+    netdevs: Dict[str, List[str]] = {}
     for pf, number in made.items():
         deadline = time.monotonic() + _NETDEVS_SECONDS
         probed = tree.number(f"{pci.DEVICES}/{pf}/sriov_drivers_autoprobe") != 0
         while probed and len(vfs.netdevs(tree, pf)) < number and time.monotonic() < deadline:
             time.sleep(_PAUSE)
-        for name in vfs.netdevs(tree, pf) if pf in mtus else []:
+        netdevs[pf] = vfs.netdevs(tree, pf)
+        for name in netdevs[pf] if pf in mtus else []:
             live.write_mtu(name, mtus[pf])
+    return netdevs

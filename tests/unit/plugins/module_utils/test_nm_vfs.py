@@ -278,3 +278,11 @@ def test_another_number_by_way_of_none(tree: SriovTree, monkeypatch: pytest.Monk
     monkeypatch.setattr(live_vfs, "open", opened, raising=False)
     live_vfs.make(run, Tree(str(tree.root)), [(PF, 2)], {})
     assert [*written, numbers(tree)] == ["4\n", "0", "2"]
+
+
+def test_netdevs_of_new_vfs_are_told(tree: SriovTree) -> None:
+    tree.make()
+    tree.write(f"sys/bus/pci/devices/{PF}/sriov_numvfs", "0\n")
+    files = Tree(str(tree.root))
+    assert live_vfs.make(run, files, [(PF, 2)], {}) == {PF: ["ens1v0", "ens1v1"]}
+    assert live_vfs.make(run, files, [(PF, 2)], {}) == {}
