@@ -45,7 +45,7 @@ def _check(host: PrepareHost, known: plan_variables.Options) -> CheckedHost:
     if host.chosen:
         problems += playbook_values.of_playbooks(values)
         problems += prepare_values.of_kernel(values)
-        problems += prepare_values.of_runtime(values)
+        problems += prepare_values.of_rules(values)
         problems += queries.problems(values)
     if blind:
         checked.blind = True

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the variables of the kernel's and the runtime's role may be, beyond their types."""
+"""What variables of discover, the kernel's and the runtime's role may be, beyond their types."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 NETNS_MODE = "rdma_kernel_netns_mode"
 MODULES, OPTIONS, BLACKLIST = "rdma_kernel_modules", "rdma_kernel_options", "rdma_kernel_blacklist"
 _RULES: Mapping[str, Callable[[Any], Any]] = {
+    "rdma_discover_expect_gpus": integer.between(0, 1024),
+    "rdma_discover_expect_rate_gbps": integer.between(0, 100_000, " Gb/s"),
     "rdma_runtime_nri_request_timeout": duration.of_nri,
     "rdma_runtime_nri_registration_timeout": duration.of_nri,
     "rdma_runtime_await_plugins": integer.between(0, 3600, " seconds"),
@@ -80,8 +82,8 @@ def _memlock(values: Mapping[str, Any], variable: str, unit: int) -> Iterator[Pr
         yield from refused(variable, value, lambda text: memlock.limit(text, unit), more=", or '' for no change")
 
 
-def of_runtime(values: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is wrong with a host's converted ``rdma_runtime_*`` variables, and with limits of locked memory."""
+def of_rules(values: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with a host's converted variables that have a rule each, and with limits of locked memory."""
     yield from _memlock(values, "rdma_runtime_memlock", 1)
     yield from _memlock(values, "rdma_kernel_user_memlock", 1024)
     for variable, rule in _RULES.items():
