@@ -91,7 +91,7 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import earlier as report_earlier
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run, _verify_inventory
 
 
 def _plain(value: Any) -> Any:
@@ -101,10 +101,11 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _host(own: Mapping[str, Any]) -> document.DocumentHost:
+def _host(own: Mapping[str, Any], rails: Mapping[int, str]) -> document.DocumentHost:
     # A host whose facts cannot be used has none; the host ring tells why.
     facts, _malformed = _inventory.facts_of(own)
-    return document.DocumentHost(variables.group_of(own), variables.sent(own) if facts else {})
+    numbers = {port: rail for rail, port in rails.items()}
+    return document.DocumentHost(variables.group_of(own), variables.sent(own) if facts else {}, numbers)
 
 
 def _earlier(path: str) -> Optional[document.VerifyDocument]:
@@ -125,7 +126,9 @@ def verify_document(
     benchmark: Optional[Mapping[str, Any]] = None,
 ) -> Dict[str, Any]:
     found = _plain(rings or [])
-    known = {host: _host(hostvars[host]) for host in hosts}
+    measured = any(ring.get("bandwidth") for ring in found)
+    rails = {node.host: node.rails for node in _verify_inventory.nodes(context, hosts, hostvars)} if measured else {}
+    known = {host: _host(hostvars[host], rails.get(host, {})) for host in hosts}
     try:
         whole = document.VerifyDocument(
             created,

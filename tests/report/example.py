@@ -12,6 +12,7 @@ import random
 from itertools import combinations, cycle, islice
 from typing import Any, Callable, Iterator, Mapping
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
     Check,
     DocumentHost,
@@ -21,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
     VerifyRun,
     plain,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.tests.report.transfers import transfers
 
 RECORDED = {
@@ -40,10 +42,15 @@ _NOTE = (
 Facts = Mapping[str, Any]
 
 
+def _host(group: str, facts: dict[str, Any]) -> DocumentHost:
+    rails = HostEvidence("", group, read.facts(facts)).rails
+    return DocumentHost(group, facts, {port: rail for rail, port in rails.items()})
+
+
 def _hosts(facts_of: Callable[[str], Facts], sizes: Mapping[str, int]) -> dict[str, DocumentHost]:
     width = max(2, *(len(str(size)) for size in sizes.values()))
     return {
-        f"{group}-{number:0{width}}": DocumentHost(group, dict(facts_of(name)))
+        f"{group}-{number:0{width}}": _host(group, dict(facts_of(name)))
         for group, size in sizes.items()
         for number, name in enumerate(islice(cycle(RECORDED[group]), size), start=1)
     }

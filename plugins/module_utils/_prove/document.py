@@ -90,10 +90,15 @@ class Measurement:
 
 @dataclass
 class DocumentHost:
-    """A host of the document; ``facts`` are those of ``rdma_facts``, empty for a host that gave none it can be used."""
+    """A host of the document; ``facts`` are those of ``rdma_facts``, empty for a host that gave none that can be used.
+
+    ``rails`` has the rail of each port that has one, by the port's name (``mlx5_0/1``); it is filled where something
+    was measured.
+    """
 
     group: str
     facts: Dict[str, Any] = field(default_factory=dict)
+    rails: Dict[str, int] = field(default_factory=dict)
 
     @cached_property
     def known(self) -> Facts:

@@ -94,7 +94,10 @@ def test_filter_puts_the_rings_together() -> None:
     found = verify_document(
         {}, ["n1", "n2"], hostvars, [{"checks": plain["checks"]}, {}, {"bandwidth": plain["bandwidth"]}]
     )
-    assert found["hosts"] == {"n1": {"group": "a100", "facts": {"usable": []}}, "n2": {"group": "x", "facts": {}}}
+    assert found["hosts"] == {
+        "n1": {"group": "a100", "facts": {"usable": []}, "rails": {}},
+        "n2": {"group": "x", "facts": {}, "rails": {}},
+    }
     assert (found["checks"], found["bandwidth"]) == (plain["checks"], plain["bandwidth"])
     assert found["collection"].count(".") == 2
     with pytest.raises(AnsibleFilterError, match="verify_document: check has the key 'x'"):

@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import verify_document
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import End, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import End, Measurement, plain_measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import findings as report_findings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
@@ -101,6 +102,16 @@ def test_rails_follow_the_cable_and_not_the_name(facts_of: Facts) -> None:
     rails = [("h100", "write_bw", f"rail {number}") for number in range(8)]
     a100 = [("a100", "read_lat", "rail 0"), ("a100", "write_bw", "rail 0")]
     assert found == [*a100, ("h100", "read_lat", "rail 0"), *rails]
+
+
+@pytest.mark.parametrize(("layer", "rail"), [("InfiniBand", "rail 7"), (None, "rail 9")])
+def test_rails_are_those_that_were_planned(facts_of: Facts, layer: str | None, rail: str) -> None:
+    own = {"group_names": ["b200"], "ansible_facts": {"rdma": facts_of("case-b200")}}
+    hostvars = dict.fromkeys(("n1", "n2"), {**own, "rdma_discover_expect_link_layer": layer} if layer else own)
+    ends = End("n1", "mlx5_15", 1), End("n2", "mlx5_15", 1)
+    ring = {"bandwidth": [plain_measurement(Measurement("b200", "t", *ends, 390, "Gb/s", None, None, "pass", "x"))]}
+    document = read(verify_document({}, list(hostvars), hostvars, [ring]))
+    assert [found.rail for found in bandwidth.series(document)] == [rail]
 
 
 def test_slow_pairs_are_one_finding_on_the_host_behind_them(facts_of: Facts) -> None:

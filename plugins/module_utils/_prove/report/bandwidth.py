@@ -12,9 +12,8 @@ import math
 import statistics
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import End, Measurement, VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import figure, names, span
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
@@ -96,39 +95,23 @@ def worst(many: Iterable[Measurement], limit: int) -> List[Measurement]:
     return sorted((measured for measured in many if measured.verdict in _BAD), key=_badness)[:limit]
 
 
-def _rails(document: VerifyDocument) -> Dict[Tuple[str, str, int], int]:
-    """The rail of each port. A group has as many rails as most of its hosts have usable ports."""
-    usable: Dict[str, Counter[int]] = {}
-    for host in document.hosts.values():
-        if host.known.usable:
-            usable.setdefault(host.group, Counter())[len(host.known.usable)] += 1
-    found = {}
-    for name, host in document.hosts.items():
-        if host.group in usable and host.facts:
-            rails = max(usable[host.group].items(), key=lambda item: (item[1], item[0]))[0]
-            every = ports.ports(host.known)
-            for rail, port in ports.rails_of([], every, rails, {}, False).items():
-                found[name, port.hca, port.number] = rail
-    return found
-
-
 def port(end: End) -> str:
     return f"{end.hca}/{end.port}"
 
 
-def _rail(measured: Measurement, rails: Mapping[Tuple[str, str, int], int]) -> str:
-    ends = [rails.get((end.host, end.hca, end.port)) for end in (measured.source, measured.target)]
-    if None not in ends and ends[0] == ends[1]:
-        return f"rail {ends[0]}"
+def _rail(measured: Measurement, document: VerifyDocument) -> str:
+    ends = (measured.source, measured.target)
+    rails = {document.hosts[end.host].rails.get(port(end)) if end.host in document.hosts else None for end in ends}
+    if len(rails) == 1 and None not in rails:
+        return f"rail {rails.pop()}"
     return port(measured.source) if port(measured.source) == port(measured.target) else "different rails"
 
 
 def series(document: VerifyDocument) -> List[Series]:
     """All series, by group, test and rail."""
-    rails = _rails(document)
     found: Dict[Tuple[str, str, str, str], Series] = {}
     for measured in document.bandwidth:
-        key = (measured.group, measured.test, measured.unit, _rail(measured, rails))
+        key = (measured.group, measured.test, measured.unit, _rail(measured, document))
         found.setdefault(key, Series(*key)).measurements.append(measured)
     return [found[key] for key in sorted(found, key=lambda key: [natural_key(part) for part in key])]
 
