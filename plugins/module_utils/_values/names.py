@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
@@ -23,11 +24,21 @@ _LONGEST_SUBDOMAIN = 253
 LONGEST_INTERFACE = 15
 # IB_DEVICE_NAME_MAX of include/uapi/rdma/ib_user_verbs.h, without the zero at the end.
 _LONGEST_DEVICE = 63
+# Of the digest that tells names with one beginning apart.
+_DIGITS = 10
 
 
 def is_label(text: str, longest: int = LONGEST_LABEL) -> bool:
     """A DNS label (RFC 1123), as namespaces and many objects are named."""
     return len(text) <= longest and _LABEL.fullmatch(text) is not None
+
+
+def shortened(text: str, longest: int) -> str:
+    """A DNS label that is too long, cut off, with a digest of all of it."""
+    if len(text) <= longest:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    return f"{text[: longest - _DIGITS - 1].rstrip('-')}-{digest}"
 
 
 def is_subdomain(text: str) -> bool:

@@ -243,3 +243,7 @@ def test_names_of_groups_are_names_of_files_and_objects(names: list[str], said: 
     assert all(is_label(name) for name in every)
     # Without RelaxedServiceNameValidation (1.34), Kubernetes refuses Services whose names begin with a digit.
     assert all(name[0].isalpha() for name in every)
+    # What the webhooks of LWS 0.9 take, with room for the names and labels of what its controllers make.
+    longest = {"LeaderWorkerSet": 50, "DisaggregatedSet": 31}
+    made_of = [(item["kind"], item["metadata"]["name"]) for one in found.examples for item in one.objects]
+    assert [name for kind, name in made_of if len(name) > longest.get(kind, 63)] == []

@@ -14,7 +14,6 @@ NICs, a NicNodePolicy (since v26.4.0) for those that it selects. A component is 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 from dataclasses import dataclass, field
 from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
@@ -26,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import shortened
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 # Values of the variable that says who runs the plugins.
@@ -39,7 +39,6 @@ OWNERS = tuple(kind.partition(".")[0] for kind in (POLICY, NODE_POLICY))
 _API = "mellanox.com/v1alpha1"
 # Of a NicNodePolicy: DaemonSets and labels are called after it.
 _LONGEST_NAME = 30
-_DIGITS = 10
 
 Configured = Tuple[PluginConfiguration, Collection[str]]
 # Says which devices of a node a configuration would hand out.
@@ -124,7 +123,7 @@ def node_policy(
     return {
         "apiVersion": _API,
         "kind": "NicNodePolicy",
-        "metadata": {"name": _short(name)},
+        "metadata": {"name": shortened(name, _LONGEST_NAME)},
         "spec": {
             "nodeSelector": {plugin.label: value},
             # As our own DaemonSets have it: a tainted node still has to take devices back.
@@ -147,13 +146,6 @@ def digests(plugin: DevicePlugin, every: Sequence[Mapping[str, Any]]) -> Dict[st
             with contextlib.suppress(ValueError):
                 found[value] = digest_of(json.loads(config))
     return found
-
-
-def _short(name: str) -> str:
-    if len(name) <= _LONGEST_NAME:
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]
-    return f"{name[: _LONGEST_NAME - _DIGITS - 1].rstrip('-')}-{digest}"
 
 
 def cluster_policy(plugin: DevicePlugin, every: Sequence[PluginConfiguration]) -> Manifest:

@@ -17,11 +17,16 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod 
     PodContainer,
     Settings,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import LONGEST_LABEL, shortened
 
 _NODES = 2
 # In vLLM's image.
 _MULTI_NODE = "/vllm-workspace/examples/online_serving/multi-node-serving.sh"
 _RAY_PORT, _PYTORCH_PORT = 6667, 23456
+# A pod of a LeaderWorkerSet has a label of the set's name, "-0-" and ten digits. A DisaggregatedSet makes sets that are
+# named after it, with "-0-", eight digits and the role (validateGeneratedNames of its webhook).
+_LONGEST_LEADER_WORKER_SET = LONGEST_LABEL - len("-0-0123456789")
+_LONGEST_DISAGGREGATED_SET = _LONGEST_LEADER_WORKER_SET - len("-0-01234567-prefill")
 
 
 def _metadata(name: str, ask: GroupAsk, settings: Settings) -> Manifest:
@@ -135,7 +140,7 @@ def disaggregated(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> 
         {
             "apiVersion": "disaggregatedset.x-k8s.io/v1",
             "kind": "DisaggregatedSet",
-            "metadata": _metadata(f"{prefix}-disaggregated", asks[0], settings),
+            "metadata": _metadata(shortened(f"{prefix}-disaggregated", _LONGEST_DISAGGREGATED_SET), asks[0], settings),
             "spec": {"roles": roles},
         }
     ]
@@ -169,7 +174,7 @@ def leader_worker(prefix: str, ask: GroupAsk, settings: Settings) -> List[Manife
         {
             "apiVersion": "leaderworkerset.x-k8s.io/v1",
             "kind": "LeaderWorkerSet",
-            "metadata": _metadata(f"{prefix}-multi-node", ask, settings),
+            "metadata": _metadata(shortened(f"{prefix}-multi-node", _LONGEST_LEADER_WORKER_SET), ask, settings),
             "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": _NODES, **templates}},
         }
     ]
