@@ -22,7 +22,7 @@ gate() {
 set -m
 {
     gate 'ansible-test sanity' tests/ansible-test.sh sanity --venv
-    # What runs on nodes, on every Python; pytest has the rest, which would take minutes since this forks for each test.
+    # What runs on nodes, on every Python; pytest has the rest.
     # The path comes first: what follows --venv is dropped, and everything would run.
     gate 'ansible-test units' tests/ansible-test.sh units tests/unit/plugins/ --venv
 } >$results/beside 2>&1 &

@@ -29,6 +29,13 @@ else:
 sys.path.insert(0, str(_COLLECTIONS))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep ansible-test from forking for each test: that takes as long as the tests, and none of them needs it."""
+    forked = config.pluginmanager.get_plugin("ansible_forked")
+    if forked is not None:
+        config.pluginmanager.unregister(forked)
+
+
 @pytest.fixture
 def run_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Dict[str, Any]]:
     """Runs a module with the given options and returns its result, also when it fails."""
