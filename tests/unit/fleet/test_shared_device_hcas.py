@@ -47,6 +47,22 @@ def test_the_pair_whose_live_port_differs(facts_of: Facts) -> None:
     assert set(shared(right(recorded(facts_of, "a100-01", "a100-02", group="a100")))) == {"a100"}
 
 
+def test_a_storage_network_is_not_shared(facts_of: Facts) -> None:
+    own = {"rdma_discover_expect_link_layer": "InfiniBand"}
+    bare = {"n1": {**hosts_of({"n1": facts_of("case-b200")}, "b200")["n1"], **own}}
+    # They have no netdevs, and those of the storage network are of the same model.
+    assert "mlx5_15 cannot be told apart from HCAs that are not for pods" in plan(bare)["warnings"][0]
+    facts = copy.deepcopy(facts_of("case-b200"))
+    every = [port for hca in facts["hcas"] for port in hca["ports"]]
+    some = next(port["netdev"] for port in every if port["netdev"])
+    for number, port in enumerate(port for port in every if port["link_layer"] == "InfiniBand"):
+        port["netdev"] = {**some, "name": f"ib{number}"}
+    (shares,) = list(shared(right({"n1": {**hosts_of({"n1": facts}, "b200")["n1"], **own}})).values())
+    of_gpus = {f"mlx5_{number}" for number in (4, 7, 8, 9, 10, 13, 14, 15)}
+    assert set(selectors.selected(shares["selectors"], read.facts(facts))) == of_gpus
+    assert shares["selectors"]["linkTypes"] == ["infiniband"]
+
+
 def test_an_hca_whose_other_port_is_the_nodes_own_is_left_out(facts_of: Facts) -> None:
     """A pod gets an HCA with all of its ports."""
     facts = copy.deepcopy(facts_of("case-two-ports"))

@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.image_reference import ImageVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import objects, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import SharedDevices
@@ -91,7 +92,8 @@ def _ports(group: PluginGroup, result: SharedDevicePlan) -> Dict[str, NodePorts]
         if host.facts is None:
             continue
         try:
-            own = selectors.ports(host.facts, drivers_plan.excluded(host.variables))
+            exclude = drivers_plan.excluded(host.variables)
+            own = selectors.ports(host.facts, exclude, host.variables[LAYER])
         except PlanError as error:
             result.found.append((host.name, error.problem))
             continue
@@ -198,7 +200,7 @@ def plan(
     ``labels`` are those of the cluster's nodes, ``live`` the configurations that they have.
     """
     result = SharedDevicePlan()
-    groups = plugin_groups.groups(hosts, (PREFIX, ofed.PREFIX), known, result.found, apart=FLEET_WIDE)
+    groups = plugin_groups.groups(hosts, (PREFIX, ofed.PREFIX), known, result.found, [LAYER], apart=FLEET_WIDE)
     if not result.found and groups:
         first = groups[0]
         result.namespace = first.values[NAMESPACE]
