@@ -54,6 +54,11 @@ options:
     type: list
     elements: str
     default: []
+  link_layer:
+    description: Link layer of the HCAs that containers may get. Those of a storage network may have the other one.
+    type: str
+    choices: [any, InfiniBand, Ethernet]
+    default: any
   umad:
     description:
       - Whether containers also get the C(umad) and C(issm) device nodes. With them, a container can send management

@@ -190,6 +190,10 @@ class Hca:
     ucm: Optional[CharDevice] = None
     ports: List[Port] = field(default_factory=list)
 
+    def has_layer(self, layer: Optional[str]) -> bool:
+        """Whether one of its ports has this link layer; with ``None``, any HCA will do."""
+        return layer is None or any(port.link_layer == layer for port in self.ports)
+
 
 @dataclass
 class Gpu:

@@ -25,6 +25,11 @@ _INDEX = re.compile(r"[0-9]{2}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 
 
+# Of the HCAs that containers get.
+ANY_LAYER = "any"
+LAYERS = (ANY_LAYER, "InfiniBand", "Ethernet")
+
+
 class ConfigurationError(Exception):
     """A value is wrong; the text says which and what would be right."""
 
@@ -40,6 +45,7 @@ class Configuration:
     namespaces: Tuple[str, ...] = ()
     missing: str = "refuse"
     exclude: Tuple[str, ...] = ()
+    link_layer: str = ANY_LAYER
     umad: bool = False
     memlock: int = UNLIMITED
     environment: bool = True
@@ -147,6 +153,7 @@ _READERS: Dict[str, Callable[[str, Any], Any]] = {
     "namespaces": _list,
     "missing": _among(("refuse", "start")),
     "exclude": _hcas,
+    "link_layer": _among(LAYERS),
     "umad": _bool,
     "memlock": _memlock,
     "environment": _bool,

@@ -22,6 +22,7 @@ from typing import Callable, Mapping, Optional
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import adjust, output, status
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import (
+    ANY_LAYER,
     Configuration,
     ConfigurationError,
 )
@@ -129,7 +130,8 @@ class InjectDaemon:
     def _watch(self) -> Watched:
         config = self._config
         options = GatherOptions(config.gpu_vendors, config.gpu_classes, config.drivers, config.allow_software)
-        return Watched(self._root, options, config.exclude)
+        layer = None if config.link_layer == ANY_LAYER else config.link_layer
+        return Watched(self._root, options, config.exclude, layer)
 
     def _refresh(self) -> None:
         """Look at all there is; beside the answers, since it takes seconds on a busy node with long GID tables."""

@@ -119,11 +119,14 @@ def _gpus(tree: Tree, facts: Facts) -> List[GpuPlace]:
     ]
 
 
-def read(root: str, options: GatherOptions, exclude: Sequence[str]) -> Hardware:
-    """The hardware below ``root``. ``exclude`` are names or PCI addresses of HCAs that no container gets."""
+def read(root: str, options: GatherOptions, exclude: Sequence[str], layer: Optional[str] = None) -> Hardware:
+    """The hardware below ``root``. ``exclude`` are names or PCI addresses of HCAs that no container gets.
+
+    ``layer`` is the link layer of those that it gets, ``None`` for any.
+    """
     facts = observe(root, options)
     usable = [(entry.hca, entry.port) for entry in facts.usable]
-    hcas = [_hca(hca, usable) for hca in facts.hcas]
+    hcas = [_hca(hca, usable) for hca in facts.hcas if hca.has_layer(layer)]
     return Hardware(
         _gpus(Tree(root), facts),
         {hca.name: hca for hca in hcas if not {hca.name, hca.address} & set(exclude)},
@@ -134,8 +137,8 @@ def read(root: str, options: GatherOptions, exclude: Sequence[str]) -> Hardware:
 class Watched:
     """The hardware as it is now: a look at what changes often tells whether to read everything again."""
 
-    def __init__(self, root: str, options: GatherOptions, exclude: Sequence[str]) -> None:
-        self._root, self._exclude = root, exclude
+    def __init__(self, root: str, options: GatherOptions, exclude: Sequence[str], layer: Optional[str] = None) -> None:
+        self._root, self._exclude, self._layer = root, exclude, layer
         self._options = GatherOptions(
             options.gpu_vendors, options.gpu_classes, options.drivers, options.allow_software, _SUBSETS
         )
@@ -155,7 +158,7 @@ class Watched:
         """The hardware, always read again: no small file shows that the host has begun to use a NIC."""
         # Before all else is read: what changes meanwhile shows the next time.
         seen = self._seen()
-        found = read(self._root, self._options, self._exclude)
+        found = read(self._root, self._options, self._exclude, self._layer)
         self._known = ({**seen, **self._gids(found)}, found)
         return found
 

@@ -34,8 +34,8 @@ def given(
 
 @pytest.fixture
 def hardware(root_of: Callable[[str], Path]) -> Callable[..., Hardware]:
-    def read(name: str, exclude: Any = (), **options: Any) -> Hardware:
-        return Watched(str(root_of(name)), GatherOptions(**options), exclude).now()
+    def read(name: str, exclude: Any = (), layer: str | None = None, **options: Any) -> Hardware:
+        return Watched(str(root_of(name)), GatherOptions(**options), exclude, layer).now()
 
     return read
 
@@ -54,6 +54,15 @@ def test_a_container_gets_the_nics_beside_its_gpus_and_no_others(hardware: Calla
     assert found.hcas == ["mlx5_3"]
     assert found.adjustment.memlock == -1
     assert {node.major for node in found.adjustment.devices} == {231, 10}
+
+
+def test_a_container_gets_no_nic_of_a_storage_network(hardware: Callable[..., Hardware]) -> None:
+    def for_containers(layer: str | None) -> set[str]:
+        return {name for name, hca in hardware("case-b200", layer=layer).hcas.items() if hca.ports}
+
+    of_gpus = {f"mlx5_{number}" for number in (4, 7, 8, 9, 10, 13, 14, 15)}
+    assert for_containers("InfiniBand") == of_gpus
+    assert for_containers(None) - for_containers("Ethernet") == of_gpus
 
 
 def test_minors_are_those_that_the_driver_says(root_of: Callable[[str], Path]) -> None:

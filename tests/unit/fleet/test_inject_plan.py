@@ -194,6 +194,18 @@ def test_a_nic_that_another_driver_moved_into_a_pod_is_in_the_way(facts_of: Fact
     assert f"rdma_strategy is inject, but another driver has moved {entry['hca']} into a pod: end that pod" in problem
 
 
+def test_a_nic_of_a_storage_network_is_not_promised(facts_of: Facts) -> None:
+    facts = copy.deepcopy(facts_of("case-b200"))
+    of_gpus = [f"mlx5_{number}" for number in (4, 7, 8, 9, 10, 13, 14, 15)]
+    storage = next(entry["hca"] for entry in facts["usable"] if entry["hca"] not in of_gpus)
+    # Beside a GPU, as on machines with a switch for both.
+    facts["affinity"][0]["nearest"].append(storage)
+    hosts = {"case-b200": facts}
+    assert storage in ask_of(right(INJECT.hosts_of(hosts)))["hosts"]["case-b200"]
+    found = right(INJECT.hosts_of(hosts, rdma_discover_expect_link_layer="InfiniBand"))
+    assert ask_of(found)["hosts"]["case-b200"] == of_gpus
+
+
 def test_a_nic_in_a_pod_that_no_container_would_get_is_not_in_the_way(facts_of: Facts) -> None:
     """Such as one that the site has excluded, or a VF that somebody else gives to pods."""
     facts = copy.deepcopy(facts_of("v100-01"))

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING
@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup, PluginPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, integer, memlock, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
@@ -116,14 +117,15 @@ def exclusions(values: Mapping[str, Any]) -> List[str]:
     return [*map(configuration.hca, values[EXCLUDE]), *drivers_plan.excluded(values)]
 
 
-def _for_containers(facts: Facts, exclude: Sequence[str]) -> List[Hca]:
-    """The HCAs of a node that containers can have, now or when they have come up or back."""
+def _for_containers(facts: Facts, exclude: Sequence[str], layer: Optional[str]) -> List[Hca]:
+    """The HCAs of a node that containers can have, now or when they have come up or back; ``layer`` is theirs."""
     kept = {entry.hca for entry in facts.excluded if any(reason.code not in PASSING for reason in entry.reasons)}
     barred = {*exclude, *kept}
-    return [hca for hca in facts.hcas if hca.name not in barred and not (hca.pci and hca.pci.address in barred)]
+    every = [hca for hca in facts.hcas if hca.has_layer(layer)]
+    return [hca for hca in every if hca.name not in barred and not (hca.pci and hca.pci.address in barred)]
 
 
-def _node(facts: Facts, exclude: Sequence[str]) -> _NodeHcas:
+def _node(facts: Facts, exclude: Sequence[str], layer: Optional[str]) -> _NodeHcas:
     """What containers can get on a node with these facts."""
     if not facts.gpus:
         return _NodeHcas(why="no GPU, and NICs are injected only next to GPUs")
@@ -131,7 +133,7 @@ def _node(facts: Facts, exclude: Sequence[str]) -> _NodeHcas:
         return _NodeHcas(why="only AMD GPUs, which the plugin does not recognise in containers")
     active = {entry.hca for entry in facts.usable}
     near = {name for entry in facts.affinity for name in entry.nearest}
-    found = [hca for hca in _for_containers(facts, exclude) if hca.name in active & near]
+    found = [hca for hca in _for_containers(facts, exclude, layer) if hca.name in active & near]
     if not found:
         return _NodeHcas(why="no GPU has an HCA with an ACTIVE port")
     layers = {port.link_layer for hca in found for port in hca.ports}
@@ -143,10 +145,10 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
     for host in group.hosts:
         if host.facts is None:
             continue
-        exclude = exclusions(host.variables)
-        own = _node(host.facts, exclude)
+        exclude, layer = exclusions(host.variables), host.variables[LAYER]
+        own = _node(host.facts, exclude, layer)
         moved = {entry.hca for entry in host.facts.excluded if IN_POD in {reason.code for reason in entry.reasons}}
-        away = [hca.name for hca in _for_containers(host.facts, exclude) if hca.name in moved]
+        away = [hca.name for hca in _for_containers(host.facts, exclude, layer) if hca.name in moved]
         if away:
             result.found.append((host.name, group.taken(away)))
         elif own.hcas:
@@ -162,7 +164,7 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
 def plan(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> InjectPlan:
     """What pods can have on hosts that all have this strategy; their ``found`` problems are by host."""
     result = InjectPlan()
-    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, apart=(*_OF_HOST, *FLEET_WIDE))
+    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, [LAYER], apart=(*_OF_HOST, *FLEET_WIDE))
     values_of: Dict[str, str] = {}
     if not result.found:
         for host in (host for group in groups for host in group.hosts):

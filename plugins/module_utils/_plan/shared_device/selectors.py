@@ -14,7 +14,7 @@ selectors all must match, of the values of a selector one. It cannot select a po
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING
@@ -71,15 +71,10 @@ def _against(hca: Hca, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
     return None
 
 
-def _of_layer(facts: Facts, layer: Optional[str]) -> Set[str]:
-    """The HCAs that are not of another network: those with a port of this link layer, or all."""
-    return {hca.name for hca in facts.hcas if layer is None or any(port.link_layer == layer for port in hca.ports)}
-
-
 def ports(facts: Facts, exclude: Sequence[str], layer: Optional[str] = None) -> NodePorts:
     """What of a node pods may share. ``exclude`` are PCI addresses, ``layer`` the link layer of the group's links."""
     found = NodePorts()
-    own = _of_layer(facts, layer)
+    own = {hca.name for hca in facts.hcas if hca.has_layer(layer)}
     active = {entry.hca for entry in facts.usable} & own
     away = {entry.hca for entry in facts.excluded if IN_POD in {reason.code for reason in entry.reasons}} & own
     chosen: List[Tuple[Hca, PciFunction]] = []

@@ -31,6 +31,7 @@ SPEC: Dict[str, Dict[str, Any]] = {
     "namespaces": {"type": "list", "elements": "str", "default": []},
     "missing": {"type": "str", "choices": ["refuse", "start"], "default": "refuse"},
     "exclude": {"type": "list", "elements": "str", "default": []},
+    "link_layer": {"type": "str", "choices": list(configuration.LAYERS), "default": configuration.ANY_LAYER},
     "umad": {"type": "bool", "default": False},
     "memlock": {"type": "str", "default": "unlimited"},
     "environment": {"type": "bool", "default": True},
@@ -50,7 +51,7 @@ SPEC: Dict[str, Dict[str, Any]] = {
 }
 _CONFIGURED = (
     *("policy", "namespaces", "missing", "exclude", "umad", "environment", "metrics", "log_level", "socket"),
-    *("drivers", "gpu_vendors", "gpu_classes", "allow_software"),
+    *("link_layer", "drivers", "gpu_vendors", "gpu_classes", "allow_software"),
 )
 # Of a node whose own Python nobody has asked, or where it is among files that the unit does not see.
 _PYTHON = "/usr/bin/python3"
