@@ -23,8 +23,6 @@ LEVELS = ("debug", "info", "warning", "error")
 # containerd/nri, pkg/api/plugin.go: two digits.
 _INDEX = re.compile(r"[0-9]{2}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,63}")
-
-
 # Of the HCAs that containers get.
 ANY_LAYER = "any"
 LAYERS = (ANY_LAYER, "InfiniBand", "Ethernet")

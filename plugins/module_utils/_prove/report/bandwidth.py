@@ -12,7 +12,7 @@ import math
 import statistics
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import End, Measurement, VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import figure, names, span
@@ -99,19 +99,19 @@ def port(end: End) -> str:
     return f"{end.hca}/{end.port}"
 
 
-def _rail(measured: Measurement, document: VerifyDocument) -> str:
-    ends = (measured.source, measured.target)
-    rails = {document.hosts[end.host].rails.get(port(end)) if end.host in document.hosts else None for end in ends}
-    if len(rails) == 1 and None not in rails:
-        return f"rail {rails.pop()}"
+def _rail(measured: Measurement, rails: Mapping[Tuple[str, str], int]) -> str:
+    ends = [rails.get((end.host, port(end))) for end in (measured.source, measured.target)]
+    if None not in ends and ends[0] == ends[1]:
+        return f"rail {ends[0]}"
     return port(measured.source) if port(measured.source) == port(measured.target) else "different rails"
 
 
 def series(document: VerifyDocument) -> List[Series]:
     """All series, by group, test and rail."""
+    rails = {(name, at): rail for name, host in document.hosts.items() for at, rail in host.rails.items()}
     found: Dict[Tuple[str, str, str, str], Series] = {}
     for measured in document.bandwidth:
-        key = (measured.group, measured.test, measured.unit, _rail(measured, document))
+        key = (measured.group, measured.test, measured.unit, _rail(measured, rails))
         found.setdefault(key, Series(*key)).measurements.append(measured)
     return [found[key] for key in sorted(found, key=lambda key: [natural_key(part) for part in key])]
 
