@@ -44,7 +44,7 @@ from typing import Any, Callable, Dict
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import saved
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.audit import html
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.audit import html
 
 
 def audit_report(found: Dict[str, Any], created: str = "") -> str:

@@ -66,7 +66,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import (
     counters,
     drift,
@@ -102,7 +102,7 @@ def host_verdicts(
     live, measurements = host_live.of_fleet(nodes, owns, untried)
     return {
         "checks": [asdict(check) for check in checks + live],
-        "bandwidth": [document.plain_measurement(measurement) for measurement in measurements],
+        "bandwidth": [verify.plain_measurement(measurement) for measurement in measurements],
     }
 
 

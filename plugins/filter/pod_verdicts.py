@@ -73,12 +73,12 @@ from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import report as pod_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.allocation import PodNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.bandwidth import PodMeter
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import PodNode
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_answers, _verify_inventory
 
 _FRACTION = 0.9
@@ -117,8 +117,8 @@ def pod_verdicts(
     known = {pod.name: pod for pod in map(pod_waves.pod_of, pods)}
     reports = {result["name"]: pod_report.report(result["output"]) for result in results}
     had, has = _facts(before), _facts(after)
-    checks: List[document.Check] = []
-    measured: List[document.Measurement] = []
+    checks: List[verify.Check] = []
+    measured: List[verify.Measurement] = []
     limits = _limits(context, hostvars or {}, sorted({pod.node for pod in known.values()}))
     for result in results:
         pod, report = known[result["name"]], reports[result["name"]]
@@ -133,11 +133,11 @@ def pod_verdicts(
         found = meter.untried() + meter.loopback()
         if pod.peer and report.complete:
             found += meter.between(known[pod.peer], reports[pod.peer])
-        checks += [entry for entry in found if isinstance(entry, document.Check)]
-        measured += [entry for entry in found if isinstance(entry, document.Measurement)]
+        checks += [entry for entry in found if isinstance(entry, verify.Check)]
+        measured += [entry for entry in found if isinstance(entry, verify.Measurement)]
     return {
         "checks": [asdict(check) for check in checks],
-        "bandwidth": [document.plain_measurement(measurement) for measurement in measured],
+        "bandwidth": [verify.plain_measurement(measurement) for measurement in measured],
     }
 
 

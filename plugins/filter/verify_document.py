@@ -89,7 +89,7 @@ from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import earlier as report_earlier
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run, _verify_inventory
 
@@ -101,14 +101,14 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _host(own: Mapping[str, Any], rails: Mapping[int, str]) -> document.DocumentHost:
+def _host(own: Mapping[str, Any], rails: Mapping[int, str]) -> verify.DocumentHost:
     # A host whose facts cannot be used has none; the host ring tells why.
     facts, _malformed = _inventory.facts_of(own)
     numbers = {port: rail for rail, port in rails.items()}
-    return document.DocumentHost(variables.group_of(own), variables.sent(own) if facts else {}, numbers)
+    return verify.DocumentHost(variables.group_of(own), variables.sent(own) if facts else {}, numbers)
 
 
-def _earlier(path: str) -> Optional[document.VerifyDocument]:
+def _earlier(path: str) -> Optional[verify.VerifyDocument]:
     try:
         return report_earlier.read(Path(path).read_text("utf-8"))
     except (OSError, ValueError):
@@ -130,20 +130,20 @@ def verify_document(
     rails = {node.host: node.rails for node in _verify_inventory.nodes(context, hosts, hostvars)} if measured else {}
     known = {host: _host(hostvars[host], rails.get(host, {})) for host in hosts}
     try:
-        whole = document.VerifyDocument(
+        whole = verify.VerifyDocument(
             created,
             _run.collection_version(),
             known,
-            [document.check(check) for ring in found for check in ring.get("checks") or []],
-            [document.measurement(entry) for ring in found for entry in ring.get("bandwidth") or []],
+            [verify.check(check) for ring in found for check in ring.get("checks") or []],
+            [verify.measurement(entry) for ring in found for entry in ring.get("bandwidth") or []],
             _run.of(context, {name: host.group for name, host in known.items()}),
-            benchmark=document.benchmark(_plain(benchmark)),
+            benchmark=verify.benchmark(_plain(benchmark)),
         )
-    except document.DocumentError as error:
+    except verify.DocumentError as error:
         raise AnsibleFilterError(f"verify_document: {error}") from error
     past = _earlier(earlier) if earlier else None
     whole.earlier = report_earlier.compare(past, whole) if past else None
-    return document.plain(whole)
+    return verify.plain(whole)
 
 
 class FilterModule:

@@ -56,11 +56,11 @@ from typing import Any, Callable, Dict
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import DocumentError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.html import html
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.junit import junit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.prometheus import prometheus
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.summary import summary
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import DocumentError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.html import html
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.junit import junit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.prometheus import prometheus
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.summary import summary
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 
 _FORMATS = {"html": html, "junit": junit, "summary": summary, "prometheus": prometheus}

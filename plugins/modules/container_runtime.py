@@ -225,8 +225,8 @@ plugins_missing:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import ARGUMENTS, request
 

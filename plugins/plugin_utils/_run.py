@@ -19,7 +19,7 @@ from ansible import context as command_line
 from ansible.parsing.splitter import parse_kv
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyRun
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import VerifyRun
 
 _COLLECTION = Path(__file__).resolve().parents[2]
 _TEMPLATE = re.compile("{[{%#]")

@@ -27,7 +27,7 @@ import expand
 
 from ansible_collections.zerocopy.rdma.plugins.filter.audit_report import audit_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.html import html
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.html import html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 from ansible_collections.zerocopy.rdma.tests.report.chromium import Browser, BrowserError, browser
 from ansible_collections.zerocopy.rdma.tests.report.example import RECORDED, SMALL, example

@@ -13,7 +13,7 @@ from itertools import combinations, cycle, islice
 from typing import Any, Callable, Iterator, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     Check,
     DocumentHost,
     End,

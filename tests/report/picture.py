@@ -17,7 +17,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT / "build" / "collections"), str(CHECKOUT / "tests" / "fleet")]
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.html import html
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.html import html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 from ansible_collections.zerocopy.rdma.tests.report.browser import documents
 from ansible_collections.zerocopy.rdma.tests.report.chromium import Browser, BrowserError, browser

@@ -9,7 +9,7 @@ import random
 from typing import Iterator
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import (
     BASELINE,
     FLOOR,
     RDMA,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import traceback
 from typing import Any, Callable, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 Options = Mapping[str, Any]
 
@@ -19,7 +19,7 @@ Options = Mapping[str, Any]
 
 
 def _packages(options: Options) -> Dict[str, Any]:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import packages
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import packages
 
     return packages.compare(options["name"])
 
@@ -37,7 +37,7 @@ def _links(options: Options) -> Dict[str, Any]:
 
 
 def _runtime(options: Options) -> Dict[str, Any]:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import request
 
@@ -45,14 +45,14 @@ def _runtime(options: Options) -> Dict[str, Any]:
 
 
 def _inject(options: Options) -> Dict[str, Any]:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject.converge import converge
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.converge import converge
 
     return converge(options, True)
 
 
 def _images(options: Options) -> Dict[str, Any]:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import image_options, images
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import image_options, images
 
     found = [images.converge(image_options.request(own, True), Files()) for own in options["images"]]
     changes = [change for concern in found for change in concern["changes"]]

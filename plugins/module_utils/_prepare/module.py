@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Mapping
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 
 def answer(module: AnsibleModule, call: Callable[[], Dict[str, Any]]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.transfer_verdicts import transfer_verdicts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import nccl
 
 LOGS = Path(__file__).parent.parent / "fixtures/nccl"

@@ -14,11 +14,11 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, targets
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import command
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
 
 HEAD = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
 ZEROS = "0" * 32

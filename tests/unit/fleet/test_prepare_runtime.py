@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome

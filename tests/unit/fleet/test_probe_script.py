@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
 
@@ -129,7 +129,7 @@ esac
         pod_plan.PlannedPod("a", "default", "n1", group="g", entry="e", alias="e"), found, {}, 0.9
     )
     (measured,) = meter.loopback()
-    assert isinstance(measured, document.Measurement)
+    assert isinstance(measured, verify.Measurement)
     assert (measured.value, measured.source, measured.target) == (97.5, measured.target, measured.source)
     assert "served client" in output
 
@@ -145,6 +145,6 @@ exit 1
         pod_plan.PlannedPod("a", "default", "n1", group="g", entry="e", alias="e"), found, {}, 0.9
     )
     (check,) = meter.loopback()
-    assert isinstance(check, document.Check)
+    assert isinstance(check, verify.Check)
     assert (check.verdict, check.mend) == ("fail", "runtime")
     assert check.text.startswith("ib_write_bw with itself failed, its last message was: Couldn't")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import verdicts as cluster_verdicts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 
 GROUPS = {"n1": "h100", "n2": "h100", "lab": "login"}
 DRIVEN = ("n1", "n2")

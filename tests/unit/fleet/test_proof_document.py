@@ -11,8 +11,8 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import verify_document
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     Check,
     DocumentError,
     DocumentHost,
@@ -46,9 +46,9 @@ WHOLE = VerifyDocument(
 
 
 def test_it_goes_through_json() -> None:
-    plain = json.loads(json.dumps(document.plain(WHOLE)))
+    plain = json.loads(json.dumps(verify.plain(WHOLE)))
     assert plain["bandwidth"][0]["from"] == {"host": "n1", "hca": "mlx5_0", "port": 1}
-    assert document.document(plain) == WHOLE
+    assert verify.document(plain) == WHOLE
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_it_goes_through_json() -> None:
 )
 def test_what_is_no_document_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(DocumentError) as error:
-        document.document({**document.plain(WHOLE), **change})
+        verify.document({**verify.plain(WHOLE), **change})
     assert str(error.value).startswith(message)
 
 
@@ -78,15 +78,15 @@ def test_what_is_no_document_is_refused(change: dict[str, Any], message: str) ->
     ],
 )
 def test_unknown_words_are_refused(part: str, key: str, message: str) -> None:
-    plain = copy.deepcopy(document.plain(WHOLE))
+    plain = copy.deepcopy(verify.plain(WHOLE))
     plain[part][0][key] = "fine"
     with pytest.raises(DocumentError) as error:
-        document.document(plain)
+        verify.document(plain)
     assert str(error.value).startswith(message)
 
 
 def test_filter_puts_the_rings_together() -> None:
-    plain = document.plain(WHOLE)
+    plain = verify.plain(WHOLE)
     hostvars: dict[str, dict[str, Any]] = {
         "n1": {"group_names": ["a100"], "ansible_facts": {"rdma": {"usable": []}}},
         "n2": {"rdma_group": "x"},

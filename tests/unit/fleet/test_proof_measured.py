@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.filter.host_verdicts import host_verdicts
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_part import verify_part
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_plan import verify_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence

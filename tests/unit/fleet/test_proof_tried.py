@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence

@@ -14,7 +14,11 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import verify_document
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import End, Measurement, plain_measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
+    End,
+    Measurement,
+    plain_measurement,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import findings as report_findings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read

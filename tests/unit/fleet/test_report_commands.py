@@ -16,8 +16,8 @@ import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import verify_document
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import mend
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import remedies
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     Check,
     DocumentHost,
     VerifyDocument,
@@ -90,7 +90,7 @@ def test_each_way_is_told_once_in_the_order_to_go() -> None:
 def test_every_form_has_the_command(form: Any) -> None:
     document = plain(fleet(VerifyRun(["i"]), check("h100-01", "links")))
     assert "ansible-playbook -i i zerocopy.rdma.site --tags links --limit h100-01" in form(document)
-    assert document["checks"][0]["remedy"] == mend.WAYS["links"].sentence
+    assert document["checks"][0]["remedy"] == remedies.WAYS["links"].sentence
 
 
 def test_a_terminal_is_spared_a_command_for_hundreds_of_hosts() -> None:
@@ -124,7 +124,7 @@ def test_the_filter_keeps_how_ansible_was_called(monkeypatch: pytest.MonkeyPatch
 
 def test_all_ways_are_tags_of_site() -> None:
     known = set(yaml.safe_load((CHECKOUT / "playbooks/vars/fleet.yml").read_text())["__tags"])
-    assert {way.tags for way in mend.WAYS.values()} <= known
+    assert {way.tags for way in remedies.WAYS.values()} <= known
 
 
 def test_no_text_for_users_names_a_playbook_that_only_a_checkout_has() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import verify_document
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     Check,
     DocumentHost,
     End,

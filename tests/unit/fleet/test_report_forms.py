@@ -23,8 +23,8 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document as prove_document
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import mend
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import remedies
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify as prove_document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import findings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import text as report_text
 from ansible_collections.zerocopy.rdma.tests.report.example import example
@@ -158,7 +158,7 @@ def test_the_schema_has_what_the_code_has() -> None:
         names = [renamed.get(one.name, one.name) for one in fields(kind)]
         assert list(part["properties"]) == names == part["required"]
     assert list(SCHEMA["properties"]) == ["version", *(one.name for one in fields(prove_document.VerifyDocument))]
-    assert tuple(parts["check"]["properties"]["mend"]["enum"]) == ("", *mend.WAYS)
+    assert tuple(parts["check"]["properties"]["mend"]["enum"]) == ("", *remedies.WAYS)
     assert tuple(parts["verdict"]["enum"]) == prove_document.VERDICTS
     assert tuple(parts["check"]["properties"]["ring"]["enum"]) == prove_document.RINGS
     assert tuple(parts["measurement"]["properties"]["unit"]["enum"]) == prove_document.UNITS

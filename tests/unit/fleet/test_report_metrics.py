@@ -22,7 +22,7 @@ from ansible.errors import AnsibleFilterError
 from prometheus_client.parser import text_string_to_metric_families
 
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document as prove_document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify as prove_document
 from ansible_collections.zerocopy.rdma.tests.report.example import example
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
 

@@ -10,16 +10,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     Check,
     DocumentHost,
     End,
     Measurement,
     VerifyDocument,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, drift, junit, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, drift, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import Causes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import picture
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats import junit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 

@@ -12,9 +12,9 @@ from typing import Any, Callable, Iterator
 import expand  # conftest.py says where it is
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import DocumentHost, VerifyDocument
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drawing as report_drawing
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import DocumentHost, VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import topology
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats import drawing as report_drawing
 
 Facts = Callable[..., dict[str, Any]]
 

@@ -213,7 +213,7 @@ def of_tasks() -> Iterator[tuple[Path, str]]:
 
 # Filters of roles of strategies, and what is deeper than a strategy.
 ROOMS = re.compile(
-    r"module_utils/(_plan/(strategies|claims|drivers|slices|shared_device|host_device|inject)|_prepare/inject|_inject)/"
+    r"module_utils/(_plan/(strategies|claims|drivers|slices|shared_device|host_device|inject)|_prepare/daemons|_inject)/"
 )
 
 

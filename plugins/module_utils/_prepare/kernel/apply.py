@@ -12,14 +12,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import config as kernel_config
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import limits as kernel_limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import pam_limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.index import Index, index_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import NETNS_MODE, KernelIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import (
     boot_id,
     loaded_modules,
@@ -32,9 +28,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.plan
     mode_word,
     plan,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.request import NETNS_MODE, KernelIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import shape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, as_result
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, as_result
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
 
 if TYPE_CHECKING:

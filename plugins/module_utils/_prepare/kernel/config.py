@@ -15,8 +15,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import KernelIntent, same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.request import KernelIntent, same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
 
 # In the order of libkmod and systemd: a name found below an earlier directory hides the same name below a later one.

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.apply import carry_out
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.options import request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 
 def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> Dict[str, Any]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from typing import Container, Dict, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.config import soft_dependencies
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
 
 _MODULES = "/lib/modules"

@@ -17,10 +17,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, FrozenSet, List, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.index import installed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
 
 _MODULE = re.compile(r"/([^/\s]+)\.ko(?:\.[a-z0-9]+)?\s*$", re.M)

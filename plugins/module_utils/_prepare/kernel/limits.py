@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from typing import List, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import errors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File, Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import errors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import memlock
 
 _HEADING = "# Written by zerocopy.rdma.kernel_modules, which overwrites it; state absent restores it.\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.request import (
     DEFAULT_NAME,
     KernelIntent,
     intent,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 # Modules of the mainline kernel (drivers/infiniband, drivers/net and what they serve). Of others, such as
 # nvidia_peermem or a vendor's own, nobody knows the package from the name.

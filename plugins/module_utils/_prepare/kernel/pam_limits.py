@@ -15,9 +15,9 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import UnreadableError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import UnreadableError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import memlock
 
 # The second one is that of SUSE, which an administrator's files of the same names hide.

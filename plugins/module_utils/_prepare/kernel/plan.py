@@ -12,21 +12,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.config import (
     ModprobeConfig,
     assignments,
     parse,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import Loaded, unloading
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.request import (
     NETNS_MODE,
     NETNS_VALUES,
     KernelIntent,
     same,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import Loaded, unloading
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
 

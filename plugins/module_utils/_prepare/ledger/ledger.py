@@ -20,9 +20,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document, lock
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document, storage
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import (
     Entry,
     LedgerDocument,
@@ -30,7 +28,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.docu
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.originals import Originals
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shape import Shape
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, Texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
 
 STATE = "/var/lib/zerocopy-rdma"
 
@@ -171,7 +171,7 @@ class Ledger:
         The ledger is then read again, since it may have changed while waiting, and what a killed run left is removed:
         read the node and plan inside.
         """
-        with lock.exclusive(self.files, STATE):
+        with storage.exclusive(self.files, STATE):
             self._load()
             self._tidy()
             yield

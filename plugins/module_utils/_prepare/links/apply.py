@@ -13,8 +13,6 @@ import copy
 import functools
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live, live_vfs, vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NetworkManager, NmDevice
@@ -24,6 +22,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state
     LinkState,
     interfaces,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 # A run that is killed while it activates leaves its checkpoint to expire after this much more.
 _MARGIN = 75

@@ -16,8 +16,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 _SERVICE = "org.freedesktop.NetworkManager"
 _ROOT = "/org/freedesktop/NetworkManager"

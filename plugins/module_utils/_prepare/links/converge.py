@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan as links_plan
@@ -25,7 +22,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state
     LinkState,
     interfaces,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import as_result
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import as_result
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca

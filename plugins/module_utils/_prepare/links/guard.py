@@ -17,8 +17,8 @@ from typing import Dict, Mapping, Optional, Union
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 _PARENT = re.compile(r"^PPid:\s*([0-9]+)$", re.MULTILINE)
 _DEEPEST = 64

@@ -13,8 +13,6 @@ import time
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import (
     ACTIVATED,
@@ -26,6 +24,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus i
     Snapshot,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import UDEV_PATH, Profile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 Interfaces = Callable[[], Mapping[str, Interface]]
 

@@ -14,9 +14,9 @@ from typing import Container, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import live, vf_guids, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 _NETDEVS_SECONDS = 20
 _PAUSE = 0.2

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, NamedTuple, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import duration
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, keyfile, vf_guids, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import targets as links_targets
@@ -20,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkChanges, LinkState, Sysctl
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 if TYPE_CHECKING:
     # Needed only where something has to change, and loading is what this module's steady state costs.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError, checked
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
     address,
     guid,

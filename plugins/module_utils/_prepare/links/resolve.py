@@ -15,8 +15,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import net
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Selector
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Port

@@ -15,11 +15,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import int
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.netdev import DefaultRoutes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.guard import SshSession
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import DIRECTORY, Profile
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 if TYPE_CHECKING:
     # Needed only where something has to change, and loading is what the module's steady state costs.

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Dict, List, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, request, resolve
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkState
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 # Bit 7 of an IPoIB address's first octet: the interface can do connected mode (drivers/infiniband/ulp/ipoib/ipoib.h,
 # IPOIB_CM_SUPPORTED). ConnectX-4 and newer cannot, unless ib_ipoib is loaded with ipoib_enhanced=0.

@@ -18,11 +18,11 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkState, PfVfs, VfChange
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import is_link_local
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.sriov import GUID_DRIVER, more_vfs

@@ -15,12 +15,13 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any, Dict, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import nri_socket, seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import fingerprint
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import daemon, detect
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.notes import NOTES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import (
@@ -61,7 +62,7 @@ def _settled(request: RuntimeRequest, files: Files, layout: RuntimeLayout, ledge
         return None
     if ledger.notes.get("parts", {}) != request.parts:
         return None
-    if last["digest"] != seen.digest(files, last["files"], last["globs"], last["binary"]):
+    if last["digest"] != fingerprint.digest(files, last["files"], last["globs"], last["binary"]):
         return None
     socket = last["nri_socket"]
     if files.live:
@@ -69,7 +70,7 @@ def _settled(request: RuntimeRequest, files: Files, layout: RuntimeLayout, ledge
         # Other arguments may name other files.
         if running is None or list(running.arguments) != last.get("arguments"):
             return None
-        if socket and not nri_socket.listening(files, socket):
+        if socket and not unix_socket.listening(files, socket):
             return None
     outcome = RuntimeOutcome(facts={"restarted": False, "restart_pending": False}, warnings=list(last["warnings"]))
     for part in request.parts:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base import values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeRequest
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import List, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import process_limit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.values import process_limit
 
 # The kernel keeps 15 characters of "containerd-shim-runc-v2"; conmon is CRI-O's.
 _SHIMS = ("containerd-shim", "conmon")

@@ -16,12 +16,12 @@ import time
 from dataclasses import dataclass
 from typing import List
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import nanoseconds
 

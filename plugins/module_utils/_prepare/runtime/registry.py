@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from typing import Dict, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import Containerd, Rancher
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.crio import Crio
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import (
     ContainerRuntime,
     RuntimeLayout,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd.runtime import (
+    Containerd,
+    Rancher,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.crio.runtime import Crio
 
 _ALL: Sequence[ContainerRuntime] = (
     Containerd(),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, Texts, as_result
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts, as_result
 
 
 @dataclass(frozen=True)

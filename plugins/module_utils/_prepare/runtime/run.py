@@ -12,30 +12,31 @@ import os
 import shutil
 from typing import Any, Dict, List, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, Texts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import (
-    nri_socket,
-    records,
-    redact,
-    seen,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import fingerprint, records
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import (
     Installation,
     RuntimeLayout,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.own import DROPIN, SPEC, recorded
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import (
+    DROPIN,
+    SPEC,
+    recorded,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import (
     RuntimeOutcome,
     RuntimeRequest,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import redact
 
 
 class RuntimeRun:
@@ -147,7 +148,7 @@ class RuntimeRun:
             return self._daemon is None or self._daemon.identity == pending["daemon"]
         if self._daemon is None or not self._parts:
             return False
-        if plan.effective.nri_enabled and not nri_socket.listening(self._files, plan.effective.nri_socket):
+        if plan.effective.nri_enabled and not unix_socket.listening(self._files, plan.effective.nri_socket):
             return True
         return "seen" not in self._ledger.notes and self._newest(plan) > self._daemon.started
 
@@ -220,7 +221,7 @@ class RuntimeRun:
 
     def _restart(self, plan: RuntimePlan, outcome: RuntimeOutcome) -> None:
         # The socket of the running configuration; the new one may have another.
-        before = nri_socket.connected(self._files, plan.before.nri_socket)
+        before = unix_socket.connected(self._files, plan.before.nri_socket)
         try:
             self._service.restart()
             outcome.facts["version"] = self._service.await_ready(plan.effective)
@@ -270,7 +271,7 @@ class RuntimeRun:
                 "binary": self._binary,
                 "nri_socket": plan.effective.nri_socket if nri else "",
                 "arguments": list(self._daemon.arguments) if self._daemon else [],
-                "digest": seen.digest(self._files, plan.files, plan.globs, self._binary),
+                "digest": fingerprint.digest(self._files, plan.files, plan.globs, self._binary),
                 "facts": {part: self._facts(plan, part) for part in self._parts},
                 "warnings": plan.warnings,
             }

@@ -12,17 +12,18 @@ import time
 from dataclasses import dataclass
 from typing import Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, must
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri, nri_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import (
     Daemon,
     configured,
     daemon,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 
 # A loaded server takes seconds, a node that has to load hundreds of shims longer.
 _DEADLINE = 120.0
@@ -101,7 +102,7 @@ class Service:
                 answered = True
             except HostError as error:
                 reason = str(error)
-            if not reason and effective.nri_enabled and not nri_socket.accepts(effective.nri_socket):
+            if not reason and effective.nri_enabled and not unix_socket.accepts(effective.nri_socket):
                 reason = f"nobody accepts connections at {effective.nri_socket}"
             if not reason:
                 return version
@@ -115,7 +116,7 @@ class Service:
         """Wait for the NRI plugins that were connected before; returns how many are missing after ``seconds``."""
         end = time.monotonic() + seconds
         while True:
-            missing = before - nri_socket.connected(self._files, effective.nri_socket)
+            missing = before - unix_socket.connected(self._files, effective.nri_socket)
             if missing <= 0 or time.monotonic() > end:
                 return max(missing, 0)
             time.sleep(_INTERVAL)

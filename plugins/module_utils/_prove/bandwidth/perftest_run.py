@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import IO, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import command
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse
 
 TESTS = perftest_parse.BANDWIDTH + perftest_parse.LATENCY

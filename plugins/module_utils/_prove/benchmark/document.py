@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import kv, summary
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.runs import Found
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import (
     BenchmarkDocument,
     BenchmarkFault,
     BenchmarkRun,
     Published,
     PublishedFigure,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.runs import Found
 
 # Others' hardware: nothing here is compared with it.
 PUBLISHED: Sequence[Published] = (

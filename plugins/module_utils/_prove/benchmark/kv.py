@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import BenchmarkLine, KvLine, KvTime
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import (
+    BenchmarkLine,
+    KvLine,
+    KvTime,
+)
 
 # Bytes of a number.
 DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2, "fp8": 1, "int8": 1}

@@ -17,13 +17,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.str
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import honest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import log as benchmark_log
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import Pair
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import (
     BenchmarkEnd,
     BenchmarkFault,
     BenchmarkRun,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import Pair
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import PodNode, claimed_devices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.allocation import PodNode, claimed_devices
 
 _BITS = 8
 # How a target says that the initiator is to blame.

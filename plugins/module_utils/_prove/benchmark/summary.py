@@ -11,7 +11,7 @@ from __future__ import annotations
 from statistics import mean
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import (
     BASELINE,
     RDMA,
     BenchmarkLine,

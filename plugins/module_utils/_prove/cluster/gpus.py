@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model i
     GPU_DRIVER,
     SliceDevice,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 _VENDORS = {GPU_DRIVER: NVIDIA, AMD_DRIVER: AMD}

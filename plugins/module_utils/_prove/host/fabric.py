@@ -12,7 +12,7 @@ import ipaddress
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Port
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 

@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface

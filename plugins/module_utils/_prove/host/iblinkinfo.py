@@ -15,8 +15,8 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, List, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import command
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 # A fabric of thousands of ports takes some seconds, each port that does not answer another second.
 _SECONDS = 300

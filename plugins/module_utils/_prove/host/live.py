@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold as bandwidth_threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.perftest_run import NOT_INSTALLED
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, End, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, End, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX, HostTests, Meeting
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted

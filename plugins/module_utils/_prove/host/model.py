@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import a
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import LAYER
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 

@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import command
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 # Headers of an echo request: IPv4 20 or IPv6 40 bytes, ICMP 8.
 _HEADERS = {4: 28, 6: 48}

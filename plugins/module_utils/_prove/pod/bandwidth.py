@@ -14,7 +14,7 @@ from typing import List, Mapping, Optional, Tuple, Union
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold as bandwidth_threshold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, End, Measurement
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, End, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import PlannedPod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 

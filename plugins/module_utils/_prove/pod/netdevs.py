@@ -12,8 +12,8 @@ import ipaddress
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import PodJudge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.allocation import PodJudge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodNetdev
 
 # What containerd and CRI-O tell the CNI to call its netdev.

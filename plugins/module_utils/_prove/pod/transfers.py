@@ -17,7 +17,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Dict, List, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 
 _LINE = re.compile(r"KV Transfer metrics: ([^\r\n]{1,2000})")
 _VALUE = re.compile(r"([A-Z][A-Za-z0-9 ()/]{0,60})=([0-9]{1,15}(?:\.[0-9]{1,15})?)(?![0-9.])")

@@ -13,8 +13,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Set
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import Allocated, PodNode, Spec
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.allocation import Allocated, PodNode, Spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.netdevs import NetdevJudge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import NOTHING, PlannedPod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import IN_USE

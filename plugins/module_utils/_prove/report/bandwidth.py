@@ -14,7 +14,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import End, Measurement, VerifyDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
+    End,
+    Measurement,
+    VerifyDocument,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import figure, names, span
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key

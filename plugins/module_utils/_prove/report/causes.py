@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VERDICTS, Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import VERDICTS, Check
 
 BAD = ("fail", "warn")
 

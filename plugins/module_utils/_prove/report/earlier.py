@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 from typing import Dict, List, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document as documents
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify as documents
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     Check,
     EarlierRun,
     PastFinding,

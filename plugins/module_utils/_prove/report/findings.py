@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Container, Dict, Iterable, List, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.remedies import WAYS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     RINGS,
     VERDICTS,
     Check,
     VerifyDocument,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.mend import WAYS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, earlier
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import BAD, Causes, FindingKey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VERDICTS, VerifyDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import VERDICTS, VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyDocument, document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import VerifyDocument, document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 

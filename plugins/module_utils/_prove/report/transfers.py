@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.document import size
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import (
     FLOOR,
     KINDS,
     BenchmarkDocument,

@@ -12,13 +12,13 @@ from typing import Any, Dict, Optional
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, netdev, port_netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import interfaces as discover_interfaces
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NmDevice, Snapshot
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import NOTES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkChanges, LinkState
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_node import NodeTree
 
 PF = "0000:81:00.0"

@@ -14,13 +14,13 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import images
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.image_options import ImageRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import lock
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import storage
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import images
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.image_options import ImageRequest
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runtime"
 ANSWERS = {
@@ -123,7 +123,7 @@ def test_what_another_run_removed_while_this_one_waited_is_left_alone(
         path.unlink()
         yield
 
-    monkeypatch.setattr(lock, "exclusive", exclusive)
+    monkeypatch.setattr(storage, "exclusive", exclusive)
     assert images.converge(ABSENT, node()[0])["changed"] is False
 
 

@@ -23,12 +23,12 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.status import Status
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import converge, options, unit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import plugin as inject_plugin
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject.options import InjectRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge, inject, unit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import service as inject_plugin
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.inject import InjectRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 # Not text, as the program is not.
 PROGRAM = b"#!/usr/bin/env python3\nPK\x03\x04\xff\xfe\x00"
@@ -124,10 +124,10 @@ class Node:
 
     def wanted(self, content: Optional[bytes] = PROGRAM, of: bytes = PROGRAM, **own: Any) -> InjectRequest:
         """Without content, only the digest of a program is known."""
-        given = {name: option.get("default") for name, option in options.SPEC.items()}
+        given = {name: option.get("default") for name, option in inject.SPEC.items()}
         given.update(socket=str(self.root / "nri.sock"), digest=hashlib.sha256(content or of).hexdigest())
         given["program"] = None if content is None else base64.b64encode(content).decode()
-        found = options.request({**given, "interpreter": "/usr/bin/python3", **own})
+        found = inject.request({**given, "interpreter": "/usr/bin/python3", **own})
         assert found is not None
         return found
 

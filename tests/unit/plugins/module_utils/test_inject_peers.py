@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import peers
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import peers
 
 _CONNECT = """\
 import socket, sys

@@ -11,16 +11,16 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.apply import carry_out
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.config import ModprobeConfig, ModuleOption
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Initramfs
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import KernelIntent, intent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import Loaded
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.plan import KernelPlan, KernelState, plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.request import KernelIntent, intent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
 
 EXCLUSIVE = intent(netns_mode="exclusive")
 IMAGE = Initramfs("6.8", "/boot/initrd.img-6.8", built=100, size=1)

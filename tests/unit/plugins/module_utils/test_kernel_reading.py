@@ -11,9 +11,6 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import config as kernel_config
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.index import Index, index_of
@@ -24,9 +21,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.init
     listed,
     rebuild,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.intent import intent, same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.netns_mode import mounted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.package import package_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.request import intent, same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 # From Debian 13, kernel 6.12.117+deb13-amd64.
 MODULES_DEP = """\

@@ -16,10 +16,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import shape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File, Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 THEIRS, OURS, LINKED = "/etc/main.toml", "/etc/conf.d/deep/ours.conf", "/etc/linked"
 

@@ -14,8 +14,6 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, netdev, port_netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import interfaces as discover_interfaces
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan as links_plan
@@ -25,7 +23,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus i
     Snapshot,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkChanges, LinkState
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_node import NodeTree
 
 FILE = "/etc/NetworkManager/system-connections/{}.nmconnection"

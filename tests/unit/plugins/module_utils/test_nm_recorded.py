@@ -13,12 +13,12 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import interfaces
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply, bus, live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "nm"
 

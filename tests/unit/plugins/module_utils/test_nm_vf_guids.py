@@ -16,11 +16,11 @@ from typing import Any, Dict, List, Optional, Sequence
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live_vfs, vf_guids
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import command
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_node import NodeTree

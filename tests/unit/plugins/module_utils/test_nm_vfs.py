@@ -12,15 +12,15 @@ from typing import Any, Dict, List, Optional, Sequence
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live_vfs, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import (
     ActiveConnection,
     NmDevice,
     Snapshot,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_sriov import (
     LINK,
     NETDEVS,

@@ -6,8 +6,9 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import nri_socket, pods
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 
 # /proc/net/unix of a guest with containerd 2.1.9 (kernel 7.2); the last line as with a plugin connected.
@@ -25,9 +26,9 @@ def test_the_kernels_table_tells_who_listens_and_who_is_connected(tmp_path: Path
     (tmp_path / "proc/net").mkdir(parents=True)
     (tmp_path / "proc/net/unix").write_text(RECORDED)
     files = Files(str(tmp_path))
-    assert nri_socket.listening(files, "/var/run/nri/nri.sock")
-    assert nri_socket.connected(files, "/var/run/nri/nri.sock") == 1
-    assert not nri_socket.listening(files, "/elsewhere/nri.sock")
+    assert unix_socket.listening(files, "/var/run/nri/nri.sock")
+    assert unix_socket.connected(files, "/var/run/nri/nri.sock") == 1
+    assert not unix_socket.listening(files, "/elsewhere/nri.sock")
 
 
 def test_a_file_that_stayed_behind_accepts_nothing(tmp_path: Path) -> None:
@@ -35,9 +36,9 @@ def test_a_file_that_stayed_behind_accepts_nothing(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.bind(path)
         server.listen()
-        assert nri_socket.accepts(path)
+        assert unix_socket.accepts(path)
     assert Path(path).exists()
-    assert not nri_socket.accepts(path)
+    assert not unix_socket.accepts(path)
 
 
 def test_pods_with_the_old_limit(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any, List, Optional, Sequence
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import packages
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import packages
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
 
 # As dpkg-query 1.21.22 prints it for the format asked for.
 DPKG = "rdma-core 44.0-2 installed\nperftest 4.5+0.17-1 config-files\nlibibverbs1 44.0-2 installed\n"

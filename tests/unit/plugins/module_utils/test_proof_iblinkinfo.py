@@ -10,7 +10,7 @@ from typing import List, Optional, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import command
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import iblinkinfo
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/iblinkinfo"

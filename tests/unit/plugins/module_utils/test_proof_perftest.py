@@ -14,7 +14,7 @@ from typing import Any, Callable, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import command
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse, perftest_run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.perftest_run import (
     PerftestRun,

@@ -15,8 +15,8 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import command
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import command
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import arp, ping
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.ping import PathProbe, PingResult
 

@@ -15,11 +15,11 @@ from typing import Callable, Dict, Iterator, List, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import records as runtime_records
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import Effective
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runtime"
 ANSWERS = {

@@ -12,12 +12,12 @@ from typing import List, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import run
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import Installation
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured, daemon, detect
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Installation
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.test_runtime_plan import PARTS
 

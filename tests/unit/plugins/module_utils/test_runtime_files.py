@@ -11,8 +11,8 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome

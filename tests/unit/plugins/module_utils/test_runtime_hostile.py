@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import oci_spec
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import oci_spec
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.test_runtime_files import call, make, tree
 
 MAIN = "etc/containerd/config.toml"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import TomlDocument
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.test_runtime_files import call, make, tree
 
 MAIN = "etc/containerd/config.toml"

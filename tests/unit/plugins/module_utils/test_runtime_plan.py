@@ -12,11 +12,12 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import detect, oci_spec
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import Installation
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.planned import RuntimePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import Installation
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import oci_spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.runtimes import SPEC, Containerd

@@ -12,18 +12,19 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import converge, nri_socket, records, run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import converge, records, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import (
     Daemon,
     daemon,
     detect,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.records import Leak
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import UnitState
@@ -102,8 +103,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
     monkeypatch.setattr(run.RuntimeRun.__init__, "__defaults__", (made.containerd,))
     monkeypatch.setattr(converge, "detect", lambda files, runtime: detect(files, "containerd"))
     monkeypatch.setattr(converge, "daemon", lambda files, layout: service(files, layout, None).daemon())
-    monkeypatch.setattr(nri_socket, "listening", lambda files, path: True)
-    monkeypatch.setattr(nri_socket, "connected", lambda files, path: 0)
+    monkeypatch.setattr(unix_socket, "listening", lambda files, path: True)
+    monkeypatch.setattr(unix_socket, "connected", lambda files, path: 0)
     monkeypatch.setattr(records, "find", lambda layout, effective: made.leaks)
     monkeypatch.setattr(records, "now", lambda socket, version: made.leaks)
     monkeypatch.setattr(records, "undo", lambda files, layout, execute: False)
@@ -260,7 +261,7 @@ def test_a_stopped_runtime_is_not_started(node: Node) -> None:
 
 def test_nri_that_is_configured_but_does_not_listen(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     call(node)
-    monkeypatch.setattr(nri_socket, "listening", lambda files, path: False)
+    monkeypatch.setattr(unix_socket, "listening", lambda files, path: False)
     assert kinds(call(node)) == ["service"]
 
 

@@ -8,14 +8,15 @@ from typing import Any, List, Sequence
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri, nri_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import service as runtime_service
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured, daemon, detect
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
 
 # The journal of a guest's containerd 2.1.9 whose NRI socket has an impossible path.
@@ -86,7 +87,7 @@ def test_ready_is_when_the_cri_answers_and_nri_accepts(tmp_path: Path, monkeypat
         return str(answer)
 
     monkeypatch.setattr(cri, "version", version)
-    monkeypatch.setattr(nri_socket, "accepts", lambda path: accepted.pop(0))
+    monkeypatch.setattr(unix_socket, "accepts", lambda path: accepted.pop(0))
     unit = service(tmp_path, Systemd("ActiveState=active\nSubState=running\n"))
     assert unit.await_ready(ON) == "containerd 2"
     assert answers == accepted == []

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml_text import header, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import TomlDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.text import header, quoted
 
 try:
     loads = importlib.import_module("tomllib").loads

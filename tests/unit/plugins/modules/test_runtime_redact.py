@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import redact
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import redact
 from ansible_collections.zerocopy.rdma.plugins.modules import container_runtime
 
 CONFIG = """version = 2  # plain

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The running plugin: what systemd says of it, what it says itself, and what the runtime's socket shows."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from typing import Any, Dict, Mapping, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import unit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import peers, unix_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
+
+_STARTING_SECONDS = 300.0
+_RELOAD_SECONDS = 10.0
+_INTERVAL = 0.2
+
+
+@dataclass(frozen=True)
+class PluginState:
+    """``active`` is systemd's word, ``running`` whether it is up. ``pid`` is 0 where there is no process.
+
+    ``status`` is what this process last wrote, empty where it wrote nothing. ``registered_by`` says who says that it is
+    registered: ``runtime``, which holds a connection with it, only ``plugin`` where the kernel does not show
+    connections, or nobody.
+    """
+
+    active: str
+    pid: int = 0
+    status: Mapping[str, Any] = field(default_factory=dict)
+    registered_by: str = ""
+
+    @property
+    def running(self) -> bool:
+        return self.active in ("active", "reloading")
+
+    def facts(self) -> Dict[str, Any]:
+        """What the module returns of it."""
+        status = dict(self.status)
+        return {
+            "service": self.active,
+            "registered": bool(self.registered_by),
+            "registered_by": self.registered_by,
+            **{name: status.get(name) for name in ("runtime", "config_error", "injected", "refused", "last_refusal")},
+        }
+
+
+def _status(text: Optional[str]) -> Dict[str, Any]:
+    """The status file; one that is damaged says nothing."""
+    try:
+        found = json.loads(text or "null")
+    except ValueError:
+        return {}
+    right = isinstance(found, dict) and found.get("version") == 1 and is_integer(found.get("pid"))
+    return found if right and isinstance(found.get("registered"), bool) else {}
+
+
+class Plugin:
+    """The unit on this machine; ``socket`` is that of the runtime."""
+
+    def __init__(self, files: Files, socket: str, run: Runner) -> None:
+        self._files, self._socket, self._run = files, socket, run
+
+    def state(self) -> PluginState:
+        """The state now; waits for a unit that is starting, for example after a boot."""
+        end = time.monotonic() + _STARTING_SECONDS
+        while True:
+            done = self._run(["systemctl", "show", "--property=ActiveState,SubState,MainPID", unit.NAME])
+            said = dict(line.split("=", 1) for line in must(done, "systemctl show").splitlines() if "=" in line)
+            if said.get("SubState") not in ("start", "start-pre", "start-post", "reload") or time.monotonic() > end:
+                break
+            time.sleep(_INTERVAL)
+        pid = int(said["MainPID"]) if said.get("MainPID", "").isdigit() else 0
+        status = _status(self._files.text(unit.STATUS))
+        if not pid or status.get("pid") != pid:
+            return PluginState(said.get("ActiveState", ""), pid, {})
+        seen = peers.connected(pid, self._socket) if status["registered"] else False
+        by = "runtime" if seen else "plugin" if seen is None else ""
+        return PluginState(said.get("ActiveState", ""), pid, status, by)
+
+    def reload_units(self) -> None:
+        must(self._run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
+
+    def restart(self, seconds: float) -> PluginState:
+        """(Re)start it, and wait until it is registered with a runtime that listens.
+
+        :raises HostError: it does not start, or is not registered within ``seconds``.
+        """
+        self._run(["systemctl", "reset-failed", unit.NAME])
+        done = self._run(["systemctl", "restart", unit.NAME], timeout=_STARTING_SECONDS + 60)
+        if done.rc != 0:
+            raise HostError(f"{unit.NAME} does not start: {self._journal()}")
+        end = time.monotonic() + seconds
+        while True:
+            state = self.state()
+            if state.registered_by or not unix_socket.listening(self._files, self._socket):
+                return state
+            if time.monotonic() > end:
+                what = f"{unit.NAME} was not registered at {self._socket} within {seconds:g} s"
+                raise HostError(f"{what}: {self._said(state)}")
+            time.sleep(_INTERVAL)
+
+    def reload(self) -> PluginState:
+        """Have it read its configuration again. Raises HostError if it does not take it."""
+        before = self._files.text(unit.STATUS)
+        must(self._run(["systemctl", "reload", unit.NAME]), f"systemctl reload {unit.NAME}")
+        end = time.monotonic() + _RELOAD_SECONDS
+        # It rewrites its status after it has read the file.
+        while self._files.text(unit.STATUS) == before and time.monotonic() < end:
+            time.sleep(_INTERVAL)
+        state = self.state()
+        if state.status.get("config_error"):
+            raise HostError(f"{unit.NAME} keeps its old configuration: {state.status['config_error']}")
+        return state
+
+    def stop(self) -> None:
+        done = self._run(["systemctl", "stop", unit.NAME], timeout=_STARTING_SECONDS)
+        # Without its unit's file, systemd may not know it any more.
+        if done.rc not in (0, 5):
+            raise HostError(f"systemctl stop {unit.NAME}: {done.reason}")
+
+    def _said(self, state: PluginState) -> str:
+        return str(state.status.get("config_error") or self._journal())
+
+    def _journal(self) -> str:
+        done = self._run(["journalctl", "--no-pager", "--output=cat", "--lines=5", f"--unit={unit.NAME}"])
+        said = [line.strip() for line in done.out.splitlines() if line.strip()]
+        return " | ".join(said[-3:]) or "nothing in its journal"

@@ -1,0 +1,207 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Reads and writes a node's files below any root, atomically."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from dataclasses import dataclass
+from typing import List, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, UnreadableError
+
+# Always the same name, so that what a killed run left behind is overwritten and renamed by the next one. It begins
+# with a dot and ends like no configuration file, so neither systemd, NetworkManager, kmod nor containerd reads it.
+# CRI-O does, in its drop-in directory.
+_TEMPORARY = ".{}.zerocopy-rdma.tmp"
+_LABEL = "security.selinux"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file as it is: content and who may do what."""
+
+    content: bytes
+    mode: int
+    uid: int
+    gid: int
+
+
+class Files:
+    """The files of one node below ``root``; paths are absolute, as the node sees them.
+
+    A symbolic link is followed as the node would follow it: an absolute target is below ``root`` as well.
+    """
+
+    def __init__(self, root: str = "/") -> None:
+        self.root = os.path.realpath(root)
+        self.live = self.root == "/"
+        if not os.path.isdir(self.root):
+            raise HostError(f"root: {root!r} is not a directory")
+
+    def full(self, path: str) -> str:
+        """Where the node's ``path`` is on this machine, links followed.
+
+        :raises HostError: the path is not absolute, or its links go in circles.
+        """
+        if not path.startswith("/"):
+            raise HostError(f"{path!r} is not an absolute path")
+        if self.live:
+            return os.path.realpath(path)
+        parts, followed = path.split("/")[::-1], 0
+        done: List[str] = []
+        while parts:
+            part = parts.pop()
+            if part in ("", "."):
+                continue
+            if part == "..":
+                del done[-1:]
+                continue
+            here = os.path.join(self.root, *done, part)
+            if not os.path.islink(here):
+                done.append(part)
+                continue
+            followed += 1
+            if followed > 40:
+                raise HostError(f"{path}: too many levels of symbolic links")
+            target = os.readlink(here)
+            if target.startswith("/"):
+                done = []
+            parts.extend(target.split("/")[::-1])
+        return os.path.join(self.root, *done)
+
+    def stored(self, path: str) -> Optional[Stored]:
+        """The file, or ``None`` when there is none.
+
+        :raises UnreadableError: there is one that cannot be read, or it is not a regular file.
+        """
+        full = self.full(path)
+        try:
+            # Non-blocking: opening a FIFO would wait for a writer.
+            descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                status = os.fstat(descriptor)
+                # A link to /dev/null masks a file.
+                if not stat.S_ISREG(status.st_mode) and status.st_rdev != os.makedev(1, 3):
+                    raise UnreadableError(f"{path} is not a regular file")
+                with open(descriptor, "rb", closefd=False) as handle:
+                    return Stored(handle.read(), status.st_mode & 0o7777, status.st_uid, status.st_gid)
+            finally:
+                os.close(descriptor)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise UnreadableError(f"{path}: {error.strerror}") from error
+
+    def text(self, path: str) -> Optional[str]:
+        """The file's text exactly as it is, or ``None`` when there is none."""
+        stored = self.stored(path)
+        return None if stored is None else stored.content.decode("utf-8", "surrogateescape")
+
+    def _is_masked(self, path: str) -> bool:
+        return self.full(path) == os.path.join(self.root, "dev/null")
+
+    def refuse_masked(self, path: str) -> None:
+        """Verify that the file may be written.
+
+        :raises HostError: it is a link to /dev/null, by which an administrator says that there shall be no such file,
+            and by which the device would be replaced.
+        """
+        if self._is_masked(path):
+            raise HostError(f"{path} is a link to /dev/null, which masks it: remove the link, or do without this file")
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(self.full(path))
+
+    def names(self, directory: str) -> List[str]:
+        """Sorted names in a directory; empty when there is none."""
+        try:
+            return sorted(os.listdir(self.full(directory)))
+        except OSError:
+            return []
+
+    def missing_directories(self, path: str) -> List[str]:
+        """Directories that must be made for ``path``, outermost first."""
+        missing, parent = [], os.path.dirname(path)
+        while parent != "/" and not os.path.isdir(self.full(parent)):
+            missing.append(parent)
+            parent = os.path.dirname(parent)
+        return missing[::-1]
+
+    def write(self, path: str, stored: Stored) -> None:
+        """Replace or create the file in one step that survives a crash at any moment.
+
+        :raises HostError: the system refuses; the old file is then untouched.
+        """
+        self.refuse_masked(path)
+        full = self.full(path)
+        directory, name = os.path.split(full)
+        temporary = os.path.join(directory, _TEMPORARY.format(name))
+        try:
+            os.makedirs(directory, mode=0o755, exist_ok=True)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as handle:
+                handle.write(stored.content)
+                _own(handle.fileno(), stored)
+                _keep_label(full, handle.fileno())
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.rename(temporary, full)
+            _sync_directory(directory)
+        except OSError as error:
+            self.discard_temporary(path)
+            raise HostError(f"{path}: {error.strerror}") from error
+
+    def discard_temporary(self, path: str) -> None:
+        """Remove what a run that was killed while it wrote ``path`` left behind."""
+        directory, name = os.path.split(self.full(path))
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(directory, _TEMPORARY.format(name)))
+
+    def remove(self, path: str) -> None:
+        """Remove the file; fine when it is already gone."""
+        if self._is_masked(path):
+            return
+        full = self.full(path)
+        try:
+            os.unlink(full)
+            _sync_directory(os.path.dirname(full))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise HostError(f"{path}: {error.strerror}") from error
+
+    def is_empty_directory(self, path: str) -> bool:
+        full = self.full(path)
+        return os.path.isdir(full) and not os.listdir(full)
+
+    def remove_empty_directory(self, path: str) -> None:
+        """Remove the directory if nothing is in it."""
+        with contextlib.suppress(OSError):
+            os.rmdir(self.full(path))
+
+
+def _own(descriptor: int, stored: Stored) -> None:
+    os.fchmod(descriptor, stored.mode)
+    if os.geteuid() == 0:
+        os.fchown(descriptor, stored.uid, stored.gid)
+
+
+def _keep_label(full: str, descriptor: int) -> None:
+    """A replaced file keeps its SELinux label; a new one gets that of its directory from the kernel."""
+    with contextlib.suppress(OSError):
+        os.setxattr(descriptor, _LABEL, os.getxattr(full, _LABEL))
+
+
+def _sync_directory(directory: str) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
