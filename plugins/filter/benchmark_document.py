@@ -79,7 +79,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.run
     BenchmarkNodes,
     Found,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import benchmark
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import BASELINE, FLOOR, RDMA
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run, _strategy_answers
@@ -129,7 +129,7 @@ def benchmark_document(
         else:
             found.append(judge.fault(str(result.get("msg") or "its pods could not be run")))
     made = document.document(found, chosen, _run.collection_version(), created)
-    return {"document": stored.plain(made), "lines": document.text(made)}
+    return {"document": benchmark.plain(made), "lines": document.text(made)}
 
 
 class FilterModule:

@@ -68,7 +68,7 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import gpus, resources
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import resources
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 
@@ -101,7 +101,7 @@ def strategy_verdicts(
         devices = model.devices(slices)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
-    found += gpus.checks(groups, live, devices, Names([*nics, *rdma_resources], gpu_resources))
+    found += resources.gpu_owner_checks(groups, live, devices, Names([*nics, *rdma_resources], gpu_resources))
     return {"checks": [asdict(check) for check in found]}
 
 

@@ -188,7 +188,7 @@ warnings:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.converge import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.options import SPEC
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.request import SPEC
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
 
 

@@ -328,7 +328,7 @@ rollback_seconds:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.converge import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.options import SPEC
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import SPEC
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
 
 

@@ -146,8 +146,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import drift
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import inject as inject_options
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import options as kernel_options
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import options as links_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import request as kernel_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer, read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import image_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options

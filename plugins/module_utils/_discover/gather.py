@@ -13,10 +13,10 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
     counters,
-    driver_messages,
     ethtool,
     infiniband,
     interfaces,
+    kernel_log,
     nvswitch,
     port_netdev,
     routes,
@@ -151,7 +151,7 @@ def observe(root: str, options: GatherOptions) -> Facts:
         hcas, gpus, nics, usable, excluded, options.drivers, system, displays, seconds
     )
     if "kernel_log" in options.subsets:
-        said = driver_messages.warnings(tree, driver_messages.subjects(hcas, nics, options.drivers))
+        said = kernel_log.warnings(tree, kernel_log.subjects(hcas, nics, options.drivers))
         if said is not None:
             sources["kernel_log"] = "kmsg"
             warnings += said

@@ -4,16 +4,36 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Kernel messages, and their number by sequence numbers (Documentation/ABI/testing/dev-kmsg).
+"""Kernel messages since boot: their number, and those that report faults of HCAs (Documentation/ABI/testing/dev-kmsg).
 
 Every message has the next number, so two numbers tell how many there were, also those that the ring buffer has lost.
+
+The texts of faults are format strings of these files of the kernel:
+
+* ``drivers/net/ethernet/mellanox/mlx5/core/``: ``health.c`` (once "health revovery succeded"), ``cmd.c`` (timeouts),
+  ``events.c`` (power, temperature, modules), ``main.c`` ("firmware version", whenever the driver starts a function)
+* ``drivers/net/ethernet/broadcom/bnxt/bnxt.c`` (resets; "found at mem" when the driver starts), and
+  ``drivers/infiniband/hw/bnxt_re/qplib_rcfw.c`` (timeouts)
+* ``drivers/net/ethernet/pensando/ionic/ionic_dev.c`` (heartbeat of the firmware)
+* ``net/sched/sch_generic.c`` (watchdog; older kernels name only the netdev)
+* ``drivers/pci/pcie/aer.c`` (older kernels write "Uncorrected"; where the system's firmware handles errors first, only
+  ``aer_uncor_severity`` shows that one was not correctable)
 """
 
 from __future__ import annotations
 
 import os
 import re
-from typing import Iterator, Optional, Tuple
+import time
+from dataclasses import dataclass
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Warn
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, PciFunction
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import warning
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 
 # A flood must not keep the reader for ever; what it leaves unread is counted at the next look.
 _AT_MOST = 200000
@@ -73,3 +93,110 @@ class KernelLog:
         """The lines read so far, without an incomplete last line."""
         whole, end, self._rest = self._rest.rpartition(b"\n")
         return whole + end
+
+
+PATH = "/dev/kmsg"
+_MOST_CHARACTERS = 200
+_BOOT = re.compile(r"\bbtime ([0-9]{1,12})\b")
+# What messages about a device start with: the driver and the device's address.
+_DEVICE = re.compile(rf"\S+ ({pci.PATTERN})\b|NETDEV WATCHDOG: (\S+) \(")
+_STARTED = (
+    r"health (?:recovery succeeded|revovery succeded)|: firmware version: [0-9]|: \S.* found at mem "
+    r"|: FW heartbeat restored at "
+)
+
+# A code, the pattern of messages that report the problem, and that of messages by which it is over. The patterns are
+# compiled when a message about a device is found: most nodes without a hardware HCA never need them.
+_SAID = (
+    (
+        # Fatal error 3 is a function that was disabled, as a VF is when it is removed.
+        codes.HCA_UNHEALTHY,
+        r"device's health compromised|: Fatal error (?!3 )[0-9]+ detected|: health recovery (?:failed|flow aborted)"
+        r"|: synd 0x8: unrecoverable|Cold reset is required|: FW heartbeat stalled at |: Firmware reset aborted",
+        _STARTED,
+    ),
+    (codes.COMMAND_TIMEOUT, r" timeout\. Will cause a leak of a command|: cmdq\[\w+\]=\w+ timedout ", _STARTED),
+    (codes.FIRMWARE_RESET, r"[Ff]atal (?:firmware )?reset event", ""),
+    (codes.SLOT_POWER, r"Detected insufficient power on the PCIe slot", ""),
+    (codes.HCA_TEMPERATURE, r"High temperature on sensors", ""),
+    (codes.MODULE_ERROR, r"Port module event\[error\]: ", r"Port module event: module [0-9]+, Cable plugged"),
+    (codes.TRANSMIT_TIMEOUT, r"NETDEV WATCHDOG: .*transmit queue [0-9]+ timed out", ""),
+    (codes.PCIE_FATAL, r"PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)", _STARTED),
+    (codes.PCIE_ERROR, r"PCIe Bus Error: severity=Uncorrect\w+ \(Non-Fatal\)|: aer_uncor_severity: ", ""),
+)
+
+
+@dataclass
+class _Heard:
+    """Messages of one kind about one device; times are seconds from boot, ``over`` is ``None`` if it is not."""
+
+    first: float
+    last: float = 0.0
+    count: int = 0
+    message: str = ""
+    over: Optional[float] = None
+
+
+def subjects(hcas: Sequence[Hca], nics: Sequence[PciFunction], drivers: Sequence[str]) -> Dict[str, str]:
+    """By PCI address and netdev, the devices to listen for: HCAs, and functions that have lost theirs."""
+    found = {nic.address: nic.address for nic in nics if nic.driver in drivers}
+    for hca in hcas:
+        if hca.pci and not hca.software and hca.driver in drivers:
+            found[hca.pci.address] = hca.name
+            found.update({port.netdev.name: hca.name for port in hca.ports if port.netdev})
+    return found
+
+
+def _listen(log: KernelLog, names: Mapping[str, str]) -> Optional[Dict[Tuple[str, str], _Heard]]:
+    """The messages heard, by code and device; ``None`` if the log has no message at all, so it is not a kernel log."""
+    found: Dict[Tuple[str, str], _Heard] = {}
+    silent = True
+    for at, message in log.messages():
+        silent = False
+        device = _DEVICE.match(message)
+        subject = names.get(device.group(1) or device.group(2)) if device else None
+        if subject is None:
+            continue
+        for code, said, over in _SAID:
+            heard = found.get((code, subject))
+            if re.search(said, message):
+                heard = found.setdefault((code, subject), _Heard(at))
+                heard.last, heard.count, heard.message, heard.over = at, heard.count + 1, message, None
+            elif heard and heard.over is None and over and re.search(over, message):
+                heard.over = at
+    return None if silent else found
+
+
+def _when(tree: Tree, seconds: float) -> str:
+    boot = _BOOT.search(tree.text("proc/stat") or "")
+    if boot is None:
+        return f"{seconds:.0f} s after boot"
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(boot.group(1)) + seconds))
+
+
+def warnings(tree: Tree, names: Mapping[str, str]) -> Optional[List[Warn]]:
+    """A warning for each kind of message and device; ``None`` if no device is named, or the log cannot be read."""
+    if not names or tree.resolve(PATH[1:]) is None:
+        return None
+    try:
+        with KernelLog(tree.root) as log:
+            found = _listen(log, names)
+    except OSError as error:
+        tree.note(PATH[1:], error)
+        return None
+    return (
+        None
+        if found is None
+        else [
+            warning(
+                code,
+                subject,
+                message=heard.message[:_MOST_CHARACTERS],
+                count=heard.count,
+                first=_when(tree, heard.first),
+                last=_when(tree, heard.last),
+                recovered=None if heard.over is None else _when(tree, heard.over),
+            )
+            for (code, subject), heard in found.items()
+        ]
+    )

@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.benchmark_document import 
 from ansible_collections.zerocopy.rdma.plugins.filter.benchmark_plan import benchmark_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import kv
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import summary
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.benchmark_log import GIB, log
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_pods import HOSTS, KIND, plan, shared
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
@@ -228,7 +228,7 @@ def test_nothing_is_run_of_what_has_the_name_of_the_floor(bench: Bench, facts_of
 
 def test_the_size_of_a_kv_cache() -> None:
     # 2 * 32 layers * 32768 tokens * 8 heads * 128 * 2 bytes are 4 GiB, as in the sources.
-    assert kv.size(32, 32768, 8, 128, "bfloat16") == 4 * GIB
+    assert summary.size(32, 32768, 8, 128, "bfloat16") == 4 * GIB
 
 
 def test_the_time_for_a_kv_cache(bench: Bench) -> None:

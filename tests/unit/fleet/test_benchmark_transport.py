@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import honest, log, ucx
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import honest, log
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "nixl"
 MIB = 1 << 20
@@ -64,10 +64,10 @@ def test_the_tables_of_a_real_log() -> None:
     found = log.read(recorded("tcp"))
     assert (len(found.cases), found.error) == (6, "")
     assert {table.peer for table in found.tables} == {"self", "intra-node"}
-    write = ucx.payload(found.tables, "WRITE", MIB)
+    write = log.payload(found.tables, "WRITE", MIB)
     assert {(peer, row.config) for peer, row in write} == {("intra-node", "52% on tcp/lo and 48% on tcp/eth0")}
     assert set(write[0][1].lanes) == {("tcp", "lo"), ("tcp", "eth0")}
-    assert [row.lanes for _peer, row in ucx.payload(found.tables, "READ", MIB)] == [(("tcp", "lo"),)]
+    assert [row.lanes for _peer, row in log.payload(found.tables, "READ", MIB)] == [(("tcp", "lo"),)]
 
 
 def test_tables_whose_titles_are_side_by_side() -> None:
@@ -86,8 +86,8 @@ def test_sizes_choose_the_row() -> None:
         "| 1..8K | copy-in | rc_mlx5/mlx5_1:1 |",
         "| 8193..inf | zero-copy | tcp/e |",
     ]
-    table = ucx.tables(lines)
-    chosen = [ucx.payload(table, "WRITE", size)[0][1].config for size in (0, 1, 8192, 8193, 1 << 40)]
+    table = log.tables(lines)
+    chosen = [log.payload(table, "WRITE", size)[0][1].config for size in (0, 1, 8192, 8193, 1 << 40)]
     assert chosen == ["rc_mlx5/mlx5_0:1", "rc_mlx5/mlx5_1:1", "rc_mlx5/mlx5_1:1", "tcp/e", "tcp/e"]
 
 

@@ -20,7 +20,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
     interfaces,
     netdev,
     netlink,
-    pyroute2_parts,
     routes,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.routes import DefaultHop
@@ -431,7 +430,7 @@ class Driver:
 
 def test_the_highest_rate_of_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     library = SimpleNamespace(IoctlEthtool=Driver, EthtoolError=KeyError)
-    monkeypatch.setattr(pyroute2_parts, "ethtool", lambda: library)
+    monkeypatch.setattr(ethtool, "ethtool", lambda: library)
     # A driver with more modes than pyroute2 knows might have a faster one.
     names = ["gone", *MODES, "unknown"]
     assert ethtool.max_rates(names) == {"slow": 10.0, "fast": 400.0}
@@ -439,5 +438,5 @@ def test_the_highest_rate_of_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     ports += [Port(3), Port(4, netdev=Netdev("slow", "gid", present=False))]
     gather._add_max_rates([Hca("mlx5_0", ports=ports)])
     assert [port.max_rate_gbps for port in ports] == [400.0, None, None, None]
-    monkeypatch.setattr(pyroute2_parts, "ethtool", lambda: None)
+    monkeypatch.setattr(ethtool, "ethtool", lambda: None)
     assert ethtool.max_rates(names) == {}

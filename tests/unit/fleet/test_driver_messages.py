@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import driver_messages, gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather, kernel_log
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import facts as host_facts
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_nodes import node
@@ -87,7 +87,7 @@ def test_the_heartbeat_of_ionic(tmp_path: Path, messages: list[str], over: bool)
     (tmp_path / "dev").mkdir()
     lines = [f"6,{at},{at}000000,-;ionic 0000:24:00.0: {message}\n" for at, message in enumerate(messages)]
     (tmp_path / "dev/kmsg").write_text("".join(lines))
-    (found,) = driver_messages.warnings(Tree(str(tmp_path)), {"0000:24:00.0": "ionic_0"}) or []
+    (found,) = kernel_log.warnings(Tree(str(tmp_path)), {"0000:24:00.0": "ionic_0"}) or []
     assert (found.code, found.subject, "recovered" in found.fields) == ("hca_unhealthy", "ionic_0", over)
     # There is no time of boot.
     assert found.fields["first"] == "0 s after boot"
@@ -115,7 +115,7 @@ def test_a_log_without_faults_passes(root_of: Root, tmp_path: Path) -> None:
 
 def test_without_hardware_the_log_is_not_read(root_of: Root, tmp_path: Path) -> None:
     root = logged(root_of, tmp_path, "case-soft-roce", (KMSG / "mlx5.kmsg").read_text())
-    with mock.patch.object(driver_messages, "KernelLog", side_effect=AssertionError):
+    with mock.patch.object(kernel_log, "KernelLog", side_effect=AssertionError):
         facts = gather.gather(str(root))
     assert (checks_of(facts), "kernel_log" in facts["sources"]) == ([], False)
 

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, targets
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import command
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
@@ -196,7 +196,7 @@ def test_ports_in_one_subnet_without_tables(subnets: List[str], tables: List[Opt
         ]
     )
     said = "rail0, rail1 are in one subnet, 10.0.0.0/24, so replies may leave by the wrong port: give each a rail_table"
-    assert targets.shared_subnets(links) == ([said] if warned else [])
+    assert plan.shared_subnets(links) == ([said] if warned else [])
 
 
 def test_tools_answer_in_english_and_are_found_in_sbin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.filter.waves import waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import drift
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import NOTES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import NOTES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import images
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.image_options import ImageRequest

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import RuntimeOutcome
 
 CONF_D = "etc/containerd/conf.d"
 K3S = "var/lib/rancher/k3s/agent/etc/containerd"

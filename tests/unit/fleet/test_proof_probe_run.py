@@ -11,7 +11,7 @@ from typing import Any, Dict, Generator, List, Optional
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe as probes
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe_run, returned
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe_run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import PodProbe, PodProbeResult, Recipe
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
@@ -111,7 +111,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     monkeypatch.setattr(probe_run, "time", played)
     monkeypatch.setattr(wait, "time", played)
     monkeypatch.setattr(slices_wait, "time", played)
-    monkeypatch.setattr(returned, "time", played)
+    monkeypatch.setattr(probe_run, "time", played)
     return played
 
 

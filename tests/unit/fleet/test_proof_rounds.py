@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import rounds as host_rounds
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_rounds
 
 HOSTS = st.lists(st.text("abcdefgh0123456789-", min_size=1), max_size=40, unique=True)
 

@@ -18,7 +18,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document as benchmark
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import benchmark as stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify as prove_document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import BenchmarkDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import transfers as report_transfers

@@ -23,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import outpu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import unit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.inject import InjectRequest, request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.service import Plugin, PluginState
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import shape
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts, as_result
@@ -32,7 +32,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
 
 CONCERN = "inject"
-_NOTES = {"pending": shape.text}
+_NOTES = {"pending": document.text}
 _RESTART, _RELOAD = "restart", "reload"
 # A change of these is not taken over by a running plugin.
 _AT_START = ("socket", "metrics")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import unit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import peers, unix_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
@@ -83,7 +83,7 @@ class Plugin:
         status = _status(self._files.text(unit.STATUS))
         if not pid or status.get("pid") != pid:
             return PluginState(said.get("ActiveState", ""), pid, {})
-        seen = peers.connected(pid, self._socket) if status["registered"] else False
+        seen = unix_socket.is_connected(pid, self._socket) if status["registered"] else False
         by = "runtime" if seen else "plugin" if seen is None else ""
         return PluginState(said.get("ActiveState", ""), pid, status, by)
 

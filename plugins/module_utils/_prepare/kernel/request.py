@@ -4,8 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-
-"""What somebody wants of a node's kernel modules, checked, and the two files that say so."""
+"""What is asked of ``kernel_modules``: its options, checked, and the files that say so."""
 
 from __future__ import annotations
 
@@ -174,3 +173,28 @@ def same(value: str, other: str) -> bool:
     if value in ("Y", "N") or other in ("Y", "N"):
         return _truth(value) is not None and _truth(value) == _truth(other)
     return [_part(part) for part in value.split(",")] == [_part(part) for part in other.split(",")]
+
+
+SPEC: Dict[str, Any] = {
+    "modules": {"type": "list", "elements": "str", "default": []},
+    "options": {"type": "dict", "default": {}},
+    "blacklist": {"type": "list", "elements": "str", "default": []},
+    "netns_mode": {"type": "str", "choices": ["shared", "exclusive"]},
+    "user_memlock": {"type": "str"},
+    "update_initramfs": {"type": "bool", "default": False},
+    "name": {"type": "str", "default": DEFAULT_NAME},
+    "root": {"type": "path", "default": "/"},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+}
+_WANTED = ("modules", "options", "blacklist", "netns_mode", "user_memlock")
+
+
+def request(options: Mapping[str, Any]) -> KernelIntent:
+    """What the options, read as SPEC says, ask for.
+
+    :raises HostError: one of them is wrong.
+    """
+    names = ["name", "update_initramfs"]
+    if options["state"] == "present":
+        names += _WANTED
+    return intent(**{name: options[name] for name in names})

@@ -4,23 +4,57 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The text of ``ledger.json``: read back as untrusted input, since a crash or a person may have damaged it."""
+"""The text of ``ledger.json``: read back as untrusted input, since a crash or a person may have damaged it.
+
+Concerns say with the same checks which notes they keep in it.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import shape
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shape import Shape
+Shape = Callable[[Any], bool]
+
+
+def text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def maybe(shape: Shape) -> Shape:
+    return lambda value: value is None or shape(value)
+
+
+def listed(shape: Shape) -> Shape:
+    return lambda value: isinstance(value, list) and all(map(shape, value))
+
+
+def by_name(shape: Shape) -> Shape:
+    return lambda value: isinstance(value, dict) and all(map(shape, value.values()))
+
+
+def record(required: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Shape:
+    """A dictionary with these fields; others are ignored."""
+
+    def check(value: Any) -> bool:
+        return (
+            isinstance(value, dict)
+            and all(name in value and shape(value[name]) for name, shape in required.items())
+            and all(shape(value[name]) for name, shape in optional.items() if name in value)
+        )
+
+    return check
+
 
 # 2: originals have a digest.
 _FORMAT = 2
-_ORIGINAL = shape.record(
-    {"mode": shape.number, "uid": shape.number, "gid": shape.number}, {"digest": shape.maybe(shape.text)}
-)
-_ENTRY = shape.record({"before": shape.maybe(_ORIGINAL), "written": shape.listed(shape.text)}, {})
+_ORIGINAL = record({"mode": number, "uid": number, "gid": number}, {"digest": maybe(text)})
+_ENTRY = record({"before": maybe(_ORIGINAL), "written": listed(text)}, {})
 
 
 @dataclass(frozen=True)
@@ -55,13 +89,13 @@ class LedgerDocument:
         return json.dumps({"format": _FORMAT, **asdict(self)}, indent=1, sort_keys=True) + "\n"
 
 
-def parse(text: str, notes: Mapping[str, Shape]) -> LedgerDocument:
+def parse(content: str, notes: Mapping[str, Shape]) -> LedgerDocument:
     """The document in a file's text. ``notes`` are the shapes of the concern's own notes, by name.
 
     :raises ValueError: it is damaged, or of a newer version; the message completes "ledger.json ...".
     """
     try:
-        data = json.loads(text)
+        data = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"is damaged ({error})") from error
     version = data.get("format") if isinstance(data, dict) else None
@@ -70,9 +104,9 @@ def parse(text: str, notes: Mapping[str, Shape]) -> LedgerDocument:
     if version > _FORMAT:
         raise ValueError(f"was written by a newer version of this collection (format {version}, not {_FORMAT})")
     shapes = {
-        "files": shape.by_name(_ENTRY),
-        "directories": shape.listed(shape.text),
-        "notes": shape.record({}, notes),
+        "files": by_name(_ENTRY),
+        "directories": listed(text),
+        "notes": record({}, notes),
     }
     for name, check in shapes.items():
         if not check(data.get(name)):

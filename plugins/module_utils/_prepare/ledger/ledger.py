@@ -25,9 +25,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.docu
     Entry,
     LedgerDocument,
     Original,
+    Shape,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.originals import Originals
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shape import Shape
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.storage import Originals
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored

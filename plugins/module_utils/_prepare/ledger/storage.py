@@ -4,17 +4,17 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""One run at a time changes a node: a lock on a directory, which the kernel releases with the process."""
+"""The directory of the ledgers: replaced files as they were, and a lock, by which one run at a time changes a node."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
-from typing import Iterator
+from typing import Iterable, Iterator, List, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
 
 
 @contextlib.contextmanager
@@ -63,3 +63,47 @@ def _is_at(descriptor: int, full: str) -> bool:
     except FileNotFoundError:
         return False
     return os.path.samestat(there, os.fstat(descriptor))
+
+
+class Originals:
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self.directory = directory
+
+    def place(self, path: str) -> str:
+        """Where the original of ``path`` is kept."""
+        return self.directory + path
+
+    def keep(self, path: str, original: Stored) -> None:
+        """Save it for root only: it may hold secrets."""
+        self._files.write(self.place(path), Stored(original.content, 0o600, os.geteuid(), os.getegid()))
+
+    def stored(self, path: str) -> Optional[Stored]:
+        return self._files.stored(self.place(path))
+
+    def saved(self) -> List[str]:
+        """Full paths of all files there, half-written ones as well."""
+        top = self._files.full(self.directory)
+        return [os.path.join(directory, name) for directory, _below, names in os.walk(top) for name in names]
+
+    def drop_others(self, paths: Iterable[str]) -> None:
+        """Remove all but the originals of ``paths``, and directories that are then empty.
+
+        :raises HostError: one cannot be removed.
+        """
+        kept = {self._files.full(self.place(path)) for path in paths}
+        for full in self.saved():
+            if full not in kept:
+                _unlink(full)
+        for directory, _below, _names in os.walk(self._files.full(self.directory), topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(directory)
+
+
+def _unlink(full: str) -> None:
+    try:
+        os.unlink(full)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise HostError(f"{full}: {error.strerror}") from error

@@ -14,12 +14,12 @@ import functools
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live, live_vfs, vf_guids
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live, vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NetworkManager, NmDevice
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import adopt_rolled_back
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
     LinkChanges,
     LinkState,
+    adopt_rolled_back,
     interfaces,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
@@ -197,7 +197,7 @@ class LinkTransaction:
             must(self._run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
         mtus = {entry.pci: entry.mtu for entry in plan.pfs if entry.mtu}
         anew = {entry.pci for entry in plan.vfs if entry.guids}
-        made = live_vfs.make(self._run, self._node.tree, numbers, mtus, anew)
+        made = live.make(self._run, self._node.tree, numbers, mtus, anew)
         if keyfile.VFS_PATH in plan.pending:
             self._manager.reload()
         return made

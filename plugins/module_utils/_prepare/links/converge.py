@@ -15,9 +15,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan as links_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.notes import NOTES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.options import LinkRequest, request
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import LinkRequest, request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
+    NOTES,
     LinkChanges,
     LinkState,
     interfaces,

@@ -4,16 +4,17 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is asked of ``nm_links``: checked as far as that is possible without looking at the node."""
+"""What is asked of ``nm_links``: its options, checked as far as that is possible without looking at the node."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
     address,
+    duration,
     guid,
     mac,
     mtu,
@@ -257,3 +258,71 @@ def parse_unmanaged(entries: Sequence[Mapping[str, Any]]) -> List[Selector]:
     for entry in found:
         _once(seen, str(entry), "unmanaged", str(entry))
     return found
+
+
+def _dicts(options: Dict[str, Any], **others: Any) -> Dict[str, Any]:
+    return {"type": "list", "elements": "dict", "default": [], "options": options, **others}
+
+
+_STRINGS = {"type": "list", "elements": "str", "default": []}
+_LINK = {
+    "name": {"type": "str", "required": True},
+    "hca": {"type": "str"},
+    "port": {"type": "int"},
+    "pci": {"type": "str"},
+    "mac": {"type": "str"},
+    "type": {"type": "str", "choices": ["auto", "ethernet", "infiniband"], "default": "auto"},
+    "addresses": _STRINGS,
+    "mtu": {"type": "int"},
+    "transport_mode": {"type": "str", "choices": ["datagram", "connected"]},
+    # Of P_Keys there is nothing secret, whatever the name.
+    "pkeys": _dicts(
+        {"pkey": {"type": "str", "required": True, "no_log": False}, "addresses": _STRINGS, "mtu": {"type": "int"}},
+        no_log=False,
+    ),
+    "vlans": _dicts({"id": {"type": "int", "required": True}, "addresses": _STRINGS, "mtu": {"type": "int"}}),
+    "routes": _dicts(
+        {
+            "to": {"type": "str", "required": True},
+            "via": {"type": "str"},
+            "metric": {"type": "int"},
+            "table": {"type": "int"},
+        }
+    ),
+    "rail_table": {"type": "int"},
+    "vfs": {"type": "int"},
+    "vf_guids": _STRINGS,
+}
+
+
+SPEC: Dict[str, Any] = {
+    "links": _dicts(_LINK),
+    "unmanaged": _dicts({"pci": {"type": "str"}, "mac": {"type": "str"}}),
+    "rollback_seconds": {"type": "int", "default": 60},
+    "confirm": {"type": "str"},
+    "root": {"type": "path", "default": "/"},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+}
+
+
+class LinkRequest(NamedTuple):
+    """What a module call wants. ``transaction`` is whether NetworkManager rolls back without a confirmation."""
+
+    links: Sequence[Link] = ()
+    unmanaged: Sequence[Selector] = ()
+    rollback_seconds: int = 60
+    transaction: bool = True
+
+
+def request(options: Mapping[str, Any]) -> LinkRequest:
+    """What the options, read as SPEC says, ask for.
+
+    :raises HostError: one of them is wrong.
+    """
+    if options["state"] == "absent":
+        return LinkRequest(transaction=False)
+    return LinkRequest(
+        links=parse(options["links"]),
+        unmanaged=parse_unmanaged(options["unmanaged"]),
+        rollback_seconds=checked("rollback_seconds", options["rollback_seconds"], duration.rollback_seconds),
+    )

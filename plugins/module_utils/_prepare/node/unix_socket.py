@@ -3,17 +3,22 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""The state of the NRI socket, by the kernel's table of sockets and by connecting, never by the file.
 
-containerd leaves the socket's file behind when NRI is switched off.
+"""Unix sockets of the node: who listens and who is connected, as the kernel knows, never by the socket's file.
+
+The file may be left behind, as containerd's is when NRI is switched off. Sockets are read from the kernel's table,
+the process at the other end of a connection by sock_diag(7).
 """
 
 from __future__ import annotations
 
 import os
+import re
 import socket
-from typing import List, Tuple
+import struct
+from typing import Iterator, List, Optional, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 DEFAULT = "/var/run/nri/nri.sock"
@@ -51,3 +56,56 @@ def accepts(path: str, timeout: float = 5) -> bool:
         except OSError:
             return False
     return True
+
+
+# include/uapi/linux/netlink.h, sock_diag.h and unix_diag.h.
+_SOCK_DIAG = 4
+_BY_FAMILY = 20
+_SHOW_NAME, _SHOW_PEER = 1, 4
+_NAME, _PEER = 0, 2
+_ESTABLISHED = 1
+_REQUEST = struct.Struct("=BBHIIIII")
+_MESSAGE = struct.Struct("=BBBBIII")
+_SOCKET = re.compile(r"socket:\[([0-9]+)\]")
+
+
+def _inodes(pid: int) -> Set[int]:
+    """The sockets of a process."""
+    found: Set[int] = set()
+    directory = f"/proc/{pid}/fd"
+    for name in os.listdir(directory):
+        try:
+            match = _SOCKET.fullmatch(os.readlink(f"{directory}/{name}"))
+        except OSError:
+            continue
+        if match:
+            found.add(int(match.group(1)))
+    return found
+
+
+def _peers(path: str) -> Iterator[int]:
+    """The other ends of the connections that were accepted at ``path``. Raises OSError."""
+    wanted = os.path.realpath(path)
+    body = _REQUEST.pack(socket.AF_UNIX, 0, 0, 1 << _ESTABLISHED, 0, _SHOW_NAME | _SHOW_PEER, 0, 0)
+    sock = netlink.open_socket(_SOCK_DIAG)
+    try:
+        answers = netlink.ask(sock, netlink.request(_BY_FAMILY, netlink.NLM_F_DUMP, body))
+    finally:
+        sock.close()
+    for raw in answers:
+        given = netlink.attributes(raw, _MESSAGE.size)
+        name, peer = given.get(_NAME, b"").rstrip(b"\0"), given.get(_PEER, b"")
+        # An abstract name begins with a zero byte.
+        if len(peer) == 4 and name.startswith(b"/") and os.path.realpath(os.fsdecode(name)) == wanted:
+            yield struct.unpack("=I", peer)[0]
+
+
+def is_connected(pid: int, path: str) -> Optional[bool]:
+    """Whether a process has a connection that was accepted at the socket ``path``; ``None`` if the kernel cannot tell.
+
+    The runtime closes that of a plugin which it does not register, or which breaks the protocol.
+    """
+    try:
+        return bool(_inodes(pid).intersection(_peers(path)))
+    except OSError:
+        return None

@@ -19,15 +19,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledg
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import fingerprint
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import daemon, detect
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.notes import NOTES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.notes import NOTES, fingerprint
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import (
     RuntimeOutcome,
     RuntimeRequest,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import daemon, detect, of
 
 CONCERN = "runtime"
 
@@ -62,7 +60,7 @@ def _settled(request: RuntimeRequest, files: Files, layout: RuntimeLayout, ledge
         return None
     if ledger.notes.get("parts", {}) != request.parts:
         return None
-    if last["digest"] != fingerprint.digest(files, last["files"], last["globs"], last["binary"]):
+    if last["digest"] != fingerprint(files, last["files"], last["globs"], last["binary"]):
         return None
     socket = last["nri_socket"]
     if files.live:

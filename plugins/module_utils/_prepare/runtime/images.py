@@ -17,17 +17,21 @@ import time
 from contextlib import nullcontext
 from typing import Any, Dict, List, Mapping, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import by_name, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shape import by_name, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, as_result
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured, daemon, detect
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.image_options import ImageRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import (
+    configured,
+    daemon,
+    detect,
+    of,
+)
 
 CONCERN = "images"
 # What was imported: identities by name.

@@ -4,12 +4,19 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""What ``container_runtime`` keeps in its ledger besides files, with the fingerprint of a steady state.
 
-"""What ``container_runtime`` keeps in its ledger besides files."""
+The fingerprint is of everything that determines a runtime's effective configuration.
+"""
 
 from __future__ import annotations
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shape import (
+import glob
+import hashlib
+import os
+from typing import List, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import (
     by_name,
     listed,
     maybe,
@@ -17,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.shap
     record,
     text,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 _anything = record({}, {})
 _KEPT = record({"content": text, "owner": listed(number)}, {})
@@ -41,3 +49,34 @@ NOTES = {
         {"arguments": listed(text)},
     ),
 }
+
+
+# Increased when a new version of this collection plans differently.
+_PLANNER = 2
+
+
+def fingerprint(files: Files, paths: Sequence[str], globs: Sequence[str], binary: str) -> str:
+    """The fingerprint of ``paths``, files matching ``globs`` and, on a live node, the runtime's binary."""
+    found = set(paths)
+    for pattern in globs:
+        found.update(_globbed(files, pattern))
+    made = hashlib.sha256(str(_PLANNER).encode())
+    for path in sorted(found):
+        stored = files.stored(path)
+        content = b"" if stored is None else hashlib.sha256(stored.content).digest()
+        made.update(path.encode("utf-8", "surrogateescape") + b"\0" + content + b"\0")
+    if binary and files.live:
+        try:
+            status = os.stat(binary)
+            made.update(f"{status.st_size} {status.st_mtime_ns} {status.st_ino}".encode())
+        except OSError:
+            made.update(b"gone")
+    return made.hexdigest()
+
+
+def _globbed(files: Files, pattern: str) -> List[str]:
+    root = files.root.rstrip("/")
+    directory, name = os.path.split(root + pattern)
+    # Python passes over hidden names, the runtimes do not.
+    paths = glob.glob(root + pattern) + glob.glob(os.path.join(directory, f".{name}"))
+    return [path[len(root) :] for path in paths if not os.path.isdir(path)]

@@ -4,16 +4,49 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The options of ``container_runtime``: their specification, and the request they make."""
+"""The options of ``container_runtime``, the request that they make, and the outcome of a call."""
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from dataclasses import dataclass, field
+from typing import Any, Dict, List
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base import values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts, as_result
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import memlock
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import of_nri
+
+
+@dataclass(frozen=True)
+class RuntimeRequest:
+    """``parts`` are options by part, ``nri`` and ``memlock``; a missing part is reverted.
+
+    ``nri``: ``request_timeout``, ``registration_timeout``, ``cdi``, ``validator``. ``memlock``: ``limit`` in bytes and
+    ``handlers``. ``await_plugins`` is in seconds.
+    """
+
+    parts: Dict[str, Dict[str, Any]]
+    runtime: str = "auto"
+    restart: bool = True
+    recover: bool = False
+    await_plugins: float = 30
+    check: bool = False
+
+
+@dataclass
+class RuntimeOutcome:
+    """What was or, in check mode, would be done."""
+
+    changes: List[Change] = field(default_factory=list)
+    texts: List[Texts] = field(default_factory=list)
+    facts: Dict[str, Any] = field(default_factory=dict)
+    warnings: List[str] = field(default_factory=list)
+
+    def result(self) -> Dict[str, Any]:
+        """``changed``, ``changes``, ``diff`` and ``warnings``, with the facts beside them."""
+        return {**as_result(self.changes, self.texts), **self.facts, "warnings": self.warnings}
+
 
 ARGUMENTS: Dict[str, Dict[str, Any]] = {
     "runtime": {"type": "str", "choices": CHOICES, "default": "auto"},
@@ -48,16 +81,33 @@ def request(params: Dict[str, Any], check: bool) -> RuntimeRequest:
     )
 
 
+def _duration(option: str, text: str) -> str:
+    """The duration as given.
+
+    :raises HostError: the runtime cannot give an NRI plugin as long.
+    """
+    checked(option, text, of_nri)
+    return text
+
+
+def _limit(value: str) -> int:
+    """Bytes; ``unlimited`` is ``UNLIMITED``.
+
+    :raises HostError: it is neither ``unlimited`` nor a number of bytes.
+    """
+    return checked("memlock", value, lambda value: memlock.limit(str(value).strip()))
+
+
 def _parts(params: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
     parts: Dict[str, Dict[str, Any]] = {
         "nri": {
-            "request_timeout": values.duration("request_timeout", params["request_timeout"]),
-            "registration_timeout": values.duration("registration_timeout", params["registration_timeout"]),
+            "request_timeout": _duration("request_timeout", params["request_timeout"]),
+            "registration_timeout": _duration("registration_timeout", params["registration_timeout"]),
             "cdi": params["cdi"],
             "validator": params["validator"],
         }
     }
     if params["memlock"]:
         handlers = sorted(set(params["memlock_handlers"]))
-        parts["memlock"] = {"limit": values.limit(params["memlock"]), "handlers": handlers}
+        parts["memlock"] = {"limit": _limit(params["memlock"]), "handlers": handlers}
     return parts

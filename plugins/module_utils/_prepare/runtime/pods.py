@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 import os
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.values import process_limit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 
 # The kernel keeps 15 characters of "containerd-shim-runc-v2"; conmon is CRI-O's.
 _SHIMS = ("containerd-shim", "conmon")
@@ -38,10 +38,19 @@ def with_lower_limit(wanted: int, proc: str = "/proc") -> int:
     low = set()
     for name, parent in children:
         if parent in shims:
-            limit = process_limit(_text(f"{proc}/{name}/limits"))
+            limit = _limit(_text(f"{proc}/{name}/limits"))
             if limit is not None and limit < wanted:
                 low.add(parent)
     return len(low)
+
+
+def _limit(text: str) -> Optional[int]:
+    """The soft limit of locked memory in ``/proc/PID/limits``, in bytes."""
+    for line in text.splitlines():
+        if line.startswith("Max locked memory"):
+            soft = line.split()[3]
+            return UNLIMITED if soft == "unlimited" else int(soft)
+    return None
 
 
 def _text(path: str) -> str:

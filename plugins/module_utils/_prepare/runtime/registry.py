@@ -4,12 +4,18 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The container runtimes that this collection knows."""
+"""The container runtimes that this collection knows, and which of them a node has."""
 
 from __future__ import annotations
 
-from typing import Dict, Sequence
+import posixpath
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import units
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import (
     ContainerRuntime,
     RuntimeLayout,
@@ -34,3 +40,109 @@ CHOICES = ["auto", *RUNTIMES]
 def of(layout: RuntimeLayout) -> ContainerRuntime:
     """The runtime that the layout is of."""
     return RUNTIMES[layout.runtime]
+
+
+_UNIT_DIRECTORIES = (
+    "/etc/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+)
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """A running runtime: ``identity`` changes with every start, ``started`` is seconds since the epoch.
+
+    ``arguments`` also has the options that its environment sets, before those of its command line.
+    """
+
+    pid: int
+    identity: str
+    started: float
+    arguments: Tuple[str, ...]
+
+
+def _unit_installed(files: Files, unit: str) -> bool:
+    return any(files.exists(posixpath.join(directory, unit)) for directory in _UNIT_DIRECTORIES)
+
+
+def _installed(files: Files) -> List[str]:
+    found = []
+    for name, runtime in RUNTIMES.items():
+        unit = any(_unit_installed(files, unit) for unit in runtime.units)
+        if unit or any(files.exists(trace) for trace in runtime.traces):
+            found.append(name)
+    return found
+
+
+def detect(files: Files, requested: str) -> RuntimeLayout:
+    """The runtime to configure.
+
+    A running one wins over one that is only installed; on a recorded node what is installed decides.
+
+    :raises HostError: there is none, or several and ``requested`` is ``auto``.
+    """
+    every = [unit for runtime in RUNTIMES.values() for unit in runtime.units]
+    up = units.processes(Tree(files.root), every) if files.live else {}
+    if requested == "auto":
+        running = [name for name, runtime in RUNTIMES.items() if not up.keys().isdisjoint(runtime.units)]
+        found = running or _installed(files)
+        if not running:
+            brought = {name for other in found for name in RUNTIMES[other].brings}
+            found = [name for name in found if name not in brought]
+        if not found:
+            titles = ", ".join(runtime.title for runtime in RUNTIMES.values())
+            raise HostError(
+                f"runtime: no container runtime found ({titles}): install it first, set runtime, or exclude"
+                " this node with rdma_runtime_flavour: none"
+            )
+        if len(found) > 1:
+            raise HostError(
+                f"runtime: this node has {' and '.join(found)}: set runtime (role: rdma_runtime_flavour) to the"
+                " one that runs the pods"
+            )
+        requested = found[0]
+    runtime = RUNTIMES[requested]
+    running_units = [unit for unit in runtime.units if unit in up]
+    installed = [unit for unit in runtime.units if _unit_installed(files, unit)]
+    return runtime.layout((running_units or installed or runtime.units)[0])
+
+
+def configured(layout: RuntimeLayout, daemon: Optional[Daemon]) -> RuntimeLayout:
+    """The layout with the changes made by the command line and the environment of the running daemon."""
+    return of(layout).configured(layout, daemon.arguments) if daemon else layout
+
+
+def _of_environment(files: Files, pid: int, names: Mapping[str, str]) -> List[str]:
+    """The options that these variables of a process's environment set. Only root may read the environment."""
+    try:
+        text = files.text(f"/proc/{pid}/environ") if names else ""
+    except HostError:
+        return []
+    pairs = [entry.partition("=") for entry in (text or "").split("\0")]
+    return [f"{names[name]}={value}" for name, _equals, value in pairs if name in names]
+
+
+def daemon(files: Files, layout: RuntimeLayout) -> Optional[Daemon]:
+    """The running daemon of the unit, found through its control group, or ``None``."""
+    for pid in units.processes(Tree(files.root), [layout.unit]).get(layout.unit, []):
+        try:
+            if (files.text(f"/proc/{pid}/comm") or "").strip() != of(layout).process:
+                continue
+            stat = (files.text(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
+            arguments = (files.text(f"/proc/{pid}/cmdline") or "").split("\0")
+            # Before those of the command line, because the last one counts if an option is given twice.
+            arguments[1:1] = _of_environment(files, pid, of(layout).environment)
+            boot = (files.text("/proc/sys/kernel/random/boot_id") or "").strip()
+            btime = next(
+                int(line.split()[1])
+                for line in (files.text("/proc/stat") or "").splitlines()
+                if line.startswith("btime")
+            )
+        except (HostError, StopIteration):
+            continue
+        if len(stat) > 19:
+            ticks = int(stat[19])
+            return Daemon(pid, f"{boot}/{pid}/{ticks}", btime + ticks / 100, tuple(arguments))
+    return None

@@ -18,23 +18,23 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.change
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import fingerprint, records
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import records
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import (
     Installation,
     RuntimeLayout,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import (
     DROPIN,
     SPEC,
     recorded,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.notes import fingerprint
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import (
     RuntimeOutcome,
     RuntimeRequest,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import configured, of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import redact
 
@@ -271,7 +271,7 @@ class RuntimeRun:
                 "binary": self._binary,
                 "nri_socket": plan.effective.nri_socket if nri else "",
                 "arguments": list(self._daemon.arguments) if self._daemon else [],
-                "digest": fingerprint.digest(self._files, plan.files, plan.globs, self._binary),
+                "digest": fingerprint(self._files, plan.files, plan.globs, self._binary),
                 "facts": {part: self._facts(plan, part) for part in self._parts},
                 "warnings": plan.warnings,
             }

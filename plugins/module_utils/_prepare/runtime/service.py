@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import Effective
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import (
     Daemon,
     configured,
     daemon,

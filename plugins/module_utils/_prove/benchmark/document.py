@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import kv, summary
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import summary
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.runs import Found
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import (
     BenchmarkDocument,
@@ -55,7 +55,7 @@ def document(found: Found, settings: BenchmarkSettings, collection: str, created
         errors=[entry for entry in found if isinstance(entry, BenchmarkFault)],
         runs=runs,
         summary=lines,
-        kv=kv.table(settings.models, lines),
+        kv=summary.table(settings.models, lines),
         published=list(PUBLISHED),
     )
 

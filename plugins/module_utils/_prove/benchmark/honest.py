@@ -15,8 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Collection, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.log import Case
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.ucx import ProtoTable, payload
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.log import Case, ProtoTable, payload
 
 TCP = "tcp"
 _RC = "rc_"

@@ -8,18 +8,57 @@
 
 Where the SR-IOV operator hands out VFs, its SriovNetworkNodeState says whether it is done with a node (``api/v1`` and
 ``pkg/daemon`` of k8snetworkplumbingwg/sriov-network-operator v1.6.0).
+
+GPUs may have two owners, a DRA driver that publishes them and a device plugin. Neither knows what the other has
+allocated. The role rdma_driver refuses to deploy NVIDIA's driver beside a device plugin, but a site may run the driver
+itself, or deploy the device plugin later.
 """
 
 from __future__ import annotations
 
-from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence
+from collections import Counter
+from typing import Any, Collection, Iterable, Iterator, List, Mapping, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import gpu_owners
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import AMD, NVIDIA, Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import (
+    AMD_DRIVER,
+    GPU_DRIVER,
+    SliceDevice,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import NodeStatus, StrategyPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import quantity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE
+
+_VENDORS = {GPU_DRIVER: NVIDIA, AMD_DRIVER: AMD}
+
+
+def gpu_owner_checks(
+    groups: Mapping[str, str], nodes: Mapping[str, Mapping[str, Any]], devices: Iterable[SliceDevice], more: Names
+) -> Iterator[Check]:
+    """One for each driver that publishes GPUs of a host. ``groups`` has the group of each, ``nodes`` are live ones."""
+    published = Counter((device.node, device.driver) for device in devices)
+    for host, group in groups.items():
+        for driver, vendor in _VENDORS.items():
+            number = published[host, driver]
+            if not number or host not in nodes:
+                continue
+            resources = gpu_owners.offered(nodes[host], vendor, more)
+            remedy, verdict = "", "pass"
+            text = f"no device plugin allocates the GPUs that {driver} publishes"
+            if resources:
+                verdict = "fail"
+                text = (
+                    f"{driver} publishes {counted(number, 'device')}, and a device plugin offers"
+                    f" {', '.join(resources)}: a GPU can be given to two pods at once"
+                )
+                remedy = "Keep either the device plugin or the DRA driver of the GPUs off this node."
+            evidence = {"devices": number, "resources": resources}
+            yield Check("cluster", "cluster.gpus", host, group, driver, verdict, text, evidence, remedy)
+
 
 Plain = Mapping[str, Any]
 

@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping, Optional, Type, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import benchmark as benchmarks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import BenchmarkDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.remedies import WAYS, worded
 
@@ -222,7 +222,7 @@ def plain(whole: VerifyDocument) -> Dict[str, Any]:
         "bandwidth": [plain_measurement(measured) for measured in whole.bandwidth],
         "run": asdict(whole.run),
         "earlier": asdict(whole.earlier) if whole.earlier else None,
-        "benchmark": stored.plain(whole.benchmark) if whole.benchmark else None,
+        "benchmark": benchmarks.plain(whole.benchmark) if whole.benchmark else None,
     }
 
 
@@ -247,6 +247,6 @@ def document(value: Mapping[str, Any]) -> VerifyDocument:
 def benchmark(value: Any) -> Optional[BenchmarkDocument]:
     """A run of the benchmark from its dictionary, if there is one. Raises DocumentError."""
     try:
-        return stored.read(value) if value else None
-    except stored.BenchmarkDocumentError as error:
+        return benchmarks.read(value) if value else None
+    except benchmarks.BenchmarkDocumentError as error:
         raise DocumentError(f"benchmark: {error}") from None

@@ -11,19 +11,40 @@ from __future__ import annotations
 import ipaddress
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import driver_messages
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import kernel_log
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MTU
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
+
+
+def _of_vfs(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
+    """Of a host whose links have VFs; a VF that is in a pod tells nothing of its MTU."""
+    wanted, mtu = node.values.get(VFS), node.values.get(MTU)
+    functions = {}
+    for hca, _port, name in node.ports():
+        if wanted and name in rails and hca.pci:
+            functions[hca.pci.address] = name
+            if hca.sriov.num_vfs != wanted:
+                text = f"{name} has {hca.sriov.num_vfs} VFs, {VFS} is {wanted}"
+                yield node.check("vfs", "fail", name, text, "", "links", vfs=hca.sriov.num_vfs, wanted=wanted)
+    for hca in node.known.hcas:
+        for port in hca.ports if hca.sriov.pf_address in functions else []:
+            netdev = port.netdev if port.netdev and port.netdev.present else None
+            if netdev and mtu is not None and netdev.mtu not in (None, mtu):
+                name = f"{hca.name}/{port.number}"
+                of = functions[hca.sriov.pf_address or ""]
+                text = f"{name} ({netdev.name}), a VF of {of}, has MTU {netdev.mtu}, {MTU} is {mtu}"
+                yield node.check("vfs", "fail", name, text, "", "links", mtu=netdev.mtu, wanted=mtu)
+
 
 EXPECT = "rdma_discover_expect_"
 _INTENT = "Find out what is missing or in another mode, or correct {} in the inventory."
@@ -294,14 +315,12 @@ def of_node(node: HostEvidence) -> List[Check]:
     found = [*_of_intent(node)]
     found += _of_warnings(node, [(check.id, check.subject) for check in found])
     found += [*_modules(node), *_netns_mode(node), *_mtu(node, rails), *_address(node, rails)]
-    found += [*_routes(node, rails), *_gids(node, rails), *vfs.of_node(node, rails)]
+    found += [*_routes(node, rails), *_gids(node, rails), *_of_vfs(node, rails)]
     away = [f"{hca}/{port}" for hca, port in node.known.in_pod]
     if away:
         text = f"in a pod at the moment: {joined(away)}"
         found.append(node.check("in_pod", "impossible", "", text, "Verify again when the pod has ended.", ports=away))
-    if driver_messages.PATH in node.known.unreadable:
-        text = (
-            f"it is unknown whether the kernel reported faults of HCAs: this user may not read {driver_messages.PATH}"
-        )
+    if kernel_log.PATH in node.known.unreadable:
+        text = f"it is unknown whether the kernel reported faults of HCAs: this user may not read {kernel_log.PATH}"
         found.append(node.check("kernel_log", "impossible", "", text, "Run verify as root."))
     return found + list(_passed(node, [check.id for check in found], rails))

@@ -4,7 +4,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is tried on live hosts: packets to peers, and perftest in rounds. Pure functions of facts and variables."""
+"""What is tried on live hosts: packets to peers, and perftest in rounds. Pure functions of facts and variables.
+
+In a round, each host is in at most one pair.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,53 @@ import ipaddress
 import itertools
 import math
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse, threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import fabric as host_fabric
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import rounds as host_rounds
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+
+# All pairs of this many hosts take 15 rounds, some minutes; more hosts would take proportionally longer.
+ALL_UP_TO = 16
+
+_T = TypeVar("_T")
+
+
+def tournament(hosts: Sequence[_T]) -> List[List[Tuple[_T, _T]]]:
+    """All pairs, each once, in N-1 rounds for even N and N for odd N (circle method: one stays, the others rotate)."""
+    seats = list(range(len(hosts)))
+    if len(seats) % 2:
+        # Who meets nobody sits this round out.
+        seats.append(-1)
+    half = len(seats) // 2
+    found = []
+    for turn in range(len(seats) - 1):
+        order = seats[:1] + seats[1 + turn :] + seats[1 : 1 + turn]
+        pairs = list(zip(order[:half], reversed(order[half:])))
+        found.append([(hosts[min(pair)], hosts[max(pair)]) for pair in pairs if -1 not in pair])
+    return found
+
+
+def ring(hosts: Sequence[_T]) -> List[List[Tuple[_T, _T]]]:
+    """Each host with the next one and the last with the first: two rounds for even N, three for odd N above one."""
+    count = len(hosts)
+    pairs = [(hosts[at], hosts[(at + 1) % count]) for at in range(count if count > 2 else count - 1)]
+    # Around an odd ring, the last pair meets a host of the first in either of the two.
+    last = [pairs.pop()] if len(pairs) % 2 and count > 2 else []
+    return [matching for matching in (pairs[0::2], pairs[1::2], last) if matching]
+
+
+def rounds(hosts: Sequence[_T], pairs: str) -> List[List[Tuple[_T, _T]]]:
+    """The rounds of one group. ``auto`` is ``all`` up to ALL_UP_TO hosts, else ``ring``."""
+    if pairs == "none" or len(hosts) < 2:
+        return []
+    if pairs == "all" or (pairs == "auto" and len(hosts) <= ALL_UP_TO):
+        return tournament(hosts)
+    return ring(hosts)
+
 
 PREFIX = "rdma_verify_"
 # Seconds from the end of one client to the start of the next, at most.
@@ -230,10 +271,10 @@ def plan(nodes: Sequence[HostEvidence], forks: int = 5) -> Dict[str, HostTests]:
         asking = next(((node, ports) for node, ports in able if ports), None)
         if asking:
             found[asking[0].host].fabric_ports = asking[1]
-    schedules = [host_rounds.rounds(members, _set(members[0], "pairs")) for members in groups.values()]
+    schedules = [rounds(members, _set(members[0], "pairs")) for members in groups.values()]
     for members, schedule in zip(groups.values(), schedules):
         # Where nothing is measured, each host still has to reach the next: a few packets are no load.
-        for node, other in itertools.chain(*(schedule or host_rounds.rounds(members, "ring"))):
+        for node, other in itertools.chain(*(schedule or rounds(members, "ring"))):
             _add_probes(found[node.host], node, other)
             _add_probes(found[other.host], other, node)
     for pairs_of_groups in itertools.zip_longest(*schedules, fillvalue=[]):

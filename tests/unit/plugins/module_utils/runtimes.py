@@ -18,8 +18,11 @@ from typing import Any, Dict, List
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import TomlDocument
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.text import header, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
+    TomlDocument,
+    header,
+    quoted,
+)
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runtime"
 SPEC = (FIXTURES / "oci-spec-1.7.24.json").read_text(encoding="utf-8")

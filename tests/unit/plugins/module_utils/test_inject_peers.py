@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import peers
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
 
 _CONNECT = """\
 import socket, sys
@@ -28,7 +28,7 @@ with socket.socket(socket.AF_UNIX) as connection:
 def without_unix_diag(path: str) -> bool:
     """Whether the kernel knows no such question; any other answer of it is for the test to judge."""
     try:
-        list(peers._peers(path))
+        list(unix_socket._peers(path))
     except OSError as error:
         return error.errno in (errno.ENOENT, errno.EPROTONOSUPPORT)
     return False
@@ -49,14 +49,14 @@ def test_a_process_is_known_by_its_connection(tmp_path: Path) -> None:
             with accepted:
                 if without_unix_diag(path):
                     pytest.skip("this kernel has no unix_diag")
-                assert peers.connected(other.pid, path) is True
+                assert unix_socket.is_connected(other.pid, path) is True
                 # It only listens there.
-                assert peers.connected(os.getpid(), path) is False
-                assert peers.connected(other.pid, str(tmp_path / "other.sock")) is False
+                assert unix_socket.is_connected(os.getpid(), path) is False
+                assert unix_socket.is_connected(other.pid, str(tmp_path / "other.sock")) is False
                 os.symlink(tmp_path, tmp_path / "run")
-                assert peers.connected(other.pid, str(tmp_path / "run" / "nri.sock")) is True
+                assert unix_socket.is_connected(other.pid, str(tmp_path / "run" / "nri.sock")) is True
             # The runtime has closed it.
-            assert peers.connected(other.pid, path) is False
+            assert unix_socket.is_connected(other.pid, path) is False
         finally:
             other.communicate()
-        assert peers.connected(other.pid, path) is None
+        assert unix_socket.is_connected(other.pid, path) is None

@@ -11,8 +11,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.apply import carry_out
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.config import ModprobeConfig, ModuleOption
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.converge import carry_out
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Initramfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import Loaded
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.plan import KernelPlan, KernelState, plan

@@ -11,7 +11,7 @@ from typing import Any, Dict, List
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.converge import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.options import SPEC
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.request import SPEC
 
 MINE = "/etc/security/limits.d/90-zerocopy-rdma.conf"
 WINS = "takes precedence over '{} - memlock unlimited' in " + MINE + ", so users of the domain '{}' can lock {} KiB"

@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import shape
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
@@ -249,14 +249,14 @@ def test_a_value_of_another_type_anywhere_is_damage_and_no_traceback(node: Path)
             path.write_text(json.dumps(data))
             # Another format, mode or digest of the right type may be right.
             with contextlib.suppress(HostError):
-                ledger = Ledger(Files(str(node)), "test", {"loaded": shape.listed(shape.text)})
+                ledger = Ledger(Files(str(node)), "test", {"loaded": document.listed(document.text)})
                 ledger.compare([])
             tried += 1
     assert tried > 100
     data = dict(good, notes={"loaded": "rdma_cm"})
     path.write_text(json.dumps(data))
     with pytest.raises(HostError, match=r"is damaged \(notes is missing or has the wrong type\)"):
-        Ledger(Files(str(node)), "test", {"loaded": shape.listed(shape.text)})
+        Ledger(Files(str(node)), "test", {"loaded": document.listed(document.text)})
     path.write_text(json.dumps(good, indent=1, sort_keys=True) + "\n")
     assert tree(node) == before
 

@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live_vfs, vf_guids
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live, vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import command
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
@@ -299,22 +299,22 @@ def test_vfs_are_made_by_the_script(shell: Shell) -> None:
     # Nothing creates netdevs here, so there is nothing to wait for.
     shell.tree.write(f"sys/bus/pci/devices/{PF}/sriov_drivers_autoprobe", "0\n")
     files = Tree(str(shell.tree.root))
-    live_vfs.make(shell.runner, files, [(PF, 2), (PF, 2)], {})
+    live.make(shell.runner, files, [(PF, 2), (PF, 2)], {})
     assert shell.numbers == ["2", "0"]
     assert [argv[0] for argv in shell.calls].count("/bin/sh") == 1
     # Again only where GUIDs differ, and by way of none, at which the script would otherwise stop.
-    live_vfs.make(shell.runner, files, [(PF, 2)], {})
+    live.make(shell.runner, files, [(PF, 2)], {})
     assert [argv[0] for argv in shell.calls].count("/bin/sh") == 1
-    live_vfs.make(shell.runner, files, [(PF, 2), (PF, 2)], {}, anew={PF})
+    live.make(shell.runner, files, [(PF, 2), (PF, 2)], {}, anew={PF})
     assert [argv[0] for argv in shell.calls].count("/bin/sh") == 2
     assert shell.numbers == ["2", "0"]
     # Without GUIDs, what an earlier tool had made comes back.
     shell.tree.write(SCRIPT, "exit 0\n")
-    live_vfs.make(shell.runner, files, [(PF, 1)], {})
+    live.make(shell.runner, files, [(PF, 1)], {})
     assert shell.numbers == ["1", "0"]
 
 
 def test_a_script_that_fails_says_why(shell: Shell) -> None:
     shell.ip("echo no such thing >&2; exit 1")
     with pytest.raises(HostError, match=f"vfs: the number of VFs of {PF} cannot be set to 2: no such thing"):
-        live_vfs.make(shell.runner, Tree(str(shell.tree.root)), [(PF, 2)], {})
+        live.make(shell.runner, Tree(str(shell.tree.root)), [(PF, 2)], {})

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live_vfs, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import (
     ActiveConnection,
     NmDevice,
@@ -260,10 +260,10 @@ def numbers(tree: SriovTree) -> str:
 
 def test_numbers_are_written_once(tree: SriovTree) -> None:
     files = Tree(str(tree.root))
-    live_vfs.make(run, files, [(PF, 4), ("0000:99:00.0", 2)], {})
+    live.make(run, files, [(PF, 4), ("0000:99:00.0", 2)], {})
     assert numbers(tree) == "4"
     tree.write(f"sys/bus/pci/devices/{PF}/sriov_numvfs", "4\n")
-    live_vfs.make(run, files, [(PF, 4)], {})
+    live.make(run, files, [(PF, 4)], {})
     assert numbers(tree) == "4\n"
 
 
@@ -275,8 +275,8 @@ def test_another_number_by_way_of_none(tree: SriovTree, monkeypatch: pytest.Monk
         written.append(numbers(tree))
         return open(path, mode, encoding=encoding)
 
-    monkeypatch.setattr(live_vfs, "open", opened, raising=False)
-    live_vfs.make(run, Tree(str(tree.root)), [(PF, 2)], {})
+    monkeypatch.setattr(live, "open", opened, raising=False)
+    live.make(run, Tree(str(tree.root)), [(PF, 2)], {})
     assert [*written, numbers(tree)] == ["4\n", "0", "2"]
 
 
@@ -284,5 +284,5 @@ def test_netdevs_of_new_vfs_are_told(tree: SriovTree) -> None:
     tree.make()
     tree.write(f"sys/bus/pci/devices/{PF}/sriov_numvfs", "0\n")
     files = Tree(str(tree.root))
-    assert live_vfs.make(run, files, [(PF, 2)], {}) == {PF: ["ens1v0", "ens1v1"]}
-    assert live_vfs.make(run, files, [(PF, 2)], {}) == {}
+    assert live.make(run, files, [(PF, 2)], {}) == {PF: ["ens1v0", "ens1v1"]}
+    assert live.make(run, files, [(PF, 2)], {}) == {}

@@ -16,9 +16,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.comman
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import Installation
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured, daemon, detect
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import RuntimePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import (
+    RUNTIMES,
+    configured,
+    daemon,
+    detect,
+)
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.test_runtime_plan import PARTS
 
 LIMITS = '[crio.runtime]\ndefault_ulimits = ["nofile={0}:{0}"]\n'

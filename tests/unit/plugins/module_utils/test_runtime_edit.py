@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import edit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import TomlDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
+    TomlDocument,
+    with_keys,
+)
 
 NRI = ("plugins", "io.containerd.nri.v1.nri")
 LINES = [
@@ -64,7 +66,7 @@ def test_edits_say_only_that_and_can_be_taken_out(imports: str, lines: List[str]
     after = TomlDocument(edited, "main").data
     wanted = dict(keys)
     wanted[("imports",)] = [*before.get("imports", []), "/etc/x.toml", "/etc/y.toml"]
-    assert chain.with_keys(before, wanted) == after
+    assert with_keys(before, wanted) == after
     assert edit.strip(edited, text) == text
     assert [line for line in edited.split(newline) if "zerocopy" not in line and line not in text] == []
 

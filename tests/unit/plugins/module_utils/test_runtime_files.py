@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import RuntimeOutcome
 
 K3S = "var/lib/rancher/k3s/agent/etc/containerd"
 RKE2 = "var/lib/rancher/rke2/agent/etc/containerd"

@@ -14,9 +14,9 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import Installation
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import oci_spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
@@ -72,7 +72,7 @@ class Node:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode())
         self.files = Files(str(root))
-        self.layout = detect.detect(self.files, "containerd")
+        self.layout = registry.detect(self.files, "containerd")
 
     def make(self, parts: Dict[str, Any], written: List[str]) -> RuntimePlan:
         own = {path: self.original.get(path[len("/etc/containerd/") :]) for path in written}

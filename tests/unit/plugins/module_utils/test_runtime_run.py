@@ -20,13 +20,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import RuntimeOutcome
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.records import Leak
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import (
     Daemon,
     daemon,
     detect,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.records import Leak
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.request import RuntimeOutcome
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import UnitState
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.runtimes import Containerd
 

@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import service as runtime_service
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import Effective
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.detect import configured, daemon, detect
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import configured, daemon, detect
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
 
 # The journal of a guest's containerd 2.1.9 whose NRI socket has an impossible path.

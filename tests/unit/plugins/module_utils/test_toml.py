@@ -11,8 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import TomlDocument
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.text import header, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
+    TomlDocument,
+    header,
+    quoted,
+)
 
 try:
     loads = importlib.import_module("tomllib").loads

@@ -18,8 +18,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files 
 
 # A plan is made only where something may differ. What is sent to a node is compiled there in each call.
 if TYPE_CHECKING:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import RuntimePlan
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import Own
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
 
 Parts = Mapping[str, Dict[str, Any]]
 

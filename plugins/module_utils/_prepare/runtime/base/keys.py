@@ -3,17 +3,19 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""The keys that NRI, CDI and the memory lock need, compared with the effective configuration."""
+
+"""The keys that NRI, CDI and the memory lock need, compared with the effective configuration, and a plan of files."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.unix_socket import DEFAULT
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.values import same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import Path, lookup
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import nanoseconds
 
 NRI: Path = ("plugins", "io.containerd.nri.v1.nri")
 _CRI_2: Path = ("plugins", "io.containerd.grpc.v1.cri")
@@ -79,6 +81,12 @@ class Effective:
         return any(name in disabled for name in ("cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"))
 
 
+def same(value: Any, other: Any) -> bool:
+    """Whether two values mean the same to the runtime."""
+    first = nanoseconds(value)
+    return value == other if first is None else first == nanoseconds(other)
+
+
 def nri_keys(options: Dict[str, Any], effective: Effective) -> List[ConfigKey]:
     """Keys that are missing for NRI and CDI.
 
@@ -135,3 +143,21 @@ def handler_key(name: str, path: str) -> ConfigKey:
 
 def handler_of(key: ConfigKey) -> Optional[str]:
     return key.path[2] if key.path[:2] == _RUNTIMES and len(key.path) == 4 else None
+
+
+@dataclass
+class RuntimePlan:
+    """The files as they should be. ``files`` and ``globs`` are the places to check for later changes.
+
+    ``before`` and ``effective`` are the configuration without and with our settings, under containerd's names.
+    ``differs``: the installed configuration differs from ``effective``.
+    """
+
+    wanted: List[File] = field(default_factory=list)
+    files: List[str] = field(default_factory=list)
+    globs: List[str] = field(default_factory=list)
+    before: Effective = field(default_factory=lambda: Effective({}, complete=False))
+    effective: Effective = field(default_factory=lambda: Effective({}, complete=False))
+    differs: bool = False
+    handlers: List[str] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)

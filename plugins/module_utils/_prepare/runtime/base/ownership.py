@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import BASE_SPEC
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import edit
 
 DROPIN = "90-zerocopy-rdma-"
@@ -48,7 +49,7 @@ def cleaned(text: str, path: str, own: Own) -> str:
     if path not in own:
         return text
     stripped = edit.strip(text, own[path])
-    return edit.without_references(stripped, own[path], [name for name in own if named(name)])
+    return edit.without_references(stripped, own[path], [name for name in own if named(name)], BASE_SPEC)
 
 
 def refuse_foreign(files: Files, wanted: Sequence[File], own: Own) -> None:

@@ -14,8 +14,8 @@ from typing import Dict, List, Optional, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import UnreadableError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import DROPIN
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 
 # A file hides those of its name in the directories after its own.

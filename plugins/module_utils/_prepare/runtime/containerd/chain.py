@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base import ownership as runtime_own
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import Own
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import TomlDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import TomlDocument, merge
 
 VERSIONS = (2, 3, 4)
 _REPLACED_BY_SECTION = ("plugins", "stream_processors", "proxy_plugins", "timeouts")
@@ -177,45 +177,5 @@ def merged(chain: Chain) -> Dict[str, Any]:
             if chain.version == 2 and key in _REPLACED_BY_SECTION and isinstance(value, dict):
                 result.setdefault(key, {}).update(value)
             else:
-                _merge(result, key, value)
+                merge(result, key, value)
     return result
-
-
-def _merge(into: Dict[str, Any], key: str, value: Any) -> None:
-    if isinstance(value, dict) and isinstance(into.get(key), dict):
-        into[key] = dict(into[key])
-        for name, inner in value.items():
-            _merge(into[key], name, inner)
-    else:
-        into[key] = value
-
-
-def differences(old: Any, new: Any, where: Tuple[str, ...] = ()) -> List[Tuple[Tuple[str, ...], Any, Any]]:
-    """Leaves that differ between two configurations, with both values; ``None`` where there is none."""
-    if isinstance(old, dict) or isinstance(new, dict):
-        before, after = (side if isinstance(side, dict) else {} for side in (old, new))
-        if (isinstance(old, dict) and isinstance(new, dict)) or (old is None or new is None):
-            found = []
-            for key in [*before, *(key for key in after if key not in before)]:
-                found += differences(before.get(key), after.get(key), (*where, key))
-            return found
-    return [] if old == new and type(old) is type(new) else [(where, old, new)]
-
-
-def overlaid(data: Dict[str, Any], other: Dict[str, Any]) -> Dict[str, Any]:
-    """A copy with the leaves of the other on top."""
-    result = dict(data)
-    for key, value in other.items():
-        _merge(result, key, value)
-    return result
-
-
-def with_keys(data: Dict[str, Any], keys: Dict[Tuple[str, ...], Any]) -> Dict[str, Any]:
-    """A copy with these leaves set."""
-    result: Dict[str, Any] = {}
-    for path, value in keys.items():
-        branch: Any = value
-        for part in reversed(path[1:]):
-            branch = {part: branch}
-        _merge(result, path[0], branch)
-    return overlaid(data, result)

@@ -13,13 +13,17 @@ from typing import Dict, List, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import ConfigKey, Effective
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.values import same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import ConfigKey, Effective, same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import chain as runtime_chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd.chain import Chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import redact
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import TomlDocument, lines_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.text import quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
+    TomlDocument,
+    differences,
+    lines_of,
+    quoted,
+    with_keys,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
 # For these, containerd prints what it read last, not what is in effect.
@@ -91,10 +95,10 @@ def check(before: Effective, after: Effective, keys: Sequence[ConfigKey]) -> Non
     :raises HostError: more or less than that differs.
     """
     wanted = {key.full(before.version): key.value for key in keys}
-    expected = runtime_chain.with_keys(before.data, wanted)
+    expected = with_keys(before.data, wanted)
     wrong = [
         (path, old, new)
-        for path, old, new in runtime_chain.differences(expected, after.data)
+        for path, old, new in differences(expected, after.data)
         # A key that is zero, false or empty means the same as none.
         if path[0] not in ("imports", "version")
         and (old or new is not None)

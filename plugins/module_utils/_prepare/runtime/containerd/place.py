@@ -24,8 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.con
     later,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import edit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import Path
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.text import header, quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import Path, header, quoted
 
 _HEAD = "# Written by the Ansible collection zerocopy.rdma; changes here are undone by its next run.\n"
 

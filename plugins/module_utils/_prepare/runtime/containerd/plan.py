@@ -23,15 +23,22 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
     Parts,
     RuntimeLayout,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import ConfigKey, Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import (
+    ConfigKey,
+    Effective,
+    RuntimePlan,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import DROPIN, SPEC, Own
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import chain as runtime_chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import oci_spec, place
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd.chain import Chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd.dump import SPOKEN, Asker, check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import edit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import TomlDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
+    TomlDocument,
+    differences,
+    with_keys,
+)
 
 _BASE = '{{ template "base" . }}\n'
 # Content of files that we created, without our edits.
@@ -65,7 +72,7 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     texts = seen = placed.texts
     if layout.generated:
         texts, seen, keys = _template(files, layout, own, chain, placed, keys, plan)
-    plan.effective = Effective(runtime_chain.with_keys(before.data, _full(keys, before)), before.complete)
+    plan.effective = Effective(with_keys(before.data, _full(keys, before)), before.complete)
     if asker:
         plan.effective = asker.staged(chain, layout.main, seen)
         check(before, plan.effective, keys)
@@ -263,5 +270,5 @@ def _differs(files: Files, layout: RuntimeLayout, own: Own, before: Effective, p
         now = asker.staged(chain, layout.main, {}) if ours else before
     except HostError:
         return True
-    found = runtime_chain.differences(now.data, plan.effective.data)
+    found = differences(now.data, plan.effective.data)
     return any(path[0] not in SPOKEN for path, _old, _new in found)

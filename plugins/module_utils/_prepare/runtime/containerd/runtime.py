@@ -20,8 +20,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
 )
 
 if TYPE_CHECKING:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import RuntimePlan
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import Own
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
 
 
 class Containerd(ContainerRuntime):

@@ -21,22 +21,27 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
     Parts,
     RuntimeLayout,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import NRI, Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import (
+    NRI,
+    Effective,
+    RuntimePlan,
+    same,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import (
     DROPIN,
     Own,
     named,
     refuse_foreign,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.values import same
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
     Path,
     TomlDocument,
+    header,
     lookup,
+    overlaid,
+    quoted,
+    with_keys,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.text import header, quoted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 
 _NRI: Path = ("crio", "nri")
@@ -70,7 +75,7 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     before: Dict[str, Any] = {}
     for document in documents.values():
         _check(document)
-        before = chain.overlaid(before, document.data)
+        before = overlaid(before, document.data)
     wanted = _wanted(parts, before)
     texts: Dict[str, str] = {}
     for part, keys in wanted.items():
@@ -86,7 +91,7 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
         )
     after = before
     for keys in wanted.values():
-        after = chain.with_keys(after, dict(keys))
+        after = with_keys(after, dict(keys))
     plan = RuntimePlan(before=_effective(before), effective=_effective(after))
     plan.wanted = [File(path, text) for path, text in texts.items()]
     if "memlock" in parts:

@@ -21,8 +21,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
 )
 
 if TYPE_CHECKING:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import RuntimePlan
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import Own
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.planned import RuntimePlan
 
 
 class Crio(ContainerRuntime):

@@ -4,14 +4,11 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Reads TOML 1.0 as container runtimes use it, with line numbers.
-
-Dates and times are rejected, no runtime's configuration has them. Documents are never written back: users' files are
-changed by line, so that comments and order are kept.
-"""
+"""Reads TOML 1.0 as container runtimes use it, with line numbers, and writes single values and headers."""
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -295,3 +292,60 @@ def _freeze(table: Table) -> None:
     for value in table.values():
         if isinstance(value, Table):
             _freeze(value)
+
+
+def quoted(value: Any) -> str:
+    """A boolean, number, text or list of these as TOML; JSON's form of them is TOML's too."""
+    if isinstance(value, str):
+        # DEL is the one character that JSON allows as it is and TOML does not.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(quoted(entry) for entry in value) + "]"
+    return json.dumps(value)
+
+
+def header(path: Path) -> str:
+    """``[a."b.c"]`` for a path."""
+    parts = [part if BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False) for part in path]
+    return f"[{'.'.join(parts)}]"
+
+
+def merge(into: Dict[str, Any], key: str, value: Any) -> None:
+    """Set a value below ``key``; tables are merged key by key."""
+    if isinstance(value, dict) and isinstance(into.get(key), dict):
+        into[key] = dict(into[key])
+        for name, inner in value.items():
+            merge(into[key], name, inner)
+    else:
+        into[key] = value
+
+
+def differences(old: Any, new: Any, where: Tuple[str, ...] = ()) -> List[Tuple[Tuple[str, ...], Any, Any]]:
+    """Leaves that differ between two configurations, with both values; ``None`` where there is none."""
+    if isinstance(old, dict) or isinstance(new, dict):
+        before, after = (side if isinstance(side, dict) else {} for side in (old, new))
+        if (isinstance(old, dict) and isinstance(new, dict)) or (old is None or new is None):
+            found = []
+            for key in [*before, *(key for key in after if key not in before)]:
+                found += differences(before.get(key), after.get(key), (*where, key))
+            return found
+    return [] if old == new and type(old) is type(new) else [(where, old, new)]
+
+
+def overlaid(data: Dict[str, Any], other: Dict[str, Any]) -> Dict[str, Any]:
+    """A copy with the leaves of the other on top."""
+    result = dict(data)
+    for key, value in other.items():
+        merge(result, key, value)
+    return result
+
+
+def with_keys(data: Dict[str, Any], keys: Dict[Tuple[str, ...], Any]) -> Dict[str, Any]:
+    """A copy with these leaves set."""
+    result: Dict[str, Any] = {}
+    for path, value in keys.items():
+        branch: Any = value
+        for part in reversed(path[1:]):
+            branch = {part: branch}
+        merge(result, path[0], branch)
+    return overlaid(data, result)

@@ -12,13 +12,13 @@ import re
 from typing import Any, Collection, Dict, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import BASE_SPEC
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
     Path,
     TomlDocument,
+    header,
     lines_of,
+    quoted,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.text import header, quoted
 
 MARK = "# zerocopy.rdma"
 _OURS = re.compile(r"[^\n]*?[ \t]# zerocopy\.rdma(?:, (?:was: (?P<was>[^\n]*)|(?P<open>after an open line)))?")
@@ -55,8 +55,8 @@ def _inside(text: str) -> Set[int]:
     return {number for at in statements for number in range(at.first, at.last)}
 
 
-def without_references(text: str, original: Optional[str], ours: Collection[str]) -> str:
-    """The text without the paths ``ours`` in ``imports`` and ``base_runtime_spec``.
+def without_references(text: str, original: Optional[str], ours: Collection[str], key: str) -> str:
+    """The text without the paths ``ours`` in ``imports`` and as the value of any ``key``.
 
     A program that rewrites the file keeps them and drops our comments. Values of ``original`` are restored.
     """
@@ -74,7 +74,7 @@ def without_references(text: str, original: Optional[str], ours: Collection[str]
             same = new == value
             new = None if not new and former.get(path) is None else new
         else:
-            same = path[-1] != BASE_SPEC or not isinstance(value, str) or value not in ours
+            same = path[-1] != key or not isinstance(value, str) or value not in ours
             new = next((former.get(other) for other in former.keys if other[-2:] == path[-2:]), None)
         if not same and new != value:
             left = _LEFT.match(lines[at.first])
