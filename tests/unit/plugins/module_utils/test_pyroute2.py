@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-LOADER = "from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pyroute2_parts\n"
+LOADER = "from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import ethtool\n"
 
 
 def run(code: str, *first: Path) -> None:
@@ -28,11 +28,11 @@ def test_only_the_needed_parts_are_loaded_and_the_rest_stays_usable() -> None:
     run(
         "import sys\n"
         "assert 'pyroute2.ethtool.ioctl' not in sys.modules\n"
-        "assert pyroute2_parts.ethtool().IoctlEthtool\n"
+        "assert ethtool.ethtool().IoctlEthtool\n"
         "assert 'pyroute2' not in sys.modules and 'asyncio' not in sys.modules\n"
         "from pyroute2 import IPRoute\n"
         "from pyroute2.ethtool import ioctl\n"
-        "assert ioctl is pyroute2_parts.ethtool() and IPRoute().close() is None\n"
+        "assert ioctl is ethtool.ethtool() and IPRoute().close() is None\n"
     )
 
 
@@ -41,7 +41,7 @@ def test_a_broken_installation_counts_as_none(tmp_path: Path, error: str) -> Non
     for package in ("pyroute2", "pyroute2/ethtool"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text(f"raise {error}('broken')\n")
-    run("assert pyroute2_parts.ethtool() is None\n", tmp_path)
+    run("assert ethtool.ethtool() is None\n", tmp_path)
 
 
 def test_a_version_whose_parts_need_the_whole_is_loaded_as_a_whole(tmp_path: Path) -> None:
@@ -50,4 +50,4 @@ def test_a_version_whose_parts_need_the_whole_is_loaded_as_a_whole(tmp_path: Pat
     (tmp_path / "pyroute2/__init__.py").write_text("whole = True\n")
     (tmp_path / "pyroute2/ethtool/__init__.py").write_text("")
     (tmp_path / "pyroute2/ethtool/ioctl.py").write_text("from pyroute2 import whole\n")
-    run("import pyroute2\nassert pyroute2_parts.ethtool().whole and pyroute2.whole\n", tmp_path)
+    run("import pyroute2\nassert ethtool.ethtool().whole and pyroute2.whole\n", tmp_path)

@@ -18,7 +18,7 @@ from typing import Any, Callable, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import clean
 
-_ROLES = Path(__file__).resolve().parents[4] / "roles"
+_ROLES = Path(__file__).resolve().parents[5] / "roles"
 _OWN = _ROLES / "rdma_verify" / "templates"
 _TEMPLATES = (_OWN, _ROLES / "rdma_audit" / "templates")
 
