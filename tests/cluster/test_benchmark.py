@@ -22,7 +22,7 @@ from kubernetes import dynamic
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import PATCH, PlayedKubelets
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.benchmark_log import log
+from ansible_collections.zerocopy.rdma.tests.unit._prove.benchmark.benchmark_log import log
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather, kernel_log
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import facts as host_facts
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_nodes import node
+from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import node
 
 KMSG = Path(__file__).resolve().parents[1] / "fixtures" / "kmsg"
 BOOT = 1_790_000_000

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.runtime.test_cri import served
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import client, server
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.test_runtime_cri import served
 
 __all__ = ["client", "served", "server"]

@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.modules import nm_links
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_node import NodeTree
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.links.nm_node import NodeTree
 
 Run = Callable[..., Dict[str, Any]]
 

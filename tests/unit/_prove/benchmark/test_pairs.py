@@ -1,0 +1,237 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The pairs of a benchmark, and what is made of their logs. The logs are composed here, their figures invented."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Callable
+
+import jsonschema
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.filter.benchmark_document import benchmark_document
+from ansible_collections.zerocopy.rdma.plugins.filter.benchmark_plan import benchmark_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import summary
+from ansible_collections.zerocopy.rdma.tests.unit._prove.benchmark.benchmark_log import GIB, log
+from ansible_collections.zerocopy.rdma.tests.unit._prove.pods import HOSTS, KIND, plan, shared
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+
+SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "benchmark.schema.json").read_text("utf-8"))
+ALIGNED = {"name": "h100-1gpu-1nic", "gpus": 1, "nics": 1}
+UNALIGNED = {"name": "h100-far", "gpus": 1, "nics": 1, "align": "unaligned"}
+MODEL = {
+    "name": "example",
+    "layers": 32,
+    "kv_heads": 8,
+    "head_dim": 128,
+    "dtype": "bfloat16",
+    "prompt_tokens": [32768],
+}
+
+
+class Bench:
+    """A benchmark of two recorded (synthesised) nodes, whose pods get the first devices that fit."""
+
+    def __init__(self, facts_of: Callable[..., Any]) -> None:
+        self.facts, self.templates = facts_of(KIND), [ALIGNED, UNALIGNED]
+        # Why the module failed for the first pairs, and what was asked for.
+        self.failed: list[str] = []
+        self.asked: dict[str, Any] = {}
+        self.fraction: Any = 0.7
+        self.plan = plan(facts_of, self.templates)
+        known = read.facts(self.facts)
+        ((first, pci), *_others) = known.placed
+        self.devices = [one for host in HOSTS for one in predict.predicted(host, known, (1, 4, 0), (1, 0, 4, 1))]
+        self.nic = next(one for one in self.devices if one.driver == "dra.net" and one.pci == pci.address)
+        self.hca, self.gpu = first, known.gpus[0]
+
+    def pairs(self, **options: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = benchmark_plan(self.plan, **options)["pairs"]
+        return found
+
+    def result(self, pod: dict[str, Any], output: str, **changed: Any) -> dict[str, Any]:
+        got = [{"request": "nic", "driver": "dra.net", "pool": pod["node"], "device": self.nic.name}]
+        return {"node": pod["node"], "output": output, "trouble": "", "allocation": got, **changed}
+
+    def judged(self, outputs: dict[str, str], changed: Any = None, **options: Any) -> dict[str, Any]:
+        """The document of these outputs of initiators by template."""
+        pairs = [pair for pair in self.pairs(**options) if pair["entry"] in outputs]
+        results: list[dict[str, Any]] = [
+            {
+                "pods": [
+                    self.result(pair["pods"][0], **{"output": "", **(changed or {})}),
+                    self.result(pair["pods"][1], outputs[pair["entry"]]),
+                ]
+            }
+            for pair in pairs
+        ]
+        results[: len(self.failed)] = [{"failed": False, "msg": why} for why in self.failed]
+        hostvars = {
+            host: {"ansible_facts": {"rdma": self.facts}, "rdma_claims_templates": self.templates} for host in HOSTS
+        }
+        settings = {"fraction": self.fraction, "parameters": {"numa": "nic", **self.asked}, "models": [MODEL]}
+        found = benchmark_document(pairs, results, self.plan, resource_slices(self.devices), hostvars, settings)
+        jsonschema.validate(found["document"], SCHEMA)
+        self.lines = found["lines"]
+        document: dict[str, Any] = found["document"]
+        return document
+
+
+@pytest.fixture(name="bench")
+def make_bench(facts_of: Callable[..., Any]) -> Bench:
+    return Bench(facts_of)
+
+
+def test_each_template_and_tcp_on_two_nodes(bench: Bench) -> None:
+    pairs = bench.pairs(repetitions=2)
+    entries = [(pair["repetition"], pair["entry"]) for pair in pairs]
+    assert {entry for _number, entry in entries} == {"h100-1gpu-1nic", "h100-far", "tcp"}
+    assert [number for number, _entry in entries] == sorted(number for number, _entry in entries)
+    for target, initiator in (pair["pods"] for pair in pairs):
+        assert (target["node"], initiator["node"]) == ("n1", "n2")
+        assert (target["server"], initiator["peer"]) == (True, target["name"])
+        assert len({target["name"], initiator["name"]}) == 2
+
+
+def test_what_its_pods_have(bench: Bench) -> None:
+    pods = {pair["entry"]: pair["pods"][1] for pair in bench.pairs(environment={"UCX_LOG_LEVEL": "info"})}
+    rdma, floor = pods["h100-1gpu-1nic"], pods["tcp"]
+    assert rdma["template"].startswith("h100-1gpu-1nic-")
+    assert rdma["capabilities"] == ["IPC_LOCK"]
+    assert (rdma["host_sys"], floor["host_sys"]) == (True, False)
+    assert (rdma["environment"]["UCX_TLS"], rdma["environment"]["ZEROCOPY_NODE"]) == ("rc,ud,self,cuda_copy", "n2")
+    assert "template" not in floor
+    assert (floor["environment"]["UCX_TLS"], floor["environment"]["ZEROCOPY_RDMA"]) == ("tcp", "off")
+    assert floor["environment"]["UCX_LOG_LEVEL"] == "info"
+
+
+def test_of_a_device_plugin(facts_of: Callable[..., Any]) -> None:
+    found = benchmark_plan(shared(facts_of), gpus=1)["pairs"]
+    pods = {pair["entry"]: pair["pods"][0] for pair in found}
+    assert pods["rdma/rdma_h100"]["limits"] == {"rdma/rdma_h100": 1, "nvidia.com/gpu": 1}
+    assert pods["tcp"]["limits"] == {"nvidia.com/gpu": 1}
+
+
+def test_only_what_is_wanted(bench: Bench) -> None:
+    assert {pair["entry"] for pair in bench.pairs(templates=["h100-far"], floor=False)} == {"h100-far"}
+    problems = benchmark_plan(bench.plan, templates=["h100-nowhere"])["problems"]
+    assert problems[0].startswith(
+        "rdma_benchmark_templates has h100-nowhere, which no pod can request; pods can request h100-1gpu"
+    )
+    (problem,) = benchmark_plan(bench.plan, nodes=["n1"])["problems"]
+    assert problem.startswith("nothing can be run: a pair needs two nodes of a group; h100: ")
+
+
+def test_the_summary(bench: Bench) -> None:
+    config = f"rc_mlx5/{bench.hca.name}:1"
+    outputs = {
+        "h100-1gpu-1nic": log(config, 0.025, bench.gpu.pci.address),
+        "h100-far": log(config, 0.05, bench.gpu.pci.address),
+        "tcp": log("tcp/eth0", 0.5),
+    }
+    found = bench.judged(outputs, repetitions=2)
+    assert found["errors"] == []
+    lines = {line["template"]: line for line in found["summary"]}
+    aligned = lines["h100-1gpu-1nic"]
+    assert (aligned["runs"], aligned["spread"], aligned["memory"], aligned["pinned"]) == (2, 0, "VRAM", "NUMA 0")
+    assert aligned["mean_gb_s"] == pytest.approx(GIB / 0.025 / 1e9)
+    assert (aligned["ratio"], aligned["latency_change"]) == (pytest.approx(2), pytest.approx(-0.5))
+    assert aligned["fraction"] == pytest.approx(aligned["mean_gb_s"] / aligned["limit_gb_s"])
+    assert (aligned["kind"], aligned["verdict"]) == ("rdma", "pass")
+    assert (lines["h100-far"]["kind"], lines["h100-far"]["ratio"], lines["h100-far"]["verdict"]) == (
+        "unaligned",
+        None,
+        "impossible",
+    )
+    # In other memory, and for comparison only.
+    assert (lines["tcp"]["kind"], lines["tcp"]["limit_gb_s"], lines["tcp"]["ratio"]) == ("floor", None, None)
+    assert found["runs"][0]["path"] != []
+    assert "2.00 times unaligned, latency -50.0%" in "\n".join(bench.lines)
+
+
+def test_a_slow_port_fails(bench: Bench) -> None:
+    found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.5)}, repetitions=1)
+    assert [line["verdict"] for line in found["summary"]] == ["fail"]
+
+
+def test_what_the_command_line_sets_is_a_text(bench: Bench) -> None:
+    """As with -e rdma_benchmark_repetitions=2 and the others, which preflight accepts."""
+    assert bench.pairs(repetitions="2", gpus="1", floor="false") == bench.pairs(repetitions=2, gpus=1, floor=False)
+    bench.fraction = "0.7"
+    found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.5)}, repetitions=1)
+    assert [line["verdict"] for line in found["summary"]] == ["fail"]
+
+
+def test_tcp_let_in_is_an_error_and_no_figure(bench: Bench) -> None:
+    split = f"50% on rc_mlx5/{bench.hca.name}:1 and 50% on tcp/eth0"
+    found = bench.judged({"h100-1gpu-1nic": log(split, 0.025)}, repetitions=1)
+    assert (found["runs"], found["summary"]) == ([], [])
+    assert f"TCP was allowed: its data went over {split}" in found["errors"][0]["text"]
+
+
+def test_a_nic_of_another_pod_is_an_error(bench: Bench) -> None:
+    found = bench.judged({"h100-1gpu-1nic": log("rc_mlx5/mlx5_77:1", 0.025)}, repetitions=1)
+    assert f"but the pod was given {bench.hca.name}" in found["errors"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("output", "changed", "why"),
+    [
+        ("", {}, "on n2: its log has no result"),
+        ("", {"trouble": "ImagePullBackOff"}, "on n1: ImagePullBackOff"),
+        ('ERROR {"reason": "a"}', {"output": 'ERROR {"reason": "b"}'}, "on n1: b"),
+        ('ERROR {"reason": "a"}', {"output": 'ERROR {"reason": "the other end failed: a"}'}, "on n2: a"),
+        ("", {"output": "rdma-env: not started: locked memory is limited"}, "on n1: locked memory is limited"),
+    ],
+)
+def test_why_there_is_nothing(bench: Bench, output: str, changed: Any, why: str) -> None:
+    found = bench.judged({"h100-1gpu-1nic": output}, changed, repetitions=1)
+    assert [error["text"] for error in found["errors"]] == [why]
+
+
+def test_a_pair_that_failed_takes_no_figures_of_others_away(bench: Bench) -> None:
+    bench.failed = ["https://localhost: connection refused"]
+    found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.025)}, repetitions=3)
+    assert [run["repetition"] for run in found["runs"]] == [2, 3]
+    assert [(error["repetition"], error["text"]) for error in found["errors"]] == [
+        (1, "https://localhost: connection refused")
+    ]
+
+
+def test_a_result_that_is_missing_is_an_error(bench: Bench) -> None:
+    """A log is cut off where it is too long, and its pod has ended well."""
+    bench.asked = {"operations": ["WRITE", "READ"], "block_sizes": [str(GIB)]}
+    found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.025)}, repetitions=1)
+    assert len(found["runs"]) == 1
+    assert [error["text"] for error in found["errors"]] == [f"its log has no result for READ of {GIB} bytes"]
+    # It is the consequence of another one.
+    found = bench.judged({"h100-1gpu-1nic": 'ERROR {"reason": "a"}'}, repetitions=1)
+    assert [error["text"] for error in found["errors"]] == ["on n2: a"]
+
+
+def test_nothing_is_run_of_what_has_the_name_of_the_floor(bench: Bench, facts_of: Callable[..., Any]) -> None:
+    named = plan(facts_of, [{**ALIGNED, "name": "tcp"}])
+    found = benchmark_plan(named)
+    assert (found["pairs"], found["problems"]) == (
+        [],
+        ["tcp is the name of pairs without a NIC, so no template can have it"],
+    )
+    assert benchmark_plan(bench.plan, repetitions=0)["problems"] == [
+        "rdma_benchmark_repetitions is 0, it must be at least 1"
+    ]
+
+
+def test_the_size_of_a_kv_cache() -> None:
+    # 2 * 32 layers * 32768 tokens * 8 heads * 128 * 2 bytes are 4 GiB, as in the sources.
+    assert summary.size(32, 32768, 8, 128, "bfloat16") == 4 * GIB
+
+
+def test_the_time_for_a_kv_cache(bench: Bench) -> None:
+    found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.025)}, repetitions=1)
+    (line,) = found["kv"]
+    assert [(one["template"], one["seconds"]) for one in line["times"]] == [("h100-1gpu-1nic", pytest.approx(0.1))]

@@ -1,0 +1,190 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The network in NCCL's log. The fixtures are from public logs; lines in this file are written after NCCL's source."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.filter.transfer_verdicts import transfer_verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import nccl
+
+LOGS = Path(__file__).parents[2] / "fixtures/nccl"
+EIGHT = ", ".join(f"mlx5_{number}:1/RoCE" for number in range(8))
+BONDS = ", ".join(f"mlx5_bond_{number}:1/RoCE" for number in range(8))
+# Of each log its verdict, text, and number of communicators.
+TOLD = {
+    "assigned": ("pass", f"NCCL uses RDMA ({EIGHT})", 1),
+    "disabled": ("fail", "NCCL uses TCP (NCCL_IB_DISABLE set by environment to 1)", 1),
+    "gin": ("pass", "NCCL uses RDMA (mlx5_0:1/IB)", 1),
+    "ibext_v8": ("pass", f"NCCL uses RDMA ({EIGHT})", 3),
+    "libfabric": ("impossible", "NCCL uses AWS Libfabric, and its log does not say whether that is RDMA", 1),
+    "merged": ("pass", "NCCL uses RDMA (mlx5_0:1/RoCE, mlx5_1:1/RoCE, mlx5_2:1/RoCE, mlx5_3:1/RoCE)", 1),
+    "no_device": ("fail", "NCCL uses TCP (No device found)", 1),
+    "no_libibverbs": ("fail", "NCCL uses TCP (Failed to open libibverbs)", 1),
+    "ran_together": ("pass", f"NCCL uses RDMA ({BONDS})", 2),
+    "rccl": ("pass", "NCCL uses RDMA (mlx5_0:1/IB, mlx5_1:1/IB, mlx5_2:1/IB, mlx5_3:1/IB)", 3),
+    "rccl_socket": ("fail", "NCCL uses TCP (Failed to open libibverbs)", 1),
+    "roce": ("pass", "NCCL uses RDMA (mlx5_10:1/RoCE, mlx5_11:1/RoCE)", 2),
+    "sharp": ("pass", "NCCL uses RDMA (mlx5_0:1/IB, mlx5_1:1/IB, mlx5_4:1/IB, mlx5_5:1/IB)", 3),
+    "untold": ("pass", "NCCL uses RDMA (mlx5_0:1/IB)", 1),
+}
+
+
+def judged(log: str) -> Check:
+    check = nccl.check("llm/decode-0", None, None, log)
+    assert check is not None
+    assert (check.ring, check.id, check.subject) == ("pod", "pod.nccl", "llm/decode-0")
+    return check
+
+
+def said(*lines: str, host: str = "decode-0", process: int = 7, thread: int = 7) -> str:
+    """Lines of one rank, as NCCL 2.21 to 2.28 write them."""
+    return "".join(f"{host}:{process}:{thread} [0] NCCL INFO {line}\n" for line in lines)
+
+
+NIC = "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>"
+IB, SOCKET, PLUGIN = "Using network IB", "Using network Socket", "Using network AINIC"
+ETHERNET = "NET/Socket : Using [0]eth0:10.0.0.1<0>"
+
+
+def test_every_log_is_judged() -> None:
+    assert {path.stem for path in LOGS.glob("*.log")} == set(TOLD)
+
+
+@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        # As vLLM and Ray, mpirun, and a container's log write them.
+        "(EngineCore_DP0 pid=1088) (RayWorkerWrapper pid=285, ip=192.168.177.12) ",
+        "\x1b[0;36m(EngineCore pid=77)\x1b[0;0m \x1b[36m",
+        "[1,0]<stdout>:worker-0: ",
+        "2026-11-20T10:00:00.123456789Z [2026-11-20 10:00:00] ",
+    ],
+)
+def test_public_logs(name: str, before: str) -> None:
+    log = "".join(f"{before}{line}\n" for line in (LOGS / f"{name}.log").read_text().splitlines())
+    check = judged(log)
+    assert (check.verdict, check.text, check.evidence["communicators"]) == (
+        TOLD[name][0],
+        f"llm/decode-0: {TOLD[name][1]}",
+        TOLD[name][2],
+    )
+    assert bool(check.remedy) == (check.verdict == "fail")
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "",
+        "INFO 11-22 10:00:00 [pynccl.py:63] vLLM is using nccl==2.21.5\n",
+        said("Bootstrap : Using eth0:10.0.0.1<0>", "NCCL_IB_HCA set to =mlx5_0:1", "NET/Plugin: Could not find: x"),
+        said("Failed to open libibverbs.so[.1]"),
+        f"{NIC}\n{IB}\n",
+        said(IB)[:-6],
+        said(IB).replace("NCCL INFO", "NCCL WARN"),
+    ],
+)
+def test_a_log_that_does_not_say(log: str) -> None:
+    assert nccl.check("llm/decode-0", None, None, log) is None
+
+
+def test_a_pod_without_a_log() -> None:
+    assert nccl.check("llm/decode-0", None, None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("why", "remedy"),
+    [
+        ("NET/IB : No device found.", "Request RDMA in the container's resources"),
+        ("Failed to open libibverbs.so[.1]", "Install libibverbs1"),
+        ("NCCL_IB_DISABLE set by environment to 1.", "Remove NCCL_IB_DISABLE"),
+        ("NCCL_NET set by environment to Socket", "Remove NCCL_NET"),
+        ("Bootstrap : Using eth0:10.0.0.1<0>", "Request RDMA in the container's resources"),
+    ],
+)
+def test_what_to_do_follows_from_the_reason(why: str, remedy: str) -> None:
+    check = judged(said(why, ETHERNET, SOCKET))
+    assert check.verdict == "fail"
+    assert check.remedy.startswith(remedy)
+    assert check.remedy.endswith("With NCCL_NET=IB, NCCL fails instead.")
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        # A plugin finds devices, but what is taken is another network; and the other way round.
+        ([NIC, ETHERNET, SOCKET], "fail"),
+        (["NET/IB : No device found.", ETHERNET, NIC, IB], "pass"),
+        # The log ends while NCCL starts.
+        ([NIC], "pass"),
+        ([NIC, ETHERNET], "fail"),
+        (["NET/IB : No device found."], "fail"),
+        (["NET/IB : No device found.", "NET/IB : Using ; OOB eth0:10.0.0.1<0>"], "fail"),
+        # The log was cut before NCCL listed its devices.
+        ([IB], "pass"),
+        # Later communicators do not list them again.
+        ([NIC, IB, IB], "pass"),
+        ([NIC, IB, SOCKET], "fail"),
+        # A plugin with a name of its own that lists devices.
+        (["NET/AINIC : Using [0]ionic_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>", PLUGIN], "pass"),
+        ([PLUGIN], "impossible"),
+        # A list that is broken off, as when another process writes in between.
+        (["NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_", IB], "pass"),
+    ],
+)
+def test_what_is_taken_last_counts(lines: list[str], verdict: str) -> None:
+    assert judged(said(*lines)).verdict == verdict
+
+
+def test_devices_are_those_of_the_process() -> None:
+    """Of two threads, one lists them; another process, with the same numbers on another host, uses TCP."""
+    check = judged(said(NIC) + said(PLUGIN, thread=8) + said(NIC, ETHERNET, SOCKET, host="decode-1"))
+    assert check.evidence == {"communicators": 3, "tcp": 1, "devices": ["mlx5_0:1/RoCE"]}
+    assert check.text == "llm/decode-0: NCCL uses TCP in 1 of 3 communicators on decode-1"
+    log = said(NIC, PLUGIN) + said(PLUGIN, thread=8) + said(PLUGIN, process=8) + said(PLUGIN, host="decode-1")
+    assert [one.rdma for one in nccl.read(log)[0]] == [True, True, False, False]
+
+
+def test_colours_are_no_part_of_a_name() -> None:
+    check = judged("\x1b[36m" + said(NIC) + "\x1b[32m" + said(PLUGIN, thread=8) + "\x1b[36m" + said(IB))
+    assert (check.verdict, check.evidence["communicators"]) == ("pass", 2)
+    assert judged("\x1b[36m" + said(NIC) + "\x1b[32m" + said(PLUGIN)).evidence["communicators"] == 1
+
+
+def test_within_a_node_no_network_is_used() -> None:
+    comm = "comm 0x1095e9d0 rank 1 nRanks 2 nNodes {} localRanks 2 localRank 1 MNNVL 0"
+    within = [ETHERNET, SOCKET, comm.format(1)]
+    check = judged(said(*within))
+    assert (check.verdict, check.remedy) == ("impossible", "")
+    assert "its communicators are within one node" in check.text
+    assert judged(said(*within, SOCKET, comm.format(2))).evidence["tcp"] == 1
+    assert judged(said(*within, SOCKET)).verdict == "fail"
+    assert judged(said(*within) + said(NIC, IB, process=8)).verdict == "pass"
+
+
+def test_a_hostile_log_costs_no_time() -> None:
+    started = time.process_time()
+    for part in ("a", "a:1:1 [0] NCCL INFO ", "a:1:1 [0] NCCL INFO NET/IB : Using [0]a:1/IB", "[0]a:1/IB,", "\x1b[0"):
+        nccl.read(part * (2_000_000 // len(part)))
+    assert time.process_time() - started < 4
+
+
+def test_the_filter_adds_what_nccl_says() -> None:
+    pod = {"metadata": {"namespace": "llm", "name": "decode-0"}, "spec": {"nodeName": "h100-01"}}
+    found = transfer_verdicts(
+        [{"item": [{}, pod], "log": said(ETHERNET, SOCKET)}, {"item": [{}, pod], "log": ""}],
+        {"h100-01": {"group_names": ["h100"], "inventory_hostname": "h100-01"}},
+    )
+    assert [(one["id"], one["host"], one["group"], one["verdict"]) for one in found["checks"]] == [
+        ("pod.transfers", "h100-01", "h100", "impossible"),
+        ("pod.nccl", "h100-01", "h100", "fail"),
+        ("pod.transfers", "h100-01", "h100", "impossible"),
+    ]

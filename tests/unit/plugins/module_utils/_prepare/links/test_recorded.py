@@ -1,0 +1,217 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What NetworkManager and the kernel of the lab's guests said (fixtures/nm/README.md), and what is made of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import interfaces
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply, bus, live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+
+FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "nm"
+
+# From the journal of a guest whose neighbour had the address.
+CONFLICT = """\
+<info>  [1795272860.4825] device (enp39s0.7): state change: config -> ip-config (reason 'none', managed-type: 'full')
+<warn>  [1795272860.7408] device (enp39s0): IP address 192.168.39.77 cannot be configured because it is already in use \
+in the network by host 52:54:00:77:02:01
+<info>  [1795272860.7650] device (enp39s0): state change: ip-config -> failed (reason 'ip-config-unavailable', \
+managed-type: 'full')
+<warn>  [1795272860.8047] device (enp39s0): Activation: failed for connection 'zt1'
+<info>  [1795272860.8866] device (enp39s0): state change: failed -> disconnected (reason 'none', managed-type: 'full')
+"""
+PROFILE = Profile("zt1", "11111111-2222-5333-8444-555555555501", "enp39s0", "", ("192.168.39.77/24",), 4000)
+
+
+def objects(version: str) -> Dict[str, Any]:
+    found: Dict[str, Any] = json.loads((FIXTURES / f"objects-{version}.json").read_text("utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("version", ["1.52", "1.58"])
+def test_snapshot(version: str) -> None:
+    snapshot = bus.interpret(objects(version))
+    words = {name: bus.describe(device) for name, device in snapshot.devices.items()}
+    assert words == {
+        "lo": "connected (lo)",
+        "enp0s3": "connected (management)",
+        **dict.fromkeys(("enp39s0", "enp40s0", "enp66s0", "ens1", "rail0"), "disconnected"),
+    }
+    # The kernel configures the loopback device, a profile the management NIC.
+    assert [entry.id for entry in snapshot.actives.values() if entry.external] == ["lo"]
+    assert snapshot.checkpoints == {}
+
+
+def test_an_old_networkmanager_is_refused() -> None:
+    told = objects("1.52")
+    told["/org/freedesktop/NetworkManager"]["org.freedesktop.NetworkManager"]["Version"]["data"] = "1.18.8"
+    with pytest.raises(HostError, match=r"NetworkManager 1\.18\.8 is too old; nm_links needs 1\.20 or newer"):
+        bus.interpret(told)
+
+
+def test_links_and_addresses_of_the_kernel() -> None:
+    recorded = json.loads((FIXTURES / "rtnetlink-6.12.json").read_text("utf-8"))
+    links = interfaces.interpret(map(bytes.fromhex, recorded["links"]), map(bytes.fromhex, recorded["addresses"]))
+    assert links["enp39s0"].mac == links["enp39s0"].hardware == "52:54:00:77:02:01"
+    assert (links["enp39s0"].kind, links["enp39s0"].mtu, links["enp39s0"].carrier) == ("ethernet", 1500, True)
+    assert links["enp39s0"].max_mtu == 9212
+    assert (links["lo"].kind, links["lo"].mac) == (None, None)
+    assert set(links["enp0s3"].addresses) >= {"10.77.0.11/24", "fe80::5054:ff:fe77:1/64"}
+
+
+class Script:
+    """Answers of the tools, in the order in which they are asked; keeps what was asked."""
+
+    def __init__(self, answers: Dict[str, List[str]]) -> None:
+        self.answers = answers
+        self.asked: List[str] = []
+
+    def __call__(self, argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -> Completed:
+        name = next((name for name in self.answers if name in argv), None)
+        self.asked.append(name or argv[0])
+        if name is None:
+            return Completed(0, "", "")
+        queue = self.answers[name]
+        text = queue.pop(0) if len(queue) > 1 else queue[0]
+        return Completed(0, text, "") if not text.startswith("Call failed") else Completed(1, "", text)
+
+
+def managed(state: Optional[int], number: int = 9) -> str:
+    """GetManagedObjects with PROFILE active on its netdev in this state; ``None``: not active."""
+    told = objects("1.58")
+    if state is not None:
+        path = f"/org/freedesktop/NetworkManager/ActiveConnection/{number}"
+        data = {"Id": PROFILE.id, "Uuid": PROFILE.uuid, "State": state, "StateFlags": 0}
+        told[path] = {
+            "org.freedesktop.NetworkManager.Connection.Active": {key: {"data": data[key]} for key in data},
+        }
+    return json.dumps({"data": [told]})
+
+
+def activation(script: Script, interface: Interface) -> live.Activation:
+    manager = bus.NetworkManager(script)
+    return live.Activation(manager, lambda: {"enp39s0": interface}, [(PROFILE, None)])
+
+
+UP = Interface("enp39s0", mtu=4000, addresses=("192.168.39.77/24", "fe80::1/64"))
+ACTIVE = json.dumps({"data": ["/org/freedesktop/NetworkManager/ActiveConnection/9"]})
+CONNECTION = json.dumps({"data": ["/org/freedesktop/NetworkManager/Settings/9"]})
+
+
+def test_a_connection_that_starts_by_itself_is_only_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_PAUSE", 0)
+    script = Script({"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": [managed(1), managed(1), managed(2)]})
+    activation(script, UP).run()
+    assert script.asked == ["GetConnectionByUuid"] + ["GetManagedObjects"] * 3
+
+
+def test_a_connection_that_does_not_start_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_PAUSE", 0)
+    monkeypatch.setattr(live, "_GRACE", 0)
+    answers = [managed(None), managed(1), managed(2)]
+    script = Script({"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": answers, "ActivateConnection": [ACTIVE]})
+    activation(script, UP).run()
+    assert script.asked.count("ActivateConnection") == 1
+
+
+def test_a_connection_that_is_ending_is_not_taken_for_the_one_that_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_PAUSE", 0)
+    # It began by itself (8), was replaced by the one asked for (9), and both are there for a moment.
+    both = json.loads(managed(3, 8))
+    both["data"][0].update(json.loads(managed(1, 9))["data"][0])
+    answers = [managed(1, 8), managed(3, 8), json.dumps(both), managed(2, 9)]
+    script = Script({"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": answers, "ActivateConnection": [ACTIVE]})
+    activation(script, UP).run()
+    assert script.asked.count("ActivateConnection") == 1
+
+
+def test_who_has_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_PAUSE", 0)
+    answers = {
+        "GetConnectionByUuid": [CONNECTION],
+        "GetManagedObjects": [managed(1), managed(None), managed(1), managed(None)],
+        "ActivateConnection": [ACTIVE],
+        "--since": [CONFLICT],
+    }
+    with pytest.raises(HostError) as caught:
+        activation(Script(answers), Interface("enp39s0", mtu=4000)).run()
+    assert str(caught.value) == (
+        "links: zt1: enp39s0 did not come up: address 192.168.39.77 is already used by 52:54:00:77:02:01"
+    )
+
+
+def test_a_link_that_is_up_without_its_mtu_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_PAUSE", 0)
+    monkeypatch.setattr(live, "_AFTERWARDS", 0)
+    script = Script({"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": [managed(2)]})
+    with pytest.raises(HostError, match="did not come up: its MTU is 1500 instead of 4000"):
+        activation(script, Interface("enp39s0", mtu=1500, addresses=UP.addresses)).run()
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("Call failed: The name org.freedesktop.NetworkManager was not provided by any .service files", "not running"),
+        ("Call failed: device 'ens1' is already included in checkpoint /x", "already included in checkpoint /x"),
+    ],
+)
+def test_what_the_bus_refuses(answer: str, message: str) -> None:
+    with pytest.raises(HostError, match=message):
+        bus.NetworkManager(Script({"GetManagedObjects": [answer]})).snapshot()
+
+
+CHECKPOINT = "/org/freedesktop/NetworkManager/Checkpoint/3"
+
+
+def with_checkpoint(*devices: int) -> str:
+    told = objects("1.58")
+    paths = [f"/org/freedesktop/NetworkManager/Devices/{number}" for number in devices]
+    told[CHECKPOINT] = {"org.freedesktop.NetworkManager.Checkpoint": {"Devices": {"data": paths}}}
+    return json.dumps({"data": [told]})
+
+
+def noted(root: Path, path: Optional[str], *devices: str) -> Ledger:
+    ledger = Ledger(Files(str(root)), "nm_links")
+    ledger.notes["checkpoint"] = {"path": path, "devices": list(devices), "seconds": 60}
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("path", "netdev", "kept"),
+    [
+        (CHECKPOINT, "enp39s0", True),
+        # Killed before it could note the path.
+        (None, "enp39s0", True),
+        # Somebody else's, which got the number after NetworkManager was restarted.
+        (CHECKPOINT, "ens1", False),
+        ("/org/freedesktop/NetworkManager/Checkpoint/1", "enp39s0", False),
+    ],
+)
+def test_only_our_own_checkpoint_of_a_killed_run_is_closed(
+    tmp_path: Path, path: Optional[str], netdev: str, kept: bool
+) -> None:
+    script = Script({"GetManagedObjects": [with_checkpoint(4)], "CheckpointDestroy": [""]})
+    ledger = noted(tmp_path, path, netdev)
+    apply.finish_earlier(ledger, script)
+    assert ("CheckpointDestroy" in script.asked) == kept
+    assert "checkpoint" not in ledger.notes
+
+
+def test_confirming_too_late_is_an_error(tmp_path: Path) -> None:
+    script = Script({"GetManagedObjects": [managed(None)]})
+    with pytest.raises(HostError, match="has rolled the links back, because this was not confirmed within 60 s"):
+        apply.confirm(noted(tmp_path, CHECKPOINT, "enp39s0"), script, CHECKPOINT)
+    with pytest.raises(HostError, match="is not the checkpoint of the last call"):
+        apply.confirm(noted(tmp_path, CHECKPOINT, "enp39s0"), script, "/x")

@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The places that cannot read the registry of runtimes have the same names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from ansible_collections.zerocopy.rdma.plugins.doc_fragments import _runtime
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import system
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES, RUNTIMES
+from ansible_collections.zerocopy.rdma.plugins.modules import container_image, container_runtime
+
+ROLE = Path(__file__).resolve().parents[6] / "roles/rdma_runtime/meta/argument_specs.yml"
+
+
+def test_the_documentation_has_every_runtime() -> None:
+    fragment = yaml.safe_load(_runtime.ModuleDocFragment.DOCUMENTATION)
+    assert fragment["options"]["runtime"]["choices"] == CHOICES
+    for module in (container_image, container_runtime):
+        used = yaml.safe_load(module.DOCUMENTATION)["extends_documentation_fragment"]
+        assert "zerocopy.rdma._runtime" in used
+    for entry in yaml.safe_load(ROLE.read_text(encoding="utf-8"))["argument_specs"].values():
+        assert entry["options"]["rdma_runtime_flavour"]["choices"] == [*CHOICES, "none"]
+
+
+def test_facts_know_every_unit() -> None:
+    units = [unit for runtime in RUNTIMES.values() for unit in runtime.units]
+    assert sorted(units) == sorted(f"{name}.service" for name in system._RUNTIME_UNITS)
