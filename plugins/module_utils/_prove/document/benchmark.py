@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read as facts_read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.schema import about
 
 VERSION = 1
 # Of the times of a run: 0, 5, ..., 100 percent.
@@ -20,109 +21,118 @@ QUANTILES = 21
 BASELINE, FLOOR, RDMA = "unaligned", "floor", "rdma"
 KINDS = (RDMA, BASELINE, FLOOR)
 VERDICTS = ("pass", "fail", "impossible")
+_KIND = about("unaligned and floor are there for comparison; only rdma is judged.", enum=KINDS)
+_OPERATION = about(enum=("WRITE", "READ"))
+_ABOVE_0 = about(exclusiveMinimum=0)
 
 
 @dataclass
 class BenchmarkEnd:
-    """One end of a run. ``numa`` is the NUMA node to which the process was pinned, ``None`` where it was not."""
+    """One end of a run."""
 
     node: str
-    memory: str
-    gpu: Optional[str]
-    pinned: bool
-    numa: Optional[int]
+    memory: str = field(metadata=about(enum=("DRAM", "VRAM")))
+    gpu: Optional[str] = field(metadata=about("PCI address of the GPU whose memory was used."))
+    pinned: bool = field(metadata=about("Whether the process was on the CPUs near its first NIC."))
+    numa: Optional[int] = field(
+        metadata=about("NUMA node of these CPUs, null where it was not pinned or the NIC has none.")
+    )
 
 
 @dataclass
 class BenchmarkRun:
-    """One operation and block size in one pair of pods. Times in seconds, sizes in bytes, GB are 10^9 bytes.
-
-    ``transport`` is the row of UCX's table, ``path`` how GPU and NIC are connected (``nvidia-smi topo -m``).
-    ``counted`` are bytes that the ports counted, ``limit_gb_s`` what ports and PCIe can carry; ``None`` where unknown.
-    """
+    """One operation and size in one pair of pods, verified and over the right devices."""
 
     group: str
-    template: str
-    request: str
-    kind: str
-    repetition: int
-    operation: str
-    bytes: int
-    warmup: int
-    iterations: int
-    avg_gb_s: float
-    avg_seconds: float
-    p50_seconds: float
-    p95_seconds: float
-    p99_seconds: float
-    quantiles_seconds: List[float]
-    transport: str
-    devices: List[str]
-    path: List[str]
-    counted: Optional[int]
-    limit_gb_s: Optional[float]
+    template: str = field(metadata=about("Name in the inventory, or tcp."))
+    request: str = field(metadata=about("Which of its variants."))
+    kind: str = field(metadata=_KIND)
+    repetition: int = field(metadata=about(minimum=1))
+    operation: str = field(metadata=_OPERATION)
+    bytes: int = field(metadata=about(minimum=1))
+    warmup: int = field(metadata=about(minimum=0))
+    iterations: int = field(metadata=about(minimum=1))
+    avg_gb_s: float = field(metadata=_ABOVE_0)
+    avg_seconds: float = field(metadata=_ABOVE_0)
+    p50_seconds: float = field(metadata=_ABOVE_0)
+    p95_seconds: float = field(metadata=_ABOVE_0)
+    p99_seconds: float = field(metadata=_ABOVE_0)
+    quantiles_seconds: List[float] = field(
+        metadata=about("Of 0, 5, ..., 100 percent.", entries=_ABOVE_0, minItems=QUANTILES, maxItems=QUANTILES)
+    )
+    transport: str = field(metadata=about("The row of UCX's table of protocols that carried the blocks."))
+    devices: List[str] = field(metadata=about("HCAs in it, none over TCP."))
+    path: List[str] = field(metadata=about("How GPU and HCAs are connected (nvidia-smi topo -m), empty for DRAM."))
+    counted: Optional[int] = field(
+        metadata=about(
+            "Bytes for which the counters of the initiator's ports grew enough, null where they do not tell."
+        )
+    )
+    limit_gb_s: Optional[float] = field(metadata=about("What ports and PCIe links can carry, null where unknown."))
     initiator: BenchmarkEnd
     target: BenchmarkEnd
 
 
 @dataclass
 class BenchmarkFault:
-    """A pair, or an operation of it, that gave no result."""
+    """What gave no result."""
 
     group: str
     template: str
-    repetition: int
+    repetition: int = field(metadata=about(minimum=1))
     text: str
 
 
 @dataclass
 class BenchmarkLine:
-    """All runs of a template with one operation and block size.
-
-    ``spread`` is (max - min) / mean. ``ratio`` and ``latency_change`` (of the average time, -0.3 is 30 % less) are
-    against the group's unaligned template, ``fraction`` is the mean's of ``limit_gb_s``. ``memory`` is that of the
-    initiator and the target.
-    """
+    """All runs of a template with one operation and size; times are means of theirs."""
 
     group: str
     template: str
-    kind: str
-    operation: str
-    bytes: int
-    runs: int
-    memory: str
-    pinned: str
-    mean_gb_s: float
-    min_gb_s: float
-    max_gb_s: float
-    spread: float
-    avg_seconds: float
-    p50_seconds: float
-    p99_seconds: float
-    limit_gb_s: Optional[float]
-    fraction: Optional[float]
-    ratio: Optional[float] = None
-    latency_change: Optional[float] = None
-    verdict: str = "impossible"
+    kind: str = field(metadata=_KIND)
+    operation: str = field(metadata=_OPERATION)
+    bytes: int = field(metadata=about(minimum=1))
+    runs: int = field(metadata=about(minimum=1))
+    memory: str = field(metadata=about("Of initiator and target."))
+    pinned: str = field(metadata=about("NUMA nodes of both."))
+    mean_gb_s: float = field(metadata=_ABOVE_0)
+    min_gb_s: float = field(metadata=_ABOVE_0)
+    max_gb_s: float = field(metadata=_ABOVE_0)
+    spread: float = field(metadata=about("(max - min) / mean"))
+    avg_seconds: float = field(metadata=_ABOVE_0)
+    p50_seconds: float = field(metadata=_ABOVE_0)
+    p99_seconds: float = field(metadata=_ABOVE_0)
+    limit_gb_s: Optional[float] = field(metadata=about("What ports and PCIe links can carry."))
+    fraction: Optional[float] = field(metadata=about("mean_gb_s / limit_gb_s"))
+    ratio: Optional[float] = field(
+        default=None, metadata=about("To the mean of the group's unaligned template, in the same memory.")
+    )
+    latency_change: Optional[float] = field(
+        default=None, metadata=about("Of avg_seconds against it; -0.3 is 30 % less.")
+    )
+    verdict: str = field(
+        default="impossible",
+        metadata=about("impossible: there is nothing to judge, and the text says why.", enum=VERDICTS),
+    )
     text: str = ""
 
 
 @dataclass
 class KvTime:
-    """Estimated seconds for a KV cache with the mean bandwidth of a template's largest WRITE."""
+    """Estimated time of a KV cache over a template."""
 
     group: str
     template: str
-    seconds: float
+    seconds: float = field(metadata=about("At mean_gb_s of the largest WRITE.", **_ABOVE_0))
 
 
 @dataclass
 class KvLine:
-    """A model's KV cache for a prompt, in bytes."""
+    """A model's KV cache for a prompt."""
 
     model: str
-    tokens: int
-    bytes: int
+    tokens: int = field(metadata=about(minimum=1))
+    bytes: int = field(metadata=about("2 * layers * tokens * kv_heads * head_dim * bytes of a number", minimum=1))
     times: List[KvTime] = field(default_factory=list)
 
 
@@ -130,30 +140,34 @@ class KvLine:
 class PublishedFigure:
     """What one template reached on others' hardware."""
 
-    gb_s: float
-    seconds: float
+    gb_s: float = field(metadata=_ABOVE_0)
+    seconds: float = field(metadata=_ABOVE_0)
 
 
 @dataclass
 class Published:
-    """What others have published of their hardware. Nothing is compared with it."""
+    """What others published of their hardware; nothing is compared with it."""
 
     source: str
     hardware: str
-    operation: str
-    bytes: int
+    operation: str = field(metadata=_OPERATION)
+    bytes: int = field(metadata=about(minimum=1))
     aligned: PublishedFigure
     unaligned: PublishedFigure
 
 
 @dataclass
 class BenchmarkDocument:
-    """All that one run of the benchmark found; ``parameters`` are what was asked for."""
+    """What one run of benchmark.yml measured.
 
-    created: Optional[str]
-    collection: str
-    parameters: Dict[str, Any]
-    skipped: List[str]
+    Sizes are in bytes, times in seconds, gb_s in 10^9 bytes per second. The version grows whenever a reader of the
+    older one would fail.
+    """
+
+    created: Optional[str] = field(metadata=about("ISO 8601 time."))
+    collection: str = field(metadata=about("Version of the collection."))
+    parameters: Dict[str, Any] = field(metadata=about("What was asked for."))
+    skipped: List[str] = field(metadata=about("What was not measured, and why."))
     errors: List[BenchmarkFault]
     runs: List[BenchmarkRun]
     summary: List[BenchmarkLine]
@@ -161,7 +175,6 @@ class BenchmarkDocument:
     published: List[Published]
 
 
-# A byte in the longest time that a log may have.
 _LEAST_GB_S = 1e-15
 
 

@@ -20,15 +20,18 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import benchmark as benchmarks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import BenchmarkDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.remedies import WAYS, worded
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.schema import about
 
 VERSION = 1
 RINGS = ("host", "cluster", "pod")
 # From best to worst. "impossible": it could not be tried here, and the text says why.
 VERDICTS = ("pass", "impossible", "warn", "fail")
 UNITS = ("Gb/s", "us")
+_VERDICT = about("impossible: it could not be tried here, and the text says why.", enum=VERDICTS)
 
 # "from" is no name that Python allows.
-_ENDS = {"source": "from", "target": "to"}
+# The names of fields in the dictionary, where they differ.
+NAMES = {"source": "from", "target": "to"}
 
 _T = TypeVar("_T")
 
@@ -39,24 +42,25 @@ class DocumentError(ValueError):
 
 @dataclass
 class Check:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    ``id`` is stable and dotted, its first part the ring (``host.mtu``). ``subject`` is what it is about: a port
-    (``mlx5_0/1``), a pod, a template, or nothing for the host as a whole. ``text`` is one sentence of what was found,
-    ``remedy`` one sentence of what to do, empty when nothing is; ``evidence`` holds plain values. ``mend`` is the code
-    of the run of ``site`` that mends it (``mend.WAYS``), empty where none does.
-    """
-
-    ring: str
-    id: str
+    ring: str = field(metadata=about("Kind of check, and the tag that runs it.", enum=RINGS))
+    id: str = field(
+        metadata=about(
+            "Stable name of the check; its first part is the kind of check (`ring`).",
+            pattern=rf"^({'|'.join(RINGS)})(\.[a-z0-9_]+)+$",
+        )
+    )
     host: Optional[str]
     group: Optional[str]
-    subject: str
-    verdict: str
-    text: str
-    evidence: Dict[str, Any] = field(default_factory=dict)
-    remedy: str = ""
-    mend: str = ""
+    subject: str = field(metadata=about("Port (mlx5_0/1), pod or template; empty for the host or cluster as a whole."))
+    verdict: str = field(metadata=_VERDICT)
+    text: str = field(metadata=about("One sentence of what was found.", minLength=1))
+    evidence: Dict[str, Any] = field(default_factory=dict, metadata=about("Plain values that the verdict rests on."))
+    remedy: str = field(default="", metadata=about("One sentence of what to do; empty where nothing is to be done."))
+    mend: str = field(
+        default="", metadata=about("Which run of site mends it; empty where none does.", enum=("", *WAYS))
+    )
 
 
 @dataclass
@@ -65,40 +69,44 @@ class End:
 
     host: str
     hca: str
-    port: int
+    port: int = field(metadata=about(minimum=1))
 
 
 @dataclass
 class Measurement:
-    """One value that was measured between two ports.
-
-    ``unit`` is ``Gb/s`` (more is better) or ``us`` (less is better). ``expected`` is what port and PCIe link can carry,
-    ``threshold`` what was demanded; ``None`` where there is nothing to compare with.
-    """
+    """One value that was measured between two ports."""
 
     group: str
-    test: str
+    test: str = field(
+        metadata=about("perftest's name without ib_ (write_bw, read_lat), with ' in pods' where pods measured.")
+    )
     source: End
-    target: End
+    target: End = field(metadata=about("Equal to from where the port measured itself."))
     value: float
-    unit: str
-    expected: Optional[float]
-    threshold: Optional[float]
-    verdict: str
+    unit: str = field(metadata=about("Of Gb/s more is better, of us (microseconds) less.", enum=UNITS))
+    expected: Optional[float] = field(
+        metadata=about("What the slower of port and PCIe link can carry; null where nothing is known.")
+    )
+    threshold: Optional[float] = field(metadata=about("What was demanded."))
+    verdict: str = field(metadata=_VERDICT)
     text: str
 
 
 @dataclass
 class DocumentHost:
-    """A host of the document; ``facts`` are those of ``rdma_facts``, empty for a host that gave none that can be used.
+    """A host of the document."""
 
-    ``rails`` has the rail of each port that has one, by the port's name (``mlx5_0/1``); it is filled where something
-    was measured.
-    """
-
-    group: str
-    facts: Dict[str, Any] = field(default_factory=dict)
-    rails: Dict[str, int] = field(default_factory=dict)
+    group: str = field(metadata=about("Inventory group that the host is planned in."))
+    facts: Dict[str, Any] = field(
+        default_factory=dict,
+        metadata=about("ansible_facts.rdma as the module rdma_facts returns it; empty for a host that gave none."),
+    )
+    rails: Dict[str, int] = field(
+        default_factory=dict,
+        metadata=about(
+            "Rail of each port (mlx5_0/1) that has one; empty where nothing was measured.", entries={"minimum": 0}
+        ),
+    )
 
     @cached_property
     def known(self) -> Facts:
@@ -108,23 +116,27 @@ class DocumentHost:
 
 @dataclass
 class VerifyRun:
-    """What was run: ``inventory`` has its sources, ``limit`` is that of the command line, ``hosts`` is ``rdma_hosts``.
+    """How Ansible was called."""
 
-    ``groups`` are the inventory groups all of whose hosts are in the document, as their hosts' group. ``extra`` are the
-    arguments of ``-e`` that another run needs as well, without those for ``hosts``.
-    """
-
-    inventory: List[str] = field(default_factory=list)
-    limit: Optional[str] = None
-    hosts: Optional[str] = None
-    tags: List[str] = field(default_factory=list)
-    groups: List[str] = field(default_factory=list)
-    extra: List[str] = field(default_factory=list)
+    inventory: List[str] = field(default_factory=list, metadata=about("Its sources, as -i."))
+    limit: Optional[str] = field(default=None, metadata=about("--limit, null without one."))
+    hosts: Optional[str] = field(default=None, metadata=about("rdma_hosts, null for all hosts."))
+    tags: List[str] = field(default_factory=list, metadata=about("--tags, empty for everything."))
+    groups: List[str] = field(
+        default_factory=list, metadata=about("Inventory groups all of whose hosts are in the document.")
+    )
+    extra: List[str] = field(
+        default_factory=list,
+        metadata=about(
+            "Arguments of -e, except rdma_hosts. If one has a template, values of a Helm chart or variables of others"
+            " than this collection, only the names."
+        ),
+    )
 
 
 @dataclass
 class PastFinding:
-    """A check that failed or warned in one of two runs."""
+    """A check that failed or warned in one of the two runs."""
 
     id: str
     host: Optional[str]
@@ -134,29 +146,41 @@ class PastFinding:
 
 @dataclass
 class EarlierRun:
-    """What differs from an earlier run in what both have looked at; ``created`` is when that was."""
+    """What differs from an earlier run in what both have looked at."""
 
-    created: Optional[str]
+    created: Optional[str] = field(metadata=about("When the earlier run was."))
     new: List[PastFinding]
     gone: List[PastFinding]
-    unchanged: int
+    unchanged: int = field(metadata=about("How many findings both have.", minimum=0))
 
 
 @dataclass
 class VerifyDocument:
-    """Everything one run of verify found. ``created`` is an ISO 8601 time, ``collection`` the collection's version.
+    """What one run of verify.yml found. The version grows whenever a reader of the older one would fail."""
 
-    ``benchmark`` is a run of the benchmark that is to be shown with it.
-    """
-
-    created: Optional[str]
-    collection: str
-    hosts: Dict[str, DocumentHost] = field(default_factory=dict)
+    created: Optional[str] = field(
+        metadata=about("ISO 8601 time, null where the time was left out so that equal runs give equal files.")
+    )
+    collection: str = field(metadata=about("Version of the collection."))
+    hosts: Dict[str, DocumentHost] = field(default_factory=dict, metadata=about("All hosts of the run by name."))
     checks: List[Check] = field(default_factory=list)
     bandwidth: List[Measurement] = field(default_factory=list)
     run: VerifyRun = field(default_factory=VerifyRun)
-    earlier: Optional[EarlierRun] = None
-    benchmark: Optional[BenchmarkDocument] = None
+    earlier: Optional[EarlierRun] = field(
+        default=None,
+        metadata=about(
+            "What differs from the document that was at the same path, in what both runs have looked at; null without"
+            " one."
+        ),
+    )
+    benchmark: Optional[BenchmarkDocument] = field(
+        default=None,
+        metadata=about(
+            "A run of benchmark.yml that is shown with this one, as benchmark.schema.json describes it; null without"
+            " one.",
+            type=["object", "null"],
+        ),
+    )
 
 
 def _read(kind: Type[_T], at: str, value: Any, names: Optional[Mapping[str, str]] = None) -> _T:
@@ -180,12 +204,12 @@ def _known(at: str, value: Any, choices: Any) -> None:
 
 def plain_measurement(measured: Measurement) -> Dict[str, Any]:
     """The measurement as a dictionary; its ends are called ``from`` and ``to`` there."""
-    return {_ENDS.get(key, key): value for key, value in asdict(measured).items()}
+    return {NAMES.get(key, key): value for key, value in asdict(measured).items()}
 
 
 def measurement(value: Any, at: str = "measurement") -> Measurement:
     """A measurement from its dictionary. Raises DocumentError."""
-    found = _read(Measurement, at, value, _ENDS)
+    found = _read(Measurement, at, value, NAMES)
     _known(f"{at}.verdict", found.verdict, VERDICTS)
     _known(f"{at}.unit", found.unit, UNITS)
     found.source = _read(End, f"{at}.from", found.source)

@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 import time
-from dataclasses import fields
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,7 +22,6 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import remedies
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify as prove_document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import findings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import text as report_text
@@ -141,28 +139,6 @@ def test_the_schema_refuses(validator: Any, document: dict[str, Any], path: list
         at = at[key]
     at[path[-1]] = value
     assert not validator.is_valid(document)
-
-
-def test_the_schema_has_what_the_code_has() -> None:
-    parts = SCHEMA["$defs"]
-    renamed = {"source": "from", "target": "to"}
-    for kind, part in (
-        (prove_document.Check, parts["check"]),
-        (prove_document.Measurement, parts["measurement"]),
-        (prove_document.End, parts["end"]),
-        (prove_document.DocumentHost, parts["host"]),
-        (prove_document.VerifyRun, parts["run"]),
-        (prove_document.EarlierRun, parts["earlier"]),
-        (prove_document.PastFinding, parts["past"]),
-    ):
-        names = [renamed.get(one.name, one.name) for one in fields(kind)]
-        assert list(part["properties"]) == names == part["required"]
-    assert list(SCHEMA["properties"]) == ["version", *(one.name for one in fields(prove_document.VerifyDocument))]
-    assert tuple(parts["check"]["properties"]["mend"]["enum"]) == ("", *remedies.WAYS)
-    assert tuple(parts["verdict"]["enum"]) == prove_document.VERDICTS
-    assert tuple(parts["check"]["properties"]["ring"]["enum"]) == prove_document.RINGS
-    assert tuple(parts["measurement"]["properties"]["unit"]["enum"]) == prove_document.UNITS
-    assert SCHEMA["properties"]["version"]["const"] == prove_document.VERSION
 
 
 @FORMS
