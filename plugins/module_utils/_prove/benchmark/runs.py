@@ -15,8 +15,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model as slice_model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import honest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import log as benchmark_log
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import transport
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import Pair
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import (
     BenchmarkEnd,
@@ -110,11 +110,11 @@ class BenchmarkJudge:
         result: Found = []
         for case in found.cases:
             try:
-                transport = honest.judge(case, found.tables, got[0])
-            except honest.DishonestError as error:
+                used = transport.judge(case, found.tables, got[0])
+            except transport.DishonestError as error:
                 result.append(self.fault(str(error)))
                 continue
-            result.append(self._run(case, transport, [str(initiator["node"]), str(target["node"])], got[1]))
+            result.append(self._run(case, used, [str(initiator["node"]), str(target["node"])], got[1]))
         return [*result, *map(self.fault, [trouble] if trouble else self._missing(found.cases))]
 
     def _missing(self, cases: Sequence[benchmark_log.Case]) -> List[str]:
@@ -132,12 +132,12 @@ class BenchmarkJudge:
     def _run(
         self,
         case: benchmark_log.Case,
-        transport: honest.Transport,
+        used: transport.Transport,
         hosts: Sequence[str],
         of_target: Optional[List[str]],
     ) -> BenchmarkRun:
         facts = [self.nodes.facts.get(host, Facts()) for host in hosts]
-        limits = [_capacity(facts[0], transport.devices), _capacity(facts[1], of_target or [])]
+        limits = [_capacity(facts[0], used.devices), _capacity(facts[1], of_target or [])]
         return BenchmarkRun(
             group=self.pair.group,
             template=self.pair.entry,
@@ -154,10 +154,10 @@ class BenchmarkJudge:
             p95_seconds=case.p95_seconds,
             p99_seconds=case.p99_seconds,
             quantiles_seconds=case.quantiles,
-            transport=transport.config,
-            devices=list(transport.devices),
-            path=_path(facts[0], case.initiator.gpu, transport.devices),
-            counted=transport.counted,
+            transport=used.config,
+            devices=list(used.devices),
+            path=_path(facts[0], case.initiator.gpu, used.devices),
+            counted=used.counted,
             limit_gb_s=threshold.lower(*limits),
             initiator=_end(case.initiator, hosts[0]),
             target=_end(case.target, hosts[1]),

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 _WHAT = "link_errors"

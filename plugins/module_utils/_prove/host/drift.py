@@ -16,7 +16,7 @@ import difflib
 from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence, Map
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 

@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import p
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MTU
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined

@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold as bandwidth_threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.perftest_run import NOT_INSTALLED
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, End, Measurement
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence, Map
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX, HostTests, Meeting
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined

@@ -20,7 +20,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse, threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import fabric as host_fabric
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 

@@ -12,7 +12,7 @@ from typing import Any, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import queries
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import honest, log
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import log, transport
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "nixl"
 MIB = 1 << 20
@@ -55,8 +55,8 @@ def case(found: log.BenchmarkLog, operation: str = "WRITE", size: int = MIB, **c
 
 
 def refused(found: log.BenchmarkLog, allocated: Any, **changed: Any) -> str:
-    with pytest.raises(honest.DishonestError) as error:
-        honest.judge(case(found, **changed), found.tables, allocated)
+    with pytest.raises(transport.DishonestError) as error:
+        transport.judge(case(found, **changed), found.tables, allocated)
     return str(error.value)
 
 
@@ -93,12 +93,12 @@ def test_sizes_choose_the_row() -> None:
 
 def test_tcp_is_the_floor() -> None:
     found = log.read(remote(recorded("tcp")))
-    assert honest.judge(case(found), found.tables, None).config == "52% on tcp/lo and 48% on tcp/eth0"
+    assert transport.judge(case(found), found.tables, None).config == "52% on tcp/lo and 48% on tcp/eth0"
 
 
 def test_rdma_over_what_the_pod_was_given() -> None:
     found = over(RXE)
-    assert honest.judge(case(found), found.tables, ["rxe0"]) == honest.Transport(RXE, ("rxe0",))
+    assert transport.judge(case(found), found.tables, ["rxe0"]) == transport.Transport(RXE, ("rxe0",))
 
 
 def test_one_node_is_no_benchmark() -> None:
@@ -148,7 +148,7 @@ def test_what_went_elsewhere_is_an_error(config: str, allocated: Any, why: str) 
     ],
 )
 def test_several_paths_of_one_port(config: str) -> None:
-    assert honest.judge(case(over(config)), over(config).tables, ["rxe0"]).devices == ("rxe0",)
+    assert transport.judge(case(over(config)), over(config).tables, ["rxe0"]).devices == ("rxe0",)
 
 
 def test_without_tables_nothing_is_known() -> None:
@@ -174,7 +174,7 @@ def test_counters_have_to_move(operation: str, counter: str, value: int, enough:
     counters = {f"rxe0/1/{counter}": value, "rxe1/1/port_xmit_data": 1 << 40}
     if enough:
         one = case(found, operation, counters=counters)
-        assert honest.judge(one, found.tables, ["rxe0"]).counted == 5 * MIB
+        assert transport.judge(one, found.tables, ["rxe0"]).counted == 5 * MIB
     else:
         assert "counters of rxe0 grew by" in refused(found, ["rxe0"], operation=operation, counters=counters)
 

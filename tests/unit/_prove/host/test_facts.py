@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift, fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import facts as host_facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts, changed, node, worst
 
 

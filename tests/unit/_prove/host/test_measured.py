@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.verify_plan import verify_
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts, changed, node, worst
 
 
