@@ -211,8 +211,7 @@ last_refusal:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.converge import converge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.inject import SPEC
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.inject import SPEC, converge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer
 
 

@@ -45,7 +45,7 @@ def _runtime(options: Options) -> Dict[str, Any]:
 
 
 def _inject(options: Options) -> Dict[str, Any]:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.converge import converge
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.inject import converge
 
     return converge(options, True)
 

@@ -1,0 +1,13 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Daemons of this collection on a node, each a program that systemd runs beside the container runtime.
+
+Files in reading order: ``daemon`` (what one is), ``inject`` (the daemon of the strategy ``inject``), ``converge``
+(installs, changes and removes one), ``service`` (the running one).
+
+May import ``_discover``, ``_inject``, ``_prepare.node``, ``_prepare.ledger`` and ``_values``.
+"""

@@ -4,7 +4,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The options of ``inject_plugin``: their specification, and the files that they ask for."""
+"""The daemon of the strategy ``inject``: its options and unit (systemd.exec(5), systemd.service(5)).
+
+It is an NRI plugin that gives containers RDMA devices.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,26 @@ import hashlib
 import json
 import os
 import sys
-from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu, selection
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration, output
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import ConfigurationError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import unit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest, NodeDaemon
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock
 
+DAEMON = NodeDaemon(
+    concern="inject",
+    unit="zerocopy-rdma-inject.service",
+    program="/usr/local/libexec/zerocopy-rdma/inject.pyz",
+    config="/etc/zerocopy-rdma/inject.json",
+    status="/run/zerocopy-rdma-inject/status.json",
+    at_start=("socket", "metrics"),
+    reported=("runtime", "config_error", "injected", "refused", "last_refusal"),
+)
 SPEC: Dict[str, Dict[str, Any]] = {
     "policy": {"type": "str", "choices": ["annotated", "gpu_containers"], "default": "annotated"},
     "namespaces": {"type": "list", "elements": "str", "default": []},
@@ -56,37 +67,80 @@ _CONFIGURED = (
 # Of a node whose own Python nobody has asked, or where it is among files that the unit does not see.
 _PYTHON = "/usr/bin/python3"
 _HIDDEN = ("/home/", "/root/", "/run/user/")
+# PrivateNetwork would show it a /sys without the NICs' netdevs. Of the network it gets netlink, which tells about RDMA
+# devices, and no IP. It only looks at device nodes, and needs root only to connect to the runtime's socket, without any
+# of its capabilities.
+_TEXT = """\
+# Written by zerocopy.rdma. Changes are lost; use a drop-in.
+[Unit]
+Description=RDMA devices for containers, beside their GPUs (NRI plugin of zerocopy.rdma)
+After=containerd.service crio.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service
+# When a node boots, pods start when the plugin is registered.
+Before=kubelet.service
+StartLimitIntervalSec=0
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStart={interpreter} -I {program} --config {config}
+ExecReload=/bin/kill -HUP $MAINPID
+WatchdogSec=60
+WatchdogSignal=SIGKILL
+Restart=always
+RestartSec=1
+TimeoutStartSec=300
+TimeoutStopSec=10
+RuntimeDirectory=zerocopy-rdma-inject
+UMask=0022
+MemoryMax=128M
+TasksMax=32
+CapabilityBoundingSet={capabilities}
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+DevicePolicy=closed
+RestrictAddressFamilies=AF_UNIX AF_NETLINK
+IPAddressDeny=any
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+{writable}
+[Install]
+WantedBy=multi-user.target
+"""
 
 
-@dataclass(frozen=True)
-class InjectRequest:
-    """``program`` is ``None`` where only its ``digest`` (SHA-256) is known, which is enough to compare.
+def unit(interpreter: str, metrics: str) -> str:
+    """The unit for this Python, with a writable directory for ``metrics`` unless that is empty.
 
-    ``config`` is the content of its configuration file, ``seconds`` are those to wait until it is registered.
+    Both are normal absolute paths without anything to quote.
     """
-
-    digest: str
-    program: Optional[bytes]
-    config: Mapping[str, Any]
-    interpreter: str
-    seconds: int = 30
-
-    @property
-    def socket(self) -> str:
-        return str(self.config["socket"])
-
-    def files(self, present: Files) -> List[File]:
-        """The files as they should be. Without the program's content, one that is right is left as it is."""
-        text = "" if self.program is None else self.program.decode("utf-8", "surrogateescape")
-        if self.program is None:
-            stored = present.stored(unit.PROGRAM)
-            if stored is not None and hashlib.sha256(stored.content).hexdigest() == self.digest:
-                text = stored.content.decode("utf-8", "surrogateescape")
-        return [
-            File(unit.PROGRAM, text, 0o755),
-            File(unit.CONFIG, json.dumps(self.config, indent=1, sort_keys=True) + "\n"),
-            File(unit.PATH, unit.text(self.interpreter, str(self.config["metrics"]))),
-        ]
+    writable = capabilities = ""
+    if metrics:
+        # The directory is node_exporter's, who often owns it as well. With - it is no error if there is none yet, and
+        # neither if a plugin that was killed has left nothing: its last values would be shown for ever.
+        capabilities = "CAP_DAC_OVERRIDE"
+        writable = f"ReadWritePaths=-{os.path.dirname(metrics)}\n"
+        writable += f"ExecStopPost=-/bin/rm -f {metrics} {output.temporary(metrics)}\n"
+    return _TEXT.format(
+        interpreter=interpreter,
+        program=DAEMON.program,
+        config=DAEMON.config,
+        capabilities=capabilities,
+        writable=writable,
+    )
 
 
 def _memlock(text: str) -> Any:
@@ -112,7 +166,7 @@ def _hidden(interpreter: str) -> bool:
     return not interpreter or any(path.startswith(_HIDDEN) for path in (interpreter, os.path.realpath(interpreter)))
 
 
-def request(options: Mapping[str, Any]) -> Optional[InjectRequest]:
+def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
     """What these options of the module ask for, ``None`` for nothing (``state: absent``).
 
     :raises HostError: one of them is wrong.
@@ -137,4 +191,32 @@ def request(options: Mapping[str, Any]) -> Optional[InjectRequest]:
         raise HostError(
             f"interpreter is {interpreter!r}, it must not be below {', '.join(_HIDDEN)}, which the unit hides"
         )
-    return InjectRequest(options["digest"], _program(options), config, interpreter, options["await_seconds"])
+    text = unit(interpreter, str(config["metrics"]))
+    return DaemonRequest(DAEMON, options["digest"], _program(options), config, text, options["await_seconds"])
+
+
+def _refuse_foreign_metrics(files: Files, wanted: Optional[DaemonRequest]) -> None:
+    """:raises HostError: the metrics would replace a file of somebody else."""
+    path = str(wanted.config["metrics"]) if wanted else ""
+    if path and not output.is_ours(files.text(path) or ""):
+        right = "but this file has something other than the plugin's metrics: remove it, or set another path"
+        raise HostError(f"metrics is {path!r}, {right}")
+
+
+def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> Dict[str, Any]:
+    """Bring the node to these options of ``inject_plugin`` (read as ``SPEC`` says), or report the differences.
+
+    Returns the module's result.
+
+    :raises HostError: an option is wrong (nothing was changed then), or the plugin does not work.
+    """
+    return carry_out(Files(options["root"]), request(options), check, runner)
+
+
+def carry_out(files: Files, wanted: Optional[DaemonRequest], check: bool, runner: Runner = run) -> Dict[str, Any]:
+    """The same for what is wanted of the node below ``files``, ``None`` for nothing."""
+    # The options are read in each call, also of nodes without this daemon; what is sent to a node is compiled there.
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge as daemons
+
+    _refuse_foreign_metrics(files, wanted)
+    return daemons.carry_out(DAEMON, files, wanted, check, runner)

@@ -4,16 +4,16 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The running plugin: what systemd says of it, what it says itself, and what the runtime's socket shows."""
+"""The running daemon: what systemd says of it, what it says itself, and what the runtime's socket shows."""
 
 from __future__ import annotations
 
 import json
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import unit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import NodeDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
@@ -26,7 +26,7 @@ _INTERVAL = 0.2
 
 
 @dataclass(frozen=True)
-class PluginState:
+class DaemonState:
     """``active`` is systemd's word, ``running`` whether it is up. ``pid`` is 0 where there is no process.
 
     ``status`` is what this process last wrote, empty where it wrote nothing. ``registered_by`` says who says that it is
@@ -43,14 +43,14 @@ class PluginState:
     def running(self) -> bool:
         return self.active in ("active", "reloading")
 
-    def facts(self) -> Dict[str, Any]:
-        """What the module returns of it."""
+    def facts(self, reported: Sequence[str]) -> Dict[str, Any]:
+        """What the module returns of it, with these keys of its status."""
         status = dict(self.status)
         return {
             "service": self.active,
             "registered": bool(self.registered_by),
             "registered_by": self.registered_by,
-            **{name: status.get(name) for name in ("runtime", "config_error", "injected", "refused", "last_refusal")},
+            **{name: status.get(name) for name in reported},
         }
 
 
@@ -64,74 +64,74 @@ def _status(text: Optional[str]) -> Dict[str, Any]:
     return found if right and isinstance(found.get("registered"), bool) else {}
 
 
-class Plugin:
+class DaemonService:
     """The unit on this machine; ``socket`` is that of the runtime."""
 
-    def __init__(self, files: Files, socket: str, run: Runner) -> None:
-        self._files, self._socket, self._run = files, socket, run
+    def __init__(self, daemon: NodeDaemon, files: Files, socket: str, run: Runner) -> None:
+        self._daemon, self._files, self._socket, self._run = daemon, files, socket, run
 
-    def state(self) -> PluginState:
+    def state(self) -> DaemonState:
         """The state now; waits for a unit that is starting, for example after a boot."""
         end = time.monotonic() + _STARTING_SECONDS
         while True:
-            done = self._run(["systemctl", "show", "--property=ActiveState,SubState,MainPID", unit.NAME])
+            done = self._run(["systemctl", "show", "--property=ActiveState,SubState,MainPID", self._daemon.unit])
             said = dict(line.split("=", 1) for line in must(done, "systemctl show").splitlines() if "=" in line)
             if said.get("SubState") not in ("start", "start-pre", "start-post", "reload") or time.monotonic() > end:
                 break
             time.sleep(_INTERVAL)
         pid = int(said["MainPID"]) if said.get("MainPID", "").isdigit() else 0
-        status = _status(self._files.text(unit.STATUS))
+        status = _status(self._files.text(self._daemon.status))
         if not pid or status.get("pid") != pid:
-            return PluginState(said.get("ActiveState", ""), pid, {})
+            return DaemonState(said.get("ActiveState", ""), pid, {})
         seen = unix_socket.is_connected(pid, self._socket) if status["registered"] else False
         by = "runtime" if seen else "plugin" if seen is None else ""
-        return PluginState(said.get("ActiveState", ""), pid, status, by)
+        return DaemonState(said.get("ActiveState", ""), pid, status, by)
 
     def reload_units(self) -> None:
         must(self._run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
 
-    def restart(self, seconds: float) -> PluginState:
+    def restart(self, seconds: float) -> DaemonState:
         """(Re)start it, and wait until it is registered with a runtime that listens.
 
         :raises HostError: it does not start, or is not registered within ``seconds``.
         """
-        self._run(["systemctl", "reset-failed", unit.NAME])
-        done = self._run(["systemctl", "restart", unit.NAME], timeout=_STARTING_SECONDS + 60)
+        self._run(["systemctl", "reset-failed", self._daemon.unit])
+        done = self._run(["systemctl", "restart", self._daemon.unit], timeout=_STARTING_SECONDS + 60)
         if done.rc != 0:
-            raise HostError(f"{unit.NAME} does not start: {self._journal()}")
+            raise HostError(f"{self._daemon.unit} does not start: {self._journal()}")
         end = time.monotonic() + seconds
         while True:
             state = self.state()
             if state.registered_by or not unix_socket.listening(self._files, self._socket):
                 return state
             if time.monotonic() > end:
-                what = f"{unit.NAME} was not registered at {self._socket} within {seconds:g} s"
+                what = f"{self._daemon.unit} was not registered at {self._socket} within {seconds:g} s"
                 raise HostError(f"{what}: {self._said(state)}")
             time.sleep(_INTERVAL)
 
-    def reload(self) -> PluginState:
+    def reload(self) -> DaemonState:
         """Have it read its configuration again. Raises HostError if it does not take it."""
-        before = self._files.text(unit.STATUS)
-        must(self._run(["systemctl", "reload", unit.NAME]), f"systemctl reload {unit.NAME}")
+        before = self._files.text(self._daemon.status)
+        must(self._run(["systemctl", "reload", self._daemon.unit]), f"systemctl reload {self._daemon.unit}")
         end = time.monotonic() + _RELOAD_SECONDS
         # It rewrites its status after it has read the file.
-        while self._files.text(unit.STATUS) == before and time.monotonic() < end:
+        while self._files.text(self._daemon.status) == before and time.monotonic() < end:
             time.sleep(_INTERVAL)
         state = self.state()
         if state.status.get("config_error"):
-            raise HostError(f"{unit.NAME} keeps its old configuration: {state.status['config_error']}")
+            raise HostError(f"{self._daemon.unit} keeps its old configuration: {state.status['config_error']}")
         return state
 
     def stop(self) -> None:
-        done = self._run(["systemctl", "stop", unit.NAME], timeout=_STARTING_SECONDS)
+        done = self._run(["systemctl", "stop", self._daemon.unit], timeout=_STARTING_SECONDS)
         # Without its unit's file, systemd may not know it any more.
         if done.rc not in (0, 5):
-            raise HostError(f"systemctl stop {unit.NAME}: {done.reason}")
+            raise HostError(f"systemctl stop {self._daemon.unit}: {done.reason}")
 
-    def _said(self, state: PluginState) -> str:
+    def _said(self, state: DaemonState) -> str:
         return str(state.status.get("config_error") or self._journal())
 
     def _journal(self) -> str:
-        done = self._run(["journalctl", "--no-pager", "--output=cat", "--lines=5", f"--unit={unit.NAME}"])
+        done = self._run(["journalctl", "--no-pager", "--output=cat", "--lines=5", f"--unit={self._daemon.unit}"])
         said = [line.strip() for line in done.out.splitlines() if line.strip()]
         return " | ".join(said[-3:]) or "nothing in its journal"

@@ -1,0 +1,16 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The host ring: a host's facts and drift against the plan, and what hosts reach of each other.
+
+``ping``, ``arp``, ``iblinkinfo`` and ``driver_watch`` run on nodes, the others on the controller.
+
+Files in reading order: ``evidence`` (what is known of a host), ``facts`` (verdicts from facts), ``drift``,
+``counters``, ``fleet`` (hosts together), ``fabric``, ``site_checks``, ``plan`` (what is tried), ``live`` (verdicts of
+it), ``ping``, ``arp``, ``iblinkinfo``, ``driver_watch``.
+
+May import ``_discover``, ``_facts``, ``_plan``, ``_prepare``, ``_values``, ``document`` and ``bandwidth``.
+"""

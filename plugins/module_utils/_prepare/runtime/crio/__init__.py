@@ -1,0 +1,12 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""CRI-O.
+
+Files in reading order: ``runtime`` (its answers), ``plan`` (its files; loaded only where they may differ).
+
+May import ``base``, ``toml``, ``_prepare.node``, ``_prepare.ledger`` and ``_values``.
+"""

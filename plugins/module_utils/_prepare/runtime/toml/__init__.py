@@ -1,0 +1,13 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""TOML as container runtimes use it, edited by line so that users' files keep their form.
+
+Files in reading order: ``document`` (reads with line numbers), ``edit`` (marked lines), ``redact`` (without
+credentials).
+
+May import ``_prepare.node``.
+"""

@@ -23,9 +23,9 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.status import Status
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge, inject, unit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import service as inject_plugin
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.inject import InjectRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import inject, service
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.inject import DAEMON
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
@@ -33,13 +33,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files 
 # Not text, as the program is not.
 PROGRAM = b"#!/usr/bin/env python3\nPK\x03\x04\xff\xfe\x00"
 OTHER = PROGRAM + b"2"
-FILES = (unit.PROGRAM, unit.CONFIG, unit.PATH)
+FILES = (DAEMON.program, DAEMON.config, DAEMON.unit_path)
 
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inject_plugin, "_INTERVAL", 0)
-    monkeypatch.setattr(inject_plugin, "_RELOAD_SECONDS", 0.5)
+    monkeypatch.setattr(service, "_INTERVAL", 0)
+    monkeypatch.setattr(service, "_RELOAD_SECONDS", 0.5)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ class Node:
         self.ends = []
 
     def status(self, **own: Any) -> None:
-        path = self.root / unit.STATUS[1:]
+        path = self.root / DAEMON.status[1:]
         path.parent.mkdir(parents=True, exist_ok=True)
         known = {
             "version": 1,
@@ -122,7 +122,7 @@ class Node:
         }
         path.write_text(json.dumps({**known, "config_error": None, "asked": len(self.asked), **own}))
 
-    def wanted(self, content: Optional[bytes] = PROGRAM, of: bytes = PROGRAM, **own: Any) -> InjectRequest:
+    def wanted(self, content: Optional[bytes] = PROGRAM, of: bytes = PROGRAM, **own: Any) -> DaemonRequest:
         """Without content, only the digest of a program is known."""
         given = {name: option.get("default") for name, option in inject.SPEC.items()}
         given.update(socket=str(self.root / "nri.sock"), digest=hashlib.sha256(content or of).hexdigest())
@@ -134,9 +134,9 @@ class Node:
     def run(self, check: bool = False, content: Optional[bytes] = PROGRAM, **own: Any) -> Dict[str, Any]:
         return self.carry_out(self.wanted(content, **own), check)
 
-    def carry_out(self, wanted: Optional[InjectRequest], check: bool = False) -> Dict[str, Any]:
+    def carry_out(self, wanted: Optional[DaemonRequest], check: bool = False) -> Dict[str, Any]:
         self.asked.clear()
-        return converge.carry_out(self.files, wanted, check, self)
+        return inject.carry_out(self.files, wanted, check, self)
 
     def content(self) -> Dict[str, bytes]:
         """Everything below the root that the module may have written."""
@@ -169,11 +169,11 @@ def test_install_is_whole_and_the_second_run_does_nothing(node: Node) -> None:
         "unit zerocopy-rdma-inject.service enabled",
         "service zerocopy-rdma-inject.service started",
     ]
-    program = node.root / unit.PROGRAM[1:]
+    program = node.root / DAEMON.program[1:]
     assert program.read_bytes() == PROGRAM
     assert program.stat().st_mode & 0o777 == 0o755
-    assert os.readlink(node.root / unit.ENABLED[1:]) == unit.PATH
-    assert json.loads((node.root / unit.CONFIG[1:]).read_text())["memlock"] == "unlimited"
+    assert os.readlink(node.root / DAEMON.enabled[1:]) == DAEMON.unit_path
+    assert json.loads((node.root / DAEMON.config[1:]).read_text())["memlock"] == "unlimited"
     # systemd has to know the unit before it starts it.
     assert node.asked == ["daemon-reload", "reset-failed", "restart"]
     assert (done["service"], done["registered"], done["registered_by"]) == ("active", True, "runtime")
@@ -226,7 +226,7 @@ def test_a_plugin_that_stopped_or_is_not_enabled_is_drift(node: Node) -> None:
     assert kinds(node.run(check=True)) == ["service zerocopy-rdma-inject.service started"]
     node.run()
     assert node.active == "active"
-    (node.root / unit.ENABLED[1:]).unlink()
+    (node.root / DAEMON.enabled[1:]).unlink()
     assert kinds(node.run()) == ["unit zerocopy-rdma-inject.service enabled"]
     assert node.asked == ["daemon-reload"]
 
@@ -247,11 +247,11 @@ def test_a_killed_run_is_completed(node: Node) -> None:
 def test_systemd_reads_a_unit_again_that_a_killed_run_has_written(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     node.run()
 
-    def killed(plugin: inject_plugin.Plugin) -> None:
+    def killed(plugin: service.DaemonService) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as context:
-        context.setattr(inject_plugin.Plugin, "reload_units", killed)
+        context.setattr(service.DaemonService, "reload_units", killed)
         with pytest.raises(KeyboardInterrupt):
             node.run(interpreter="/opt/python/bin/python3")
     node.run(interpreter="/opt/python/bin/python3")
@@ -298,7 +298,7 @@ def test_where_the_kernel_shows_no_connections_the_plugin_is_believed(
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 2, "pid": 1, "registered": true}', '{"version": 1}'])
 def test_a_damaged_status_says_nothing(node: Node, text: str) -> None:
     node.run()
-    (node.root / unit.STATUS[1:]).write_text(text)
+    (node.root / DAEMON.status[1:]).write_text(text)
     assert node.run()["registered"] is False
 
 
@@ -342,7 +342,7 @@ def test_absent_puts_the_node_back(node: Node) -> None:
     # While its unit is still there.
     assert node.asked == ["stop", "daemon-reload"]
     assert node.content() == before
-    assert not (node.root / unit.ENABLED[1:]).is_symlink()
+    assert not (node.root / DAEMON.enabled[1:]).is_symlink()
     again = node.carry_out(None)
     assert (again["changed"], node.asked) == (False, [])
 
@@ -355,7 +355,7 @@ def test_a_node_that_never_had_it_is_not_touched(node: Node) -> None:
 
 
 def test_an_admins_file_comes_back(node: Node) -> None:
-    path = node.root / unit.CONFIG[1:]
+    path = node.root / DAEMON.config[1:]
     path.parent.mkdir(parents=True)
     path.write_text("mine\n")
     node.run()
@@ -401,7 +401,7 @@ def test_a_change_without_the_program_is_refused_before_it_begins(node: Node) ->
     with pytest.raises(HostError, match="program is missing"):
         node.run(content=None)
     assert node.asked == []
-    assert not (node.root / unit.PROGRAM[1:]).exists()
+    assert not (node.root / DAEMON.program[1:]).exists()
 
 
 def test_hcas_are_excluded_by_their_addresses_as_the_kernel_has_them(node: Node) -> None:
@@ -417,9 +417,9 @@ def test_locked_memory(node: Node) -> None:
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("metrics", ["", "/var/lib/node_exporter/rdma.prom"])
 def test_systemd_understands_the_unit(tmp_path: Path, metrics: str) -> None:
-    path = tmp_path / unit.NAME
+    path = tmp_path / DAEMON.unit
     # verify wants a program that is there.
-    path.write_text(unit.text("/bin/true", metrics))
+    path.write_text(inject.unit("/bin/true", metrics))
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", str(path)],
         stdout=subprocess.PIPE,
@@ -427,7 +427,7 @@ def test_systemd_understands_the_unit(tmp_path: Path, metrics: str) -> None:
         check=False,
         encoding="utf-8",
     )
-    mine = [line for line in done.stdout.splitlines() if unit.NAME in line]
+    mine = [line for line in done.stdout.splitlines() if DAEMON.unit in line]
     assert mine == []
     lines = path.read_text().splitlines()
     if metrics:
