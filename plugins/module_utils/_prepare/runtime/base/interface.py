@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files 
 # A plan is made only where something may differ. What is sent to a node is compiled there in each call.
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import RuntimePlan
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import Own
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import OurFiles
 
 Parts = Mapping[str, Dict[str, Any]]
 
@@ -83,7 +83,7 @@ class ContainerRuntime(ABC):
         return layout
 
     @abstractmethod
-    def plan(self, installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
+    def plan(self, installed: Installation, parts: Parts, own: OurFiles) -> RuntimePlan:
         """Plan the files for all ``parts`` without changing anything; ``own`` are files that earlier runs wrote.
 
         :raises HostError: the present configuration is broken, or the new one would not mean what it should.

@@ -23,7 +23,7 @@ SPEC = "zerocopy-rdma-base-spec"
 _NAMES = re.compile(rf"{DROPIN}(?:nri\.toml|nri\.conf|memlock\.toml|memlock\.conf)|{SPEC}(?:-[^/]+)?\.json")
 
 # Paths that earlier runs wrote, with the text before the first write (``None``: no file).
-Own = Mapping[str, Optional[str]]
+OurFiles = Mapping[str, Optional[str]]
 
 
 def recorded(ledger: Ledger) -> Dict[str, Optional[str]]:
@@ -44,7 +44,7 @@ def named(path: str) -> bool:
     return _NAMES.fullmatch(posixpath.basename(path)) is not None
 
 
-def cleaned(text: str, path: str, own: Own) -> str:
+def cleaned(text: str, path: str, own: OurFiles) -> str:
     """The text without our edits and references to our files; unchanged for a file that is not ours."""
     if path not in own:
         return text
@@ -52,7 +52,7 @@ def cleaned(text: str, path: str, own: Own) -> str:
     return edit.without_references(stripped, own[path], [name for name in own if named(name)], BASE_SPEC)
 
 
-def refuse_foreign(files: Files, wanted: Sequence[File], own: Own) -> None:
+def refuse_foreign(files: Files, wanted: Sequence[File], own: OurFiles) -> None:
     """Verify that none of our files would replace somebody else's.
 
     :raises HostError: a file of one of our names is there, and no earlier run wrote it.

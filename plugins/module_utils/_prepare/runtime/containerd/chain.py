@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base import ownership as runtime_own
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import Own
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import OurFiles
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import TomlDocument, merge
 
 VERSIONS = (2, 3, 4)
@@ -51,7 +51,7 @@ class Chain:
         return int(self.sources[0].document.data["version"]) if self.sources else 0
 
 
-def read(files: Files, main: str, own: Own, installed: bool = False) -> Chain:
+def read(files: Files, main: str, own: OurFiles, installed: bool = False) -> Chain:
     """Follow ``imports`` from the main file as containerd does, breadth first.
 
     ``installed``: with our own edits and drop-ins, as they are.

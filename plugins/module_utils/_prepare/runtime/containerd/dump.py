@@ -27,10 +27,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.tom
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 
 # For these, containerd prints what it read last, not what is in effect.
-SPOKEN = ("imports", "version")
+LAST_READ = ("imports", "version")
 
 
-class Asker:
+class ConfigDump:
     """Runs ``containerd config dump``, which takes the start of a Go program each time."""
 
     def __init__(self, binary: str, run: Runner) -> None:

@@ -28,11 +28,19 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
     Effective,
     RuntimePlan,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import DROPIN, SPEC, Own
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import (
+    DROPIN,
+    SPEC,
+    OurFiles,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import chain as runtime_chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import oci_spec, place
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd.chain import Chain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd.dump import SPOKEN, Asker, check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd.dump import (
+    LAST_READ,
+    ConfigDump,
+    check,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import edit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
     TomlDocument,
@@ -46,35 +54,35 @@ _MADE = [_BASE, *(f"version = {number}\n" for number in runtime_chain.VERSIONS)]
 _TEMPLATES = {2: "config.toml.tmpl", 3: "config-v3.toml.tmpl"}
 
 
-def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
+def make(installed: Installation, parts: Parts, own: OurFiles) -> RuntimePlan:
     """Plan for all ``parts`` at once; ``own`` are the files that earlier runs wrote.
 
     :raises HostError: the present configuration is broken, or the new one would not mean what it should.
     """
     files, layout = installed.files, installed.layout
-    asker = Asker(installed.binary, installed.run) if files.live else None
+    dump = ConfigDump(installed.binary, installed.run) if files.live else None
     recorded, own = own, _with_generated(files, layout, own)
-    chain = _read(files, layout, own, asker)
+    chain = _read(files, layout, own, dump)
     if layout.generated and not chain.sources:
         raise HostError(f"{layout.main} does not exist: start {layout.unit} once, so that it writes its configuration")
     layout = _with_dropins(chain, layout)
     merged = Effective(runtime_chain.merged(chain), complete=False)
-    before = _refusable(layout, lambda: asker.staged(chain, layout.main, {})) if asker else merged
+    before = _refusable(layout, lambda: dump.staged(chain, layout.main, {})) if dump else merged
     if before.cri_disabled:
         raise HostError(
             f"{layout.main}: disabled_plugins disables the CRI, so this containerd cannot run pods: remove that entry"
             " and restart containerd, or select another runtime"
         )
     plan = RuntimePlan(files=[*chain.files], globs=[*chain.globs], before=before)
-    keys, specs = _keys(installed, parts, before, plan, asker)
+    keys, specs = _keys(installed, parts, before, plan, dump)
     merges = before.version > 2
     placed = place.place(chain, layout.main, layout.dropins, keys, before, merges, layout.generated)
     texts = seen = placed.texts
     if layout.generated:
         texts, seen, keys = _template(files, layout, own, chain, placed, keys, plan)
     plan.effective = Effective(with_keys(before.data, _full(keys, before)), before.complete)
-    if asker:
-        plan.effective = asker.staged(chain, layout.main, seen)
+    if dump:
+        plan.effective = dump.staged(chain, layout.main, seen)
         check(before, plan.effective, keys)
     used = {key.value for key in keys} | {str(table.get(runtime_keys.BASE_SPEC)) for table in before.handlers.values()}
     specs = [file for file in specs if file.path in used or not posixpath.basename(file.path).startswith(SPEC)]
@@ -84,11 +92,11 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     plan.files += [file.path for file in plan.wanted if file.path not in plan.files]
     _release(files, recorded, chain, plan)
     runtime_own.refuse_foreign(files, plan.wanted, own)
-    plan.differs = asker is not None and _differs(files, layout, own, before, plan, asker)
+    plan.differs = dump is not None and _differs(files, layout, own, before, plan, dump)
     return plan
 
 
-def _with_generated(files: Files, layout: RuntimeLayout, own: Own) -> Own:
+def _with_generated(files: Files, layout: RuntimeLayout, own: OurFiles) -> OurFiles:
     """k3s and RKE2 copy our lines from their template into the main file."""
     if not layout.generated:
         return own
@@ -99,15 +107,15 @@ def _with_generated(files: Files, layout: RuntimeLayout, own: Own) -> Own:
     return {**own, layout.main: "\n".join(text or "" for text in texts)}
 
 
-def _read(files: Files, layout: RuntimeLayout, own: Own, asker: Optional[Asker]) -> Chain:
+def _read(files: Files, layout: RuntimeLayout, own: OurFiles, dump: Optional[ConfigDump]) -> Chain:
     try:
         return runtime_chain.read(files, layout.main, own)
     except UnreadableError:
         raise
     except HostError:
         # If containerd rejects the file too, its own message is better.
-        if asker:
-            _refusable(layout, lambda: asker.now(layout.main))
+        if dump:
+            _refusable(layout, lambda: dump.now(layout.main))
         raise
 
 
@@ -126,7 +134,7 @@ def _full(keys: Sequence[ConfigKey], effective: Effective) -> Dict[Tuple[str, ..
 
 
 def _keys(
-    installed: Installation, parts: Parts, before: Effective, plan: RuntimePlan, asker: Optional[Asker]
+    installed: Installation, parts: Parts, before: Effective, plan: RuntimePlan, dump: Optional[ConfigDump]
 ) -> Tuple[List[ConfigKey], List[File]]:
     files, layout, run = installed.files, installed.layout, installed.run
     keys: List[ConfigKey] = []
@@ -150,19 +158,21 @@ def _keys(
                 plan.files.append(base)
             if path not in made:
                 made[path] = oci_spec.rendered(
-                    oci_spec.with_memlock(_base_spec(files, layout, base, asker, run), wanted)
+                    oci_spec.with_memlock(_base_spec(files, layout, base, dump, run), wanted)
                 )
         specs += [File(path, text) for path, text in made.items()]
     return keys, specs
 
 
-def _base_spec(files: Files, layout: RuntimeLayout, base: str, asker: Optional[Asker], run: Runner) -> Dict[str, Any]:
+def _base_spec(
+    files: Files, layout: RuntimeLayout, base: str, dump: Optional[ConfigDump], run: Runner
+) -> Dict[str, Any]:
     if base:
         text = files.text(base)
         if text is None:
             raise HostError(f"{layout.main}: base_runtime_spec names {base}, which does not exist")
         return oci_spec.parse(text, base)
-    if asker is None:
+    if dump is None:
         return oci_spec.without_default_security(oci_spec.default())
     command = [*layout.ctr, "oci", "spec"]
     done = run(command, timeout=60)
@@ -187,7 +197,7 @@ def _with_dropins(chain: Chain, layout: RuntimeLayout) -> RuntimeLayout:
 def _template(
     files: Files,
     layout: RuntimeLayout,
-    own: Own,
+    own: OurFiles,
     chain: Chain,
     placed: place.Placed,
     keys: List[ConfigKey],
@@ -229,7 +239,7 @@ def _explain(layout: RuntimeLayout, left: Sequence[ConfigKey], plan: RuntimePlan
         plan.warnings.append(f"CDI cannot be enabled ({why}). Drivers that need CDI do not work on this node.")
 
 
-def _release(files: Files, own: Own, chain: Chain, plan: RuntimePlan) -> None:
+def _release(files: Files, own: OurFiles, chain: Chain, plan: RuntimePlan) -> None:
     """Remove our lines from files that no longer need them, and release those files."""
     wanted = {file.path for file in plan.wanted}
     references = dict(chain.named)
@@ -262,13 +272,15 @@ def _keep(path: str, text: str, reference: str, chain: Chain, plan: RuntimePlan)
     plan.warnings.append(f"{path} is kept because {reference} refers to it: remove the reference and run again.")
 
 
-def _differs(files: Files, layout: RuntimeLayout, own: Own, before: Effective, plan: RuntimePlan, asker: Asker) -> bool:
+def _differs(
+    files: Files, layout: RuntimeLayout, own: OurFiles, before: Effective, plan: RuntimePlan, dump: ConfigDump
+) -> bool:
     """Whether the installed configuration differs from the plan in effect."""
     try:
         chain = runtime_chain.read(files, layout.main, own, installed=True)
         ours = any(source.path in own for source in chain.sources)
-        now = asker.staged(chain, layout.main, {}) if ours else before
+        now = dump.staged(chain, layout.main, {}) if ours else before
     except HostError:
         return True
     found = differences(now.data, plan.effective.data)
-    return any(path[0] not in SPOKEN for path, _old, _new in found)
+    return any(path[0] not in LAST_READ for path, _old, _new in found)

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
 
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import RuntimePlan
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import Own
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import OurFiles
 
 
 class Containerd(ContainerRuntime):
@@ -45,7 +45,7 @@ class Containerd(ContainerRuntime):
         found = given(arguments, {"config": "main", "c": "main", "address": "socket", "a": "socket"})
         return replace(layout, main=found.get("main") or layout.main, socket=found.get("socket") or layout.socket)
 
-    def plan(self, installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
+    def plan(self, installed: Installation, parts: Parts, own: OurFiles) -> RuntimePlan:
         from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import plan
 
         return plan.make(installed, parts, own)

@@ -29,7 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import (
     DROPIN,
-    Own,
+    OurFiles,
     named,
     refuse_foreign,
 )
@@ -50,7 +50,7 @@ _MEMLOCK = "memlock="
 _HEAD = "# Written by the Ansible collection zerocopy.rdma; changes here are undone by its next run.\n"
 
 
-def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
+def make(installed: Installation, parts: Parts, own: OurFiles) -> RuntimePlan:
     """Plan drop-ins in CRI-O's directory.
 
     :raises HostError: a file is broken, or one that CRI-O reads after ours says something else.
@@ -102,7 +102,7 @@ def make(installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
     return plan
 
 
-def _dropins(files: Files, directory: str, own: Own) -> List[str]:
+def _dropins(files: Files, directory: str, own: OurFiles) -> List[str]:
     """Drop-ins that are not ours, in CRI-O's order: of any name, also in directories below (UpdateFromPath)."""
     found: List[str] = []
     for name in files.names(directory):

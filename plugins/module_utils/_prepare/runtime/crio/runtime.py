@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
 
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import RuntimePlan
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import Own
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import OurFiles
 
 
 class Crio(ContainerRuntime):
@@ -59,7 +59,7 @@ class Crio(ContainerRuntime):
             socket=found.get("socket", layout.socket),
         )
 
-    def plan(self, installed: Installation, parts: Parts, own: Own) -> RuntimePlan:
+    def plan(self, installed: Installation, parts: Parts, own: OurFiles) -> RuntimePlan:
         from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.crio import plan
 
         return plan.make(installed, parts, own)
