@@ -58,7 +58,7 @@ class _DaemonRun:
     ) -> None:
         self.daemon, self.files, self.wanted, self.ledger = daemon, files, wanted, ledger
         self.changes = ledger.compare(wanted.files(files) if wanted else [])
-        self.service = DaemonService(daemon, files, wanted.socket if wanted else unix_socket.DEFAULT, runner)
+        self.service = DaemonService(daemon, files, wanted.socket if wanted else unix_socket.NRI_SOCKET, runner)
         self.state = self.service.state() if files.live else DaemonState("")
 
     def outcome(self, check: bool) -> Dict[str, Any]:

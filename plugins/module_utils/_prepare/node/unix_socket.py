@@ -21,7 +21,7 @@ from typing import Iterator, List, Optional, Set, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
-DEFAULT = "/var/run/nri/nri.sock"
+NRI_SOCKET = "/var/run/nri/nri.sock"
 _LISTENS = 0x10000
 _CONNECTED = "03"
 

@@ -144,11 +144,8 @@ def sandbox_records(path: str) -> Dict[str, str]:
 
     :raises HostError: containerd does not answer.
     """
-    wanted = b'labels."io.cri-containerd.kind"==sandbox'
-    request = b"\x0a" + bytes([len(wanted)]) + wanted
-    answer = call(
-        path, "/containerd.services.containers.v1.Containers/List", request, [("containerd-namespace", "k8s.io")]
-    )
+    request = protobuf.text_field(1, 'labels."io.cri-containerd.kind"==sandbox')
+    answer = call(path, "/containerd.services.containers.v1.Containers/List", request, _NAMESPACE)
     records = {}
     for container in protobuf.submessages(answer, 1):
         for extension in protobuf.submessages(container, 10):

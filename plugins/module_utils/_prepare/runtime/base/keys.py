@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.unix_socket import DEFAULT
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.unix_socket import NRI_SOCKET
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import Path, lookup
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import nanoseconds
 
@@ -68,7 +68,7 @@ class Effective:
 
     @property
     def nri_socket(self) -> str:
-        return str(self.get("nri", ("socket_path",)) or DEFAULT)
+        return str(self.get("nri", ("socket_path",)) or NRI_SOCKET)
 
     @property
     def nri_enabled(self) -> bool:
