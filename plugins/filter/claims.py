@@ -104,8 +104,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import kueue
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import dra
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import strategy as dra
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import kueue
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 

@@ -70,8 +70,8 @@ from ansible.utils.display import Display
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 

@@ -56,10 +56,10 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plan as workloads_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples as workloads_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import pod
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
 _SAME = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive as drivers_archive
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import image_archive as drivers_archive
 
 
 class UnusableError(Exception):

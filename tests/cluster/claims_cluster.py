@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
 import pytest
 from kubernetes import dynamic
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 Object = Dict[str, Any]

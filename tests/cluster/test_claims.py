@@ -11,11 +11,11 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import dra_version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
     Fleet,
     Object,

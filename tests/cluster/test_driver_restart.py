@@ -19,9 +19,9 @@ from kubernetes import dynamic
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import ProtocolError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
     Fleet,
     from_template,

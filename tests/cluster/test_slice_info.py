@@ -15,8 +15,8 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
 from ansible_collections.zerocopy.rdma.plugins.filter.expected_devices import expected_devices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.modules import resource_slice_info
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import GPU_CLASS, Fleet, node, placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet

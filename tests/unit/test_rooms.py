@@ -20,14 +20,19 @@ PACKAGE = "ansible_collections.zerocopy.rdma.plugins"
 
 # A room imports from its own floor and from lower ones.
 FLOORS = {
-    "_facts": 0,
     "_values": 0,
-    "_discover": 1,
-    "_inject": 2,
-    "_plan": 3,
-    "_prepare": 4,
-    "_provision": 5,
-    "_prove": 6,
+    "_facts": 1,
+    "_discover": 2,
+    "_inventory": 3,
+    "_kube": 4,
+    "_links": 5,
+    "_strategies": 6,
+    "_plan": 7,
+    "_prepare": 8,
+    "_provision": 9,
+    "_migrate": 10,
+    "_workloads": 11,
+    "_prove": 12,
 }
 GLUE = {"module_utils._prepare.module", "module_utils._provision.api.module"}
 # What others print, for which they have no code: the kernel, systemd and NetworkManager, the API server and its

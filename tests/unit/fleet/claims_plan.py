@@ -11,14 +11,13 @@ from typing import Any, Callable
 import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import selectors as claims_selectors
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import allocate, cel
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import selectors as claims_selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict, versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 
 Facts = Callable[..., dict[str, Any]]
 VERSIONS = {"rdma_driver_dranet_version": "1.4.0", "rdma_driver_gpu_version": "0.4.1"}

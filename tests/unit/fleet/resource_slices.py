@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import (
     GPU_MAKERS,
     SliceDevice,
     Value,

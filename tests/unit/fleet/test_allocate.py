@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.allocate import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import allocate
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.allocate import (
     Alternative,
     DeviceConstraint,
     DeviceRequest,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 

@@ -15,8 +15,8 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.filter.benchmark_document import benchmark_document
 from ansible_collections.zerocopy.rdma.plugins.filter.benchmark_plan import benchmark_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import kv
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.benchmark_log import GIB, log
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_pods import HOSTS, KIND, plan, shared
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices

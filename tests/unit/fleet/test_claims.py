@@ -12,13 +12,13 @@ from typing import Any, Iterator
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel, hosts, objects
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import cel, hosts, objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
     AWS,
     CASES,

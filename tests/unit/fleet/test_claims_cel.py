@@ -14,8 +14,8 @@ from typing import Iterator
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel, cel_functions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import cel, cel_functions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice, Version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import Facts, plan, template
 

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims as claims_filter
 from ansible_collections.zerocopy.rdma.plugins.filter.expected_devices import expected_devices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, template
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 

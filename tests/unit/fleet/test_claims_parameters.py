@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import dranet_parameters, dranet_schema
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import (
+    dranet_parameters,
+    dranet_schema,
+)
 
 WHOLE: dict[str, Any] = {
     "profile": "rdma",

@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import allocate, cel, selectors
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import allocate, cel, selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 ROOT, NUMA = model.PCIE_ROOT, model.NUMA_NODE

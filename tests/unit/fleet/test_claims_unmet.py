@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, published, template
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 

@@ -11,8 +11,10 @@ from urllib.parse import urlencode
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare, prepare_networks, variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_host import PrepareHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks as prepare_networks
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import preflight as prepare
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import PrepareHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, Query

@@ -10,9 +10,9 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 

@@ -11,9 +11,9 @@ from typing import Any, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive as drivers_archive
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import image_archive as drivers_archive
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import image_archive
 

@@ -15,7 +15,7 @@ from ansible.template import Templar
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
 from ansible_collections.zerocopy.rdma.plugins.filter.driver import driver
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 
 CHECKOUT = Path(__file__).resolve().parents[3]

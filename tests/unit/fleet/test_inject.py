@@ -12,11 +12,14 @@ from typing import Any, Callable, Dict
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import adjust, zipapp
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.adjust import Given, NothingFoundError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import Configuration
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.hardware import Hardware, Watched
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import adjust, zipapp
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.adjust import (
+    Given,
+    NothingFoundError,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.configuration import Configuration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.hardware import Hardware, Watched
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.messages import Container, Pod
 
 OURS = "rdma.zerocopy.io/nics"
 POD = Pod("p", "llm", {OURS: "nearest"}, host_network=True)
@@ -238,6 +241,6 @@ def test_a_container_that_does_not_ask_costs_no_look_at_the_node() -> None:
 def test_the_program_is_the_same_for_the_same_sources_and_has_all_it_imports() -> None:
     assert zipapp.build() == zipapp.build()
     names: Dict[str, str] = zipapp.sources()
-    assert "_inject.main" in names
+    assert "_strategies.inject.daemon.main" in names
     # No Ansible, and nothing of the rooms that come after.
     assert {name.split(".")[0] for name in names} == {"_inject", "_discover", "_facts", "_values"}

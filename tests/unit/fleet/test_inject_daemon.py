@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import (
     configuration,
     daemon,
     hardware,

@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import pr
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.groups import PluginGroup
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.groups import PluginGroup
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import Facts, Hosts, PluginFleet, unplug
 
 INJECT = PluginFleet("inject", "zerocopy.rdma/inject", {})

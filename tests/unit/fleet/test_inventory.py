@@ -13,7 +13,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.vars.hostvars import HostVarsVars
 from jinja2 import StrictUndefined
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 MTU, DRIVERS = "rdma_links_mtu", "rdma_discover_drivers"

@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.ofed_plan import ofed_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import SHARED_DEVICE, Facts, Hosts, objects
 
 LABEL, TRIAL = SHARED_DEVICE.label, "zerocopy.rdma/ofed"

@@ -13,8 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses, arithmetic
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.addresses import AddressIntent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses, arithmetic
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.addresses import AddressIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 PROFILE = settings(max_examples=200, deadline=None, derandomize=True, database=None)

@@ -15,9 +15,9 @@ from ansible.vars.hostvars import HostVarsVars
 
 from ansible_collections.zerocopy.rdma.plugins.filter.links import links as links_filter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import vf_guids
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import ports as links_ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 
 ROLES = sorted(path.parents[1] for path in variables.ROLES.glob("*/meta/argument_specs.yml"))
 NAMES = [role.name for role in ROLES]

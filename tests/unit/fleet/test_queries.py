@@ -16,7 +16,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.zerocopy.rdma.plugins.filter.fleet import fleet
 from ansible_collections.zerocopy.rdma.plugins.filter.host_verdicts import host_verdicts
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import queries, variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import queries, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 

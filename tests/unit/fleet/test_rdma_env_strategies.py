@@ -12,10 +12,10 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import adjust
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import Configuration
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.hardware import Hardware, Watched
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import adjust
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.configuration import Configuration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.hardware import Hardware, Watched
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.messages import Container, Pod
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.pod_shells import SHELLS, make_shell
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.pod_tree import IPC_LOCK, PodTree, make
 

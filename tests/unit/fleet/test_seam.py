@@ -20,15 +20,15 @@ from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_s
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_roles import strategy_roles
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.none import NoStrategy
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     ObjectSet,
     StrategyPlan,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
 
 CHECKOUT = variables.ROLES.parent
 ROLE = "rdma_toy"
@@ -159,18 +159,18 @@ ALLOWED = {
     # A message about a group whose pods can request nothing: with the default strategy these are its claims.
     "roles/rdma_migrate/tasks/check.yml": {"rdma_claims"},
     # Variables for claims, which pods of device plugins do not use, and which the benchmark of templates is about.
-    "plugins/module_utils/_plan/device_plugin/groups.py": {"rdma_claims"},
+    "plugins/module_utils/_strategies/device_plugin/groups.py": {"rdma_claims"},
     "plugins/filter/benchmark_document.py": {"rdma_claims"},
     # The Network Operator's policy for the driver is that of the plugin, and a chart is named after its operator.
     "roles/rdma_ofed/tasks/objects.yml": {"shared_device"},
-    "plugins/module_utils/_plan/operators.py": {"sriov"},
+    "plugins/module_utils/_inventory/operator_values.py": {"sriov"},
     # Arguments and fields that say whether a cluster serves DRA.
     "playbooks/tasks/cluster.yml": {"dra"},
     "plugins/modules/cluster_info.py": {"dra"},
     "plugins/module_utils/_plan/migrate/report.py": {"dra"},
     "plugins/module_utils/_plan/migrate/saved.py": {"dra"},
     # The default.
-    "plugins/module_utils/_plan/variables.py": {"dra"},
+    "plugins/module_utils/_inventory/variables.py": {"dra"},
     # Concerns of a node, as above.
     "plugins/action/node_drift.py": {"inject"},
     "plugins/modules/node_drift.py": {"inject"},
@@ -212,9 +212,7 @@ def of_tasks() -> Iterator[tuple[Path, str]]:
 
 
 # Filters of roles of strategies, and what is deeper than a strategy.
-ROOMS = re.compile(
-    r"module_utils/(_plan/(strategies|claims|drivers|slices|shared_device|host_device|inject)|_prepare/inject|_inject)/"
-)
+ROOMS = re.compile(r"module_utils/(_strategies/(dra|shared_device|host_device|inject)|_prepare/inject)/")
 
 
 def of_code() -> Iterator[tuple[Path, str]]:

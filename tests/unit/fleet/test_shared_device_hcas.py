@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device import selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device import selectors
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import (
     SHARED_DEVICE,
     Facts,

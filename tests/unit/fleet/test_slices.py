@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import versions as drivers_versions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import versions as drivers_versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice, Version
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 SLICES = sorted((Path(__file__).resolve().parents[1] / "fixtures" / "resourceslices").glob("*.yaml"))

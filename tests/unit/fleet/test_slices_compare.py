@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected as claims_expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare as slices_compare
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices as claims_expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare as slices_compare
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import expected as slices_expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import (
     NodeDifferences,
     NodeSeen,
     compare,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice, Value
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice, Value
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, template
 
 BOTH = NodeSeen(drivers=(model.DRANET, model.GPU_DRIVER))

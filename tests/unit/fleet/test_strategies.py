@@ -12,8 +12,8 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.none import NoStrategy
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
 
 Facts = Callable[..., dict[str, Any]]
 TEMPLATES = {"rdma_claims_templates": [{"name": "one-nic", "nics": 1}]}

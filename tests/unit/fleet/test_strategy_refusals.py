@@ -13,7 +13,8 @@ import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import choice, registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import strategies as choice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 
 DOCUMENT = yaml.safe_load(mistakes.FILE.with_name("refusals_strategies.yml").read_text("utf-8"))
 INVENTORY, CASES = DOCUMENT["inventory"], [mistakes.Case(**case) for case in DOCUMENT["cases"]]

@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.filter.waves import waves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.waves import WaveMember
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves as plan_waves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.waves import WaveMember
 
 
 def members(count: int, group: str = "h100", at_most: int = 0) -> list[WaveMember]:

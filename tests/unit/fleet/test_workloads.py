@@ -11,10 +11,10 @@ from typing import Any, Callable
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Settings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_label
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples as plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import Settings
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.workload_examples import GROUPS, IMAGES, SCRIPT, Facts, made
 
 

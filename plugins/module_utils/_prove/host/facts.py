@@ -14,9 +14,9 @@ from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import driver_messages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence

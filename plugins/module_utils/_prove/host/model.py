@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import LAYER
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses as links_addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import ports as links_ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError

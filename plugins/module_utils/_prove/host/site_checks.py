@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import queries
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import queries
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
