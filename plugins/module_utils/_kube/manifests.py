@@ -8,11 +8,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 Manifest = Dict[str, Any]
+
+_SHARE = re.compile("[1-9][0-9]{0,4}|[1-9][0-9]?%|100%")
 
 
 def _is_member(namespace: str) -> bool:
@@ -67,6 +70,12 @@ def node_pod(
     if pull_secrets:
         pod["imagePullSecrets"] = [{"name": name} for name in pull_secrets]
     return pod
+
+
+def check_share(variable: str, value: str) -> None:
+    """:raises PlanError: it is no ``maxUnavailable`` of a DaemonSet."""
+    if not _SHARE.fullmatch(value):
+        raise PlanError(wrong(variable, value, "it must be a number of nodes or a percentage, at least 1"))
 
 
 def daemon_set(metadata: Manifest, pod: Manifest, max_unavailable: str, annotations: Mapping[str, str]) -> Manifest:

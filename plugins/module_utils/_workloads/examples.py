@@ -12,8 +12,8 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.groups import label_of_group
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.deployment import label_of_group
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, shown, wrong
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import merge, operators, plain, pod, text

@@ -4,16 +4,19 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""NICs that no pod may ever get, regardless of the inventory, according to the facts of a group's nodes."""
+"""NICs that no pod may have, whatever its strategy: by the inventory, and by the facts of a group's nodes."""
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import checked
+
+EXCLUDE = "rdma_driver_exclude"
 
 # Moved into a pod, the node would lose its own network with it.
 _OF_THE_NODE = frozenset(
@@ -27,6 +30,11 @@ _OF_THE_NODE = frozenset(
     )
 )
 _HARMLESS = reasons.PASSING | {reasons.VF}
+
+
+def excluded(values: Mapping[str, Any]) -> List[str]:
+    """PCI addresses that no pod may have, for whatever strategy. Raises PlanError."""
+    return [checked(EXCLUDE, text, pci.address) for text in values[EXCLUDE]]
 
 
 def _functions(facts: Facts) -> Iterator[Tuple[str, List[List[Reason]]]]:

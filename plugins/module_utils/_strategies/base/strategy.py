@@ -6,7 +6,7 @@
 
 """What every strategy answers: how the pods of an inventory group reach RDMA.
 
-A strategy is one file beside this one and one entry of :mod:`registry`. Nothing else in the library names a strategy:
+A strategy is a folder beside this one and an entry of the registry. Nothing else in the library names a strategy:
 preflight, provision, teardown and verify ask for these answers.
 """
 
@@ -19,9 +19,6 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Seq
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.network_operator import (
-    PolicyFields,
-)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
@@ -119,6 +116,23 @@ class StrategyImage:
 
     name: str
     archive: str = ""
+
+
+@dataclass(frozen=True)
+class PolicyFields:
+    """What of an operator's one policy, which others have fields of as well, is applied.
+
+    ``object`` has no ``spec`` where that is nothing. ``without`` are fields that it must not have from others.
+    """
+
+    object: Object = field(default_factory=dict)
+    without: Sequence[str] = ()
+
+    def with_spec(self, spec: Mapping[str, Any]) -> PolicyFields:
+        """The same with these fields, of components, added."""
+        if not spec:
+            return self
+        return PolicyFields({**self.object, "spec": {**self.object.get("spec", {}), **spec}}, self.without)
 
 
 @dataclass

@@ -14,13 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import groups as inventory_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import STRATEGY, strategy_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.exclusions import EXCLUDE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PolicyFields
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.network_operator import (
-    PolicyFields,
+    policy_fields,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
@@ -90,7 +92,7 @@ class PluginPlan:
     wait: bool = False
     found: Found = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
-    policy: PolicyFields = field(default_factory=PolicyFields)
+    policy: PolicyFields = field(default_factory=policy_fields)
     everywhere: bool = False
     kept: List[str] = field(default_factory=list)
 
@@ -124,7 +126,7 @@ def groups(
     except those in ``apart``, and ``others``. What the whole fleet has in common is for preflight, so it is ``apart``.
     """
     mine = plan_variables.with_prefix(prefix, known)
-    wanted = (*mine, drivers_plan.EXCLUDE, *_OF_CLAIMS, *others)
+    wanted = (*mine, EXCLUDE, *_OF_CLAIMS, *others)
     defaults = plan_variables.defaults(known)
     by_label: Dict[str, PluginGroup] = {}
     for host in sorted(hosts, key=lambda host: natural_key(host.name)):
@@ -134,13 +136,13 @@ def groups(
             continue
         values = {**defaults, **typed, STRATEGY: strategy_of(host.variables)}
         try:
-            label = drivers_plan.label_of_group(host.group)
+            label = inventory_groups.label_of_group(host.group)
         except PlanError as error:
             found.append((host.name, error.problem))
             continue
         group = by_label.setdefault(label, PluginGroup(host.group, label, values))
         if group.name != host.group:
-            found.append((host.name, drivers_plan.same_label(host.group, group.name)))
+            found.append((host.name, inventory_groups.same_label(host.group, group.name)))
         for name in sorted(set(mine).difference(apart)):
             if values[name] != group.values[name]:
                 first = group.hosts[0].name

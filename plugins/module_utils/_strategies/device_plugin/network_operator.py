@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass, field
 from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.manifests import Manifest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PolicyFields
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import (
     DevicePlugin,
     PluginConfiguration,
@@ -45,27 +45,10 @@ Configured = Tuple[PluginConfiguration, Collection[str]]
 Taken = Callable[[Any, InventoryHost], Sequence[str]]
 
 
-@dataclass(frozen=True)
-class PolicyFields:
-    """What of the one NicClusterPolicy is applied: ``object`` has no ``spec`` where that is nothing.
-
-    ``without`` are fields that it must not have from others.
-    """
-
-    object: Manifest = field(
-        default_factory=lambda: {
-            "apiVersion": _API,
-            "kind": "NicClusterPolicy",
-            "metadata": {"name": "nic-cluster-policy"},
-        }
-    )
-    without: Sequence[str] = ()
-
-    def with_spec(self, spec: Mapping[str, Any]) -> PolicyFields:
-        """The same with these fields, of components, added."""
-        if not spec:
-            return self
-        return PolicyFields({**self.object, "spec": {**self.object.get("spec", {}), **spec}}, self.without)
+def policy_fields(without: Sequence[str] = ()) -> PolicyFields:
+    """Nothing yet of the NicClusterPolicy, of which there is one; ``without`` are fields that must go from it."""
+    policy = {"apiVersion": _API, "kind": "NicClusterPolicy", "metadata": {"name": "nic-cluster-policy"}}
+    return PolicyFields(policy, without)
 
 
 def served(kinds: Optional[Collection[str]], needed: Sequence[str], variable: str) -> Optional[Problem]:

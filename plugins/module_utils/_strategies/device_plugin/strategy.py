@@ -12,6 +12,7 @@ from abc import abstractmethod
 from typing import Any, Dict, Generic, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.groups import label_of_group
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import label_order as label_changes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
@@ -32,7 +33,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_p
     groups_of_value,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import OPERATED
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages
 
 Planned = TypeVar("Planned", bound=PluginPlan)
@@ -41,7 +41,7 @@ Planned = TypeVar("Planned", bound=PluginPlan)
 def _group(host: InventoryHost) -> str:
     """As a DNS label, empty where it cannot be one."""
     try:
-        return drivers_plan.label_of_group(host.group)
+        return label_of_group(host.group)
     except PlanError:
         return ""
 

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._links import limits
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import ports as links_ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.groups import PluginGroup
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.live import (
@@ -28,7 +29,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_p
     LivePlugins,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import KUBELET
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import (
     networks,
     nics,
@@ -97,7 +97,7 @@ def _nodes(group: PluginGroup, layer: str, rails: int, result: HostDevicePlan) -
         if host.facts is None:
             continue
         try:
-            exclude = drivers_plan.excluded(host.variables)
+            exclude = exclusions.excluded(host.variables)
             own = choose(host.name, host.variables, host.facts, rails, layer, exclude)
         except PlanError as error:
             result.found.append((host.name, error.problem))
@@ -179,7 +179,7 @@ def _configurations(
 def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDevicePlan, live: LivePlugins) -> None:
     """Adds what a group needs to the result. Raises PlanError."""
     of_rail = networks.pod_networks(group.name, group.label, group.values)
-    drivers_plan.check_share(programs.UNAVAILABLE, group.values[programs.UNAVAILABLE])
+    manifests.check_share(programs.UNAVAILABLE, group.values[programs.UNAVAILABLE])
     for place, name in enumerate(group.values[NAMESPACES]):
         if not names.is_label(name):
             raise PlanError(wrong(f"{NAMESPACES}[{place}]", name, "it must be the name of a namespace"))

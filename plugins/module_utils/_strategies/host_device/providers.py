@@ -79,7 +79,7 @@ def _by_network_operator(
     every = [own for own, _counts in ours]
     found: List[Manifest] = []
     if network_operator.with_node_policies(kinds):
-        own_policy = network_operator.PolicyFields(without=[f"spec.{objects.PLUGIN.component}"])
+        own_policy = network_operator.policy_fields(without=[f"spec.{objects.PLUGIN.component}"])
         result.policy = own_policy.with_spec(result.policy.object.get("spec", {}))
         found = network_operator.node_policies(objects.PLUGIN, every)
     else:

@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.deployment import EXCLUDE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.exclusions import EXCLUDE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import nics
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.nics import NodeNics
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import is_link_local

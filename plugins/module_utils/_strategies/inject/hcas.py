@@ -16,12 +16,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.exclusions import excluded
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.groups import (
     PluginGroup,
     PluginPlan,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import configuration
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, integer, memlock, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
@@ -102,7 +102,7 @@ def settings(values: Mapping[str, Any]) -> Iterator[Problem]:
         for position, text in enumerate(values[variable]):
             yield from refused(f"{variable}[{position}]", text, rule)
     try:
-        drivers_plan.excluded(values)
+        excluded(values)
     except PlanError as error:
         yield error.problem
     if values[POLICY] == "gpu_containers" and values[NAMESPACES]:
@@ -117,7 +117,7 @@ def settings(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 def exclusions(values: Mapping[str, Any]) -> List[str]:
     """Names and PCI addresses of HCAs that no container gets. Raises PlanError."""
-    return [*map(configuration.hca, values[EXCLUDE]), *drivers_plan.excluded(values)]
+    return [*map(configuration.hca, values[EXCLUDE]), *excluded(values)]
 
 
 def _for_containers(facts: Facts, exclude: Sequence[str], layer: Optional[str]) -> List[Hca]:

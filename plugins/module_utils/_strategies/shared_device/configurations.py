@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.image_ref
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import groups as plugin_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import network_operator, ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.groups import (
@@ -30,7 +31,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_p
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import KUBELET
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.resource import ResourceVariables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device import objects, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.objects import SharedDevices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.selectors import NodePorts
@@ -68,7 +68,7 @@ def _devices(group: PluginGroup, known: plan_variables.Options) -> SharedDevices
     values = group.values
     checked(MOST, values[MOST], integer.between(1, 10000))
     checked(_INTERVAL, values[_INTERVAL], integer.between(0, 86400, " seconds, 0 for never"))
-    drivers_plan.check_share(_UNAVAILABLE, values[_UNAVAILABLE])
+    manifests.check_share(_UNAVAILABLE, values[_UNAVAILABLE])
     operated = values[PROVIDER] == network_operator.NETWORK_OPERATOR
     if operated:
         network_operator.check_image(IMAGE.image, values[IMAGE.image])
@@ -99,7 +99,7 @@ def _ports(group: PluginGroup, result: SharedDevicePlan) -> Dict[str, NodePorts]
         if host.facts is None:
             continue
         try:
-            exclude = drivers_plan.excluded(host.variables)
+            exclude = exclusions.excluded(host.variables)
             own = selectors.ports(host.facts, exclude, host.variables[LAYER])
         except PlanError as error:
             result.found.append((host.name, error.problem))
@@ -177,7 +177,7 @@ def _operated(
         return []
     if network_operator.with_node_policies(kinds):
         components = [objects.PLUGIN.component, *([ofed.COMPONENT] if any(own.driver for own in every) else [])]
-        result.policy = network_operator.PolicyFields(without=[f"spec.{name}" for name in components])
+        result.policy = network_operator.policy_fields(without=[f"spec.{name}" for name in components])
         return _node_policies(result, parts)
     for own, part in parts:
         if own.driver:

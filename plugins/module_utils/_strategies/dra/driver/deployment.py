@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide, image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import groups as inventory_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.image_reference import ImageVariables
@@ -25,7 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driv
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.live import LiveDrivers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL, Driver
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, duration, names, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, duration, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
@@ -36,7 +36,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 )
 
 PREFIX = "rdma_driver_"
-ARCHIVE, IMAGE, EXCLUDE = "rdma_driver_archive", "rdma_driver_image", "rdma_driver_exclude"
+ARCHIVE, IMAGE = "rdma_driver_archive", "rdma_driver_image"
 IMAGES = ImageVariables(IMAGE, versions.DRANET_VERSION, "rdma_driver_digest", ARCHIVE)
 GATES, KUBELET_ROOT = "rdma_driver_feature_gates", "rdma_driver_kubelet_root"
 NAMESPACE, PARENT_NAMESPACE = "rdma_driver_namespace", "rdma_driver_parent_namespace"
@@ -59,9 +59,6 @@ _OF_THE_GPU_DRIVER = (
 )
 
 _SHORTEST_POLL, _LONGEST_POLL = "1s", "24h"
-_SHARE = re.compile("[1-9][0-9]{0,4}|[1-9][0-9]?%|100%")
-# Room for the names of objects that begin with it.
-_LONGEST_GROUP = 42
 _ADDRESS = f"{model.DRANET}/pciAddress"
 
 Values = Mapping[str, Any]
@@ -121,20 +118,9 @@ def keeps(exclude: Sequence[str]) -> str:
     return found
 
 
-def excluded(values: Values) -> List[str]:
-    """PCI addresses that no pod may have, for whatever strategy. Raises PlanError."""
-    return [checked(EXCLUDE, text, pci.address) for text in values[EXCLUDE]]
-
-
-def check_share(variable: str, value: str) -> None:
-    """:raises PlanError: it is no ``maxUnavailable`` of a DaemonSet."""
-    if not _SHARE.fullmatch(value):
-        raise PlanError(wrong(variable, value, "it must be a number of nodes or a percentage, at least 1"))
-
-
 def _left_out(group: _DriverGroup, kept: Sequence[str] = ()) -> List[str]:
     """PCI addresses that the driver of a group does not publish, ``kept`` among them. Raises PlanError."""
-    named = excluded(group.values)
+    named = exclusions.excluded(group.values)
     by_facts = exclusions.of_group(host.facts for host in group.hosts if host.facts is not None)
     return [*named, *sorted({*by_facts, *kept}.difference(named), key=pci.order)]
 
@@ -145,7 +131,7 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
     version = values[versions.DRANET_VERSION]
     known_gates = versions.feature_gates(versions.dranet(version))
     left_out = _left_out(group, kept)
-    check_share("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"])
+    manifests.check_share("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"])
     for gate, on in values[GATES].items():
         if not isinstance(on, bool):
             raise PlanError(wrong(f"{GATES}.{gate}", on, "it must be true or false"))
@@ -181,20 +167,6 @@ def _poll_intervals(values: Values) -> None:
         raise PlanError(wrong(longer, values[longer], f"it must be at least {shorter}, {values[shorter]}"))
 
 
-def label_of_group(group: str) -> str:
-    """A group's name as a DNS label, with room for names of objects that have it. Raises PlanError."""
-    found = group.lower().replace("_", "-").strip("-")
-    if not names.is_label(found, _LONGEST_GROUP):
-        right = "which cannot be part of a DaemonSet's name: use at most 42 letters, digits and hyphens"
-        raise PlanError(wrong("rdma_group", group, right))
-    return found
-
-
-def same_label(group: str, other: str) -> Problem:
-    """What is wrong with a group that has the label of another one."""
-    return wrong("rdma_group", group, f"which has the same name in Kubernetes as {other}: rename one of them")
-
-
 def _unknown_excludes(group: _DriverGroup) -> Found:
     """Addresses that no node of a group has, so that a NIC that no pod may have is published after all."""
     known: Dict[str, None] = {}
@@ -204,11 +176,11 @@ def _unknown_excludes(group: _DriverGroup) -> Found:
         if not found.hcas or found.system.netns_mode == "exclusive":
             return
         known.update(dict.fromkeys(place.address for _hca, place in found.placed))
-    for position, text in enumerate(group.values[EXCLUDE]):
+    for position, text in enumerate(group.values[exclusions.EXCLUDE]):
         if pci.address(text) not in known:
             right = f"which no RDMA device of these nodes has: they have {', '.join(sorted(known, key=pci.order))}"
             for host in group.hosts:
-                yield host.name, wrong(f"{EXCLUDE}[{position}]", text, right)
+                yield host.name, wrong(f"{exclusions.EXCLUDE}[{position}]", text, right)
 
 
 def _without_nri(hosts: Iterable[InventoryHost]) -> Found:
@@ -221,14 +193,14 @@ def _without_nri(hosts: Iterable[InventoryHost]) -> Found:
 def _join(groups: Dict[str, _DriverGroup], host: InventoryHost, values: Values) -> Iterator[Problem]:
     """Add a host to its group, by the group's label, and tell what does not go with the others in it."""
     try:
-        label = label_of_group(host.group)
+        label = inventory_groups.label_of_group(host.group)
     except PlanError as error:
         yield error.problem
         return
     group = groups.setdefault(label, _DriverGroup(host.group, label, values))
     group.hosts.append(host)
     if group.name != host.group:
-        yield same_label(host.group, group.name)
+        yield inventory_groups.same_label(host.group, group.name)
     different = sorted(name for name in values.keys() - set(FLEET_WIDE) if values[name] != group.values[name])
     if different:
         name, first = different[0], group.hosts[0].name
