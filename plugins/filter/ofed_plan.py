@@ -92,7 +92,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves as plan_waves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import ofed_rollout as planner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import ofed_rollout as planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.objects import LABEL

@@ -12,10 +12,10 @@ from __future__ import annotations
 import copy
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names, is_gpu, is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds, text_edit, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names, is_gpu, is_rdma
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import GroupAsk, Manifest, Settings
 

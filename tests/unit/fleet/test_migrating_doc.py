@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import moves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, text_edit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish

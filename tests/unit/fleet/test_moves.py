@@ -18,8 +18,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import moves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.moves import MoveOptions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.moves import MoveOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import foreign, node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import Mark, NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry

@@ -11,18 +11,18 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import (
+    WELL_KNOWN,
+    Names,
+    is_gpu,
+    is_rdma,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
     ContainerShape,
     Finding,
     PodShape,
     Seen,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import (
-    WELL_KNOWN,
-    Names,
-    is_gpu,
-    is_rdma,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import wish

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Iterable, Iterator, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import AMD, NVIDIA, Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import AMD, NVIDIA, Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import gpu_owners
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import (
