@@ -25,7 +25,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
     pod,
 )
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_paths import Paths
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
     AWS,
     CASES,
     GB200,

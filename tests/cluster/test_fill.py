@@ -26,7 +26,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
     placed_on,
 )
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_paths import Paths
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import plan, published, template
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import plan, published, template
 
 Facts = Callable[..., Dict[str, Any]]
 NODES = 100
