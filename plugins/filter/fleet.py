@@ -94,7 +94,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet as plan_fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 _PREFIX = "rdma_discover_expect_"

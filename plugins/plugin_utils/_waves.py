@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from typing import Any, DefaultDict, Dict, List, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.playbook_values import SERIAL_MAX
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import SERIAL_MAX
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 

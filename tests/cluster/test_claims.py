@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import dra_version
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
@@ -136,7 +136,7 @@ REAL = [
 def test_real_slices(fleet: Fleet, node: str, wanted: Dict[str, Any], align: str) -> None:
     """Slices as drivers published them in real clusters. With them, GPUs and NICs beside each other mean one root."""
     own = {**VERSIONS, "rdma_claims_templates": [template(**wanted)], "rdma_claims_namespaces": [fleet.namespace]}
-    found = claims_plan.plan([InventoryHost(node, "group", own)], SLICES)
+    found = planner.plan([InventoryHost(node, "group", own)], SLICES)
     assert found.text.startswith(f"one (group), align={align}: ")
     applied(fleet, found)
     devices = {one.name: one for one in model.devices(SLICES) if one.node == node}

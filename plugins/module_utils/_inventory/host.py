@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 
 @dataclass
@@ -28,3 +29,21 @@ class InventoryHost:
     facts: Optional[Facts] = None
     broken: List[Problem] = field(default_factory=list)
     malformed: str = ""
+
+
+# Room for the names of objects that begin with it.
+_LONGEST = 42
+
+
+def label_of_group(group: str) -> str:
+    """A group's name as a DNS label, with room for names of objects that have it. Raises PlanError."""
+    found = group.lower().replace("_", "-").strip("-")
+    if not names.is_label(found, _LONGEST):
+        right = "which cannot be part of a DaemonSet's name: use at most 42 letters, digits and hyphens"
+        raise PlanError(wrong("rdma_group", group, right))
+    return found
+
+
+def same_label(group: str, other: str) -> Problem:
+    """What is wrong with a group that has the label of another one."""
+    return wrong("rdma_group", group, f"which has the same name in Kubernetes as {other}: rename one of them")

@@ -15,11 +15,11 @@ from typing import Any, Iterator, List, Mapping
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     Problem,
+    RefusedError,
     refused,
     shown,
     wrong,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 
 QUERY, CHECKS = "rdma_discover_query", "rdma_verify_checks"
 

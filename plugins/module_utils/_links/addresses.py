@@ -12,13 +12,15 @@ Under ``ansible-pull`` every node is its own controller, and needs netaddr for i
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links.arithmetic import in_block
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address as values_address
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac as values_mac
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
@@ -26,6 +28,46 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
     checked,
     wrong,
 )
+
+# Not where it is used: there, each of Ansible's workers would load it again.
+try:
+    import netaddr
+except ImportError:
+    netaddr = None
+
+
+def _netaddr() -> Any:
+    if netaddr is None:
+        text = "is a Python library that is missing where Ansible runs: pip install netaddr"
+        raise PlanError(Problem("netaddr", text))
+    return netaddr
+
+
+@lru_cache(maxsize=1024)
+def _block(whole: Network, bits: int, block: int) -> Any:
+    first = _netaddr().IPNetwork(f"{whole.network_address}/{whole.prefixlen + bits}")
+    return first.next(block)
+
+
+def in_block(whole: Network, bits: int, block: int, number: int) -> Interface:
+    """Address ``number`` of one of the equal blocks of a network, of which there are 2 to the ``bits``.
+
+    It has the network's prefix length.
+    """
+    address = int(_block(whole, bits, block)[number])
+    if whole.version == 4:
+        return ipaddress.IPv4Interface((address, whole.prefixlen))
+    return ipaddress.IPv6Interface((address, whole.prefixlen))
+
+
+def interface_id(mac: bytes) -> int:
+    """The last 64 bits of the GIDs that go with a MAC address: its modified EUI-64, or IPoIB's port GUID."""
+    if len(mac) == values_mac.ETHERNET:
+        found = _netaddr().EUI(int.from_bytes(mac, "big"), version=48).modified_eui64()
+    else:
+        found = _netaddr().EUI(int.from_bytes(mac[-8:], "big"), version=64)
+    return int(found)
+
 
 SUBNET, RAIL_SUBNETS, ADDRESSES = "rdma_links_subnet", "rdma_links_rail_subnets", "rdma_links_addresses"
 RAILS, HOST_NUMBER, RESERVED = "rdma_links_rails", "rdma_links_host_number", "rdma_links_reserved_networks"

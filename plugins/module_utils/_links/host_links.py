@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import SOFTWARE_DEVICE, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses as links_addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import limits, vf_guids, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import limits, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER, MODE, MTU, VLAN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.ports import (
     PORTS,
@@ -29,9 +29,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._links.ports import 
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pkey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 UNMANAGE_VFS = "rdma_links_unmanage_vfs"
 # Any of these makes the role plan links. In the order in which a message names them.
@@ -248,17 +248,17 @@ def rail_tables(planned: Mapping[int, Interface]) -> Dict[int, int]:
     return {rail: _FIRST_TABLE + rail for rail in links_addresses.shared(planned)}
 
 
-def guid_host(host: str, values: Mapping[str, Any], facts: Optional[Facts], chosen: bool) -> vf_guids.GuidHost:
+def guid_host(host: str, values: Mapping[str, Any], facts: Optional[Facts], chosen: bool) -> vfs.GuidHost:
     """The host as far as GUIDs of VFs have to be unique; without facts with those of its variables alone."""
-    found = vf_guids.GuidHost(host, chosen=chosen)
+    found = vfs.GuidHost(host, chosen=chosen)
     with contextlib.suppress(PlanError):
         # Problems of the host itself are reported elsewhere.
         if facts is not None:
-            found.of_hcas = vf_guids.nodes(facts, vfs=False)
+            found.of_hcas = vfs.node_guids(facts, vfs=False)
         if values.get(vfs.VFS) and facts is not None:
             found.of_rails = vfs.guids(values, _planned(host, values, ports(facts), facts)[1], facts)
         elif values.get(vfs.VFS):
-            found.of_rails = vf_guids.given(values, values[vfs.VFS], links_addresses.MOST_RAILS)
+            found.of_rails = vfs.given(values, values[vfs.VFS], links_addresses.MOST_RAILS)
     return found
 
 

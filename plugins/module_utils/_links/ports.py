@@ -15,10 +15,10 @@ from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequ
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gid, Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING, PORT_DOWN
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links.arithmetic import interface_id
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.addresses import interface_id
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac as values_mac
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names, pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, checked, wrong
 
 PORTS = "rdma_links_ports"

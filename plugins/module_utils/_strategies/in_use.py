@@ -15,9 +15,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import Strategy
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.registry import STRATEGIES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.registry import STRATEGIES, of_host
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 Found = Iterator[Tuple[str, Problem]]
 NodeLabels = Mapping[str, Mapping[str, str]]
@@ -144,3 +144,29 @@ def _selected(strategy: Strategy, cluster: ClusterUse) -> Set[str]:
 
 def _holding(driver: str, pods: Sequence[str]) -> str:
     return f"pods hold devices of {driver} on this node ({joined(pods)})"
+
+
+_PROVISION = "zerocopy.rdma.provision"
+
+
+def still_served(hosts: Sequence[InventoryHost], labels: Mapping[str, Mapping[str, str]]) -> List[str]:
+    """Hosts that another strategy still serves. ``labels`` are those of the cluster's nodes."""
+    found: List[Tuple[str, Problem]] = []
+    for host in hosts:
+        word, wanted = strategy_of(host.variables), of_host(host.variables)
+        if wanted is None or not wanted.label:
+            continue
+        for strategy in STRATEGIES.values():
+            value = labels.get(host.name, {}).get(strategy.label) if strategy.label else None
+            other = wanted.served_otherwise(host.variables, value) if strategy is wanted and value else None
+            if other:
+                provider, serves = other
+                way = f"run {_PROVISION} with {STRATEGY} none, which removes its objects, and then with {word} again"
+                right = f"but {serves} still serves this node (label {strategy.label}={value}): {way}"
+                found.append((host.name, wrong(provider, host.variables.get(provider) or "plugin", right)))
+            if strategy is not wanted and value:
+                way = f"run {_PROVISION} with {STRATEGY} none, which removes its objects, and then with {word}"
+                way = f"move it with zerocopy.rdma.migrate (rdma_migrate_move={host.group}), or {way}"
+                served = f"{' or '.join(strategy.names)} still serves this node (label {strategy.label}={value})"
+                found.append((host.name, wrong(STRATEGY, word, f"but {served}: {way}")))
+    return messages(found)

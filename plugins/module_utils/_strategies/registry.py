@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.node_values import NETNS_MODE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.host_verdicts import host_
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import queries, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 Facts = Callable[..., dict[str, Any]]
 HOSTS = ("a100-01", "h100-03", "v100-01")

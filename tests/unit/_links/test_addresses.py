@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses, arithmetic
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.addresses import AddressIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
@@ -180,13 +180,13 @@ def test_a_number_without_room_is_told_a_network_that_has_it(subnet: str, rails:
 
 def test_interface_identifiers_of_nics() -> None:
     # The example of RFC 2464, section 4, and an IPoIB address, which ends in the port's GUID (RFC 4391).
-    assert arithmetic.interface_id(bytes.fromhex("3456789abcde")) == 0x365678FFFE9ABCDE
-    assert arithmetic.interface_id(bytes.fromhex("80000a49fe80000000000000b8599f03003b2b88")) == 0xB8599F03003B2B88
-    assert arithmetic.interface_id(bytes.fromhex("b8599f03003b2b88")) == 0xB8599F03003B2B88
+    assert addresses.interface_id(bytes.fromhex("3456789abcde")) == 0x365678FFFE9ABCDE
+    assert addresses.interface_id(bytes.fromhex("80000a49fe80000000000000b8599f03003b2b88")) == 0xB8599F03003B2B88
+    assert addresses.interface_id(bytes.fromhex("b8599f03003b2b88")) == 0xB8599F03003B2B88
 
 
 def test_without_netaddr_there_is_one_message_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arithmetic, "netaddr", None)
+    monkeypatch.setattr(addresses, "netaddr", None)
     hostvars: dict[str, dict[str, Any]] = {f"n{number}": {"rdma_links_subnet": "10.213.0.0/16"} for number in (1, 2)}
     (problem,) = prepare_problems({}, list(hostvars), hostvars)
     assert problem == "n[1-2]: netaddr is a Python library that is missing where Ansible runs: pip install netaddr"

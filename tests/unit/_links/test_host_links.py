@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.links import links as link
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import ports as links_ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import vf_guids
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
@@ -321,7 +321,7 @@ def test_vfs_that_cannot_have_guids(facts_of: Facts) -> None:
 def shared_guids(*hosts: tuple[str, dict[str, Any], bool], **wanted: Any) -> list[str]:
     values = {f"rdma_links_{name}": value for name, value in wanted.items()}
     known = [links_plan.guid_host(name, values, read.facts(facts), chosen) for name, facts, chosen in hosts]
-    return [f"{host}: {found.variable} {found.text}" for host, found in vf_guids.duplicates(known)]
+    return [f"{host}: {found.variable} {found.text}" for host, found in vfs.duplicates(known)]
 
 
 def test_guids_of_vfs_are_unique_in_the_fleet(facts_of: Facts) -> None:

@@ -163,7 +163,7 @@ ALLOWED = {
     "plugins/filter/benchmark_document.py": {"rdma_claims"},
     # The Network Operator's policy for the driver is that of the plugin, and a chart is named after its operator.
     "roles/rdma_ofed/tasks/objects.yml": {"shared_device"},
-    "plugins/module_utils/_inventory/operator_values.py": {"sriov"},
+    "plugins/module_utils/_inventory/operator_rules.py": {"sriov"},
     # Arguments and fields that say whether a cluster serves DRA.
     "playbooks/tasks/cluster.yml": {"dra"},
     "plugins/modules/cluster_info.py": {"dra"},

@@ -30,8 +30,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     Strategy,
     StrategyPlan,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 # How far a node is: nothing was done; it is cordoned, and pods use the old way, or none do; the old way has left; the
 # new one has come; all is as it should be.

@@ -26,8 +26,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_p
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import OPERATED
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.objects import LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 _DRIVER = "mlx5_core"
 # By these labels the operator's DaemonSet finds nodes (manifests/state-ofed-driver).

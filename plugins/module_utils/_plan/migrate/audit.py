@@ -33,7 +33,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     Unseen,
     Workload,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 POD = Kind("", "Pod")
 _DEPLOYMENT, _REPLICA_SET = Kind("apps", "Deployment"), Kind("apps", "ReplicaSet")

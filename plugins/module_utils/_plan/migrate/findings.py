@@ -25,7 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     Seen,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import annotations as wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.messages import Container, Pod
 
 _DEVICES = "/dev/infiniband"

@@ -23,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import findings, requests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ContainerShape, PodShape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 _CLAIM = "rdma"
 # Capabilities with which a container changes the network that it is in.

@@ -15,12 +15,12 @@ import contextlib
 from collections import defaultdict
 from typing import Any, DefaultDict, Dict, Iterator, List, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide, playbook_values, queries
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import node_values as prepare_values
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import operator_values as operators
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide, queries
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import operator_rules as operators
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import value_rules as prepare_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import vf_guids
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks as prepare_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import strategies as choice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import CheckedHost, PrepareHost
@@ -41,7 +41,7 @@ def _check(host: PrepareHost, known: plan_variables.Options) -> CheckedHost:
     blind = any(part in problem.variable for problem in problems for part in _SEEN)
     checked = CheckedHost(host, values, problems)
     if host.chosen:
-        problems += playbook_values.of_playbooks(values)
+        problems += prepare_values.of_playbooks(values)
         problems += prepare_values.of_kernel(values)
         problems += prepare_values.of_rules(values)
         problems += queries.problems(values)
@@ -108,7 +108,7 @@ def problems(hosts: Sequence[PrepareHost], known: plan_variables.Options) -> Lis
     # What the facts add is of use only once the variables are right by themselves.
     told = {name for name, _problem in found}
     sound = [entry for entry in every if entry.host.name not in told and not entry.blind]
-    found += vf_guids.duplicates(
+    found += vfs.duplicates(
         plan.guid_host(entry.host.name, entry.values, entry.host.facts, entry.host.chosen) for entry in sound
     )
     for entry in every:

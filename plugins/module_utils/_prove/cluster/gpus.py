@@ -23,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
     GPU_DRIVER,
     SliceDevice,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 _VENDORS = {GPU_DRIVER: NVIDIA, AMD_DRIVER: AMD}
 

@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.daemon_sets import ready
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import pod_trouble
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 Plain = Mapping[str, Any]
 

@@ -21,9 +21,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
 
 EXPECT = "rdma_discover_expect_"
 _INTENT = "Find out what is missing or in another mode, or correct {} in the inventory."

@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import qu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 
 def _check(node: HostEvidence, entry: Mapping[str, Any], facts: Optional[Any]) -> Check:

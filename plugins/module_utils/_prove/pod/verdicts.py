@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 # The worst path class that devices with a common value of the attribute can have.
 _PROMISES = {model.PCIE_ROOT: "PHB", model.NUMA_NODE: "NODE"}

@@ -26,12 +26,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.dr
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until_published
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare, model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import expected as slices_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import (
+    Expected,
     NodeDifferences,
     NodeSeen,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.expected import Expected
 
 SUBSETS = ("slices", "devices")
 _QUEUE = GroupKind("kueue.x-k8s.io", "ClusterQueue")
@@ -172,7 +171,7 @@ class _Info:
 
 def _read(name: str, entry: Any) -> Expected:
     try:
-        return slices_expected.read(name, entry)
+        return compare.read(name, entry)
     except ValueError as error:
         raise ClusterError(f"expected: {name} {error}, use the result of the filter expected_devices") from error
 

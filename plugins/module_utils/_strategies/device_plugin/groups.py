@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import groups as inventory_groups
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import host as inventory_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import STRATEGY, strategy_of
@@ -23,8 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.network_operator import (
     policy_fields,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 # Claims that only another strategy serves: pods would wait for them forever.

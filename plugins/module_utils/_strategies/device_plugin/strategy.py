@@ -12,10 +12,9 @@ from abc import abstractmethod
 from typing import Any, Dict, Generic, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.groups import label_of_group
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import label_order as label_changes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost, label_of_group
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import labels as label_changes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     ObjectSet,

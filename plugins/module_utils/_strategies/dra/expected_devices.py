@@ -15,9 +15,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import expected as slices_expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.expected import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare, model, predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import Expected
 
 _ENABLED, _WAIT = "rdma_driver_enabled", "rdma_driver_wait"
 
@@ -52,5 +51,5 @@ def expected(hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
         if member.host.facts is not None:
             expected = _of_member(member, member.host.facts, known)
             if expected.drivers:
-                found[member.host.name] = slices_expected.written(expected)
+                found[member.host.name] = compare.written(expected)
     return found

@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
@@ -27,12 +27,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     served,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices as expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts as claims_hosts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
@@ -50,15 +48,15 @@ def driver(
     every = [
         host if host.name in own else replace(host, variables={**host.variables, _ENABLED: False}) for host in hosts
     ]
-    return drivers_plan.plan(every, known, live.read(cluster.daemon_sets, cluster.labels or None))
+    return drivers_plan.plan(every, known, drivers_objects.read(cluster.daemon_sets, cluster.labels or None))
 
 
 def claims(
     hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options, tolerant: bool = False
 ) -> ClaimPlan:
-    """What pods can claim on the hosts of this strategy, as :func:`claims_plan.plan` says. Raises the same."""
+    """What pods can claim on the hosts of this strategy, as :func:`planner.plan` says. Raises the same."""
     own = served(NAME, hosts)
-    return claims_plan.plan(own, cluster.slices, cluster.kubernetes, cluster.device_classes, known, tolerant)
+    return planner.plan(own, cluster.slices, cluster.kubernetes, cluster.device_classes, known, tolerant)
 
 
 def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[PodRequest]]:

@@ -22,8 +22,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_p
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.objects import PodNetwork
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.programs import PREFIX
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 NETWORKS = PREFIX + "networks"
 # The value of rdma_strategy with which pods get VFs, and not whole NICs.

@@ -19,6 +19,10 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.manifests import Manifest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.groups import (
+    PluginGroup,
+    PluginPlan,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import (
     DevicePlugin,
     PluginConfiguration,
@@ -173,3 +177,24 @@ def operated_network(namespace: str, network: PodNetwork, cni: str) -> Dict[str,
         "metadata": {"name": network.name},
         "spec": spec,
     }
+
+
+@dataclass
+class HostDevicePlan(PluginPlan):
+    """``configurations`` have the hosts on which they apply with the number of NICs by the full name of the resource.
+
+    ``networks`` are those of pods by group, in the order of the rails, ``namespaces`` where they are defined, and
+    ``hcas`` the HCAs that a node has for each of them.
+    ``beside`` are the DaemonSets that every node of the strategy needs, ``layers`` the link layers by group. ``groups``
+    are those whose variables are right. ``operators`` have the namespace of the SR-IOV operator by group, where it
+    hands out the VFs.
+    """
+
+    namespaces: Dict[str, List[str]] = field(default_factory=dict)
+    configurations: List[Tuple[HostDevices, Dict[str, Dict[str, int]]]] = field(default_factory=list)
+    networks: Dict[str, List[PodNetwork]] = field(default_factory=dict)
+    hcas: Dict[str, List[Dict[str, List[str]]]] = field(default_factory=dict)
+    beside: List[str] = field(default_factory=list)
+    layers: Dict[str, str] = field(default_factory=dict)
+    operators: Dict[str, str] = field(default_factory=dict)
+    groups: List[PluginGroup] = field(default_factory=list)

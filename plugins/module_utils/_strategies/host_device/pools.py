@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import groups as plugin_groups
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.groups import PluginGroup
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.live import (
     NO_PLUGINS,
@@ -33,7 +34,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_dev
     networks,
     nics,
     objects,
-    operated,
     programs,
     providers,
     sriov_operator,
@@ -41,13 +41,33 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_dev
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.nics import NodeNics
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.objects import (
+    HostDevicePlan,
     HostDevices,
     PodNetwork,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.programs import PREFIX
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.result import HostDevicePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.programs import PREFIX, PROVIDER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
+
+_NAMESPACES = PREFIX + "namespaces"
+# What the operator puts before the resource names of its networks; it knows no other.
+_RESOURCES = "nvidia.com"
+
+
+def check(values: Mapping[str, Any]) -> None:
+    """:raises PlanError: the Network Operator does not support the variables of a group."""
+    but = f"but {PROVIDER} is {values[PROVIDER]}, whose networks"
+    if strategy_of(values) == networks.SRIOV:
+        right = f"but {STRATEGY} is {networks.SRIOV}, and its plugin does not wait for VFs: set it to"
+        right += f" {network_operator.PLUGIN}"
+        raise PlanError(wrong(PROVIDER, values[PROVIDER], right))
+    name = networks.RESOURCE.prefix_variable
+    if values[name] != _RESOURCES:
+        raise PlanError(wrong(name, values[name], f"{but} are of {_RESOURCES}/...: set it to {_RESOURCES}"))
+    if len(values[_NAMESPACES]) > 1:
+        right = f"{but} are in one namespace: name one; pods of others can request <namespace>/<network>"
+        raise PlanError(wrong(_NAMESPACES, values[_NAMESPACES], right))
+
 
 NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
 WAIT, NAMESPACES = PREFIX + "wait", PREFIX + "namespaces"
@@ -191,7 +211,7 @@ def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDev
         wanted = [(host.name, vfs.none_of(host.variables)) for host in group.hosts]
         result.found += [(host, problem) for host, problem in wanted if problem is not None]
     if programs.operated(group.values):
-        operated.check(group.values)
+        check(group.values)
     layer = result.layers[group.name] = _layer(group)
     if sriov_operator.chosen(group.values):
         sriov_operator.check(group.values, layer)

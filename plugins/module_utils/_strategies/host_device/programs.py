@@ -8,17 +8,183 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
+from dataclasses import astuple, dataclass
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.image_reference import ImageVariables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.images import ImageVariables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import network_operator
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import cni
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.cni import CniProgram
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.objects import LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, checked, wrong
+
+Object = Dict[str, Any]
+Schema = Mapping[str, Any]
+
+MULTUS_OBJECTS, WHEREABOUTS_OBJECTS = "rdma-multus", "rdma-whereabouts"
+_RBAC = "rbac.authorization.k8s.io"
+_CONFIGURATIONS, _PROGRAMS = "/host/etc/cni/net.d", "/host/opt/cni/bin"
+_TEXT: Schema = {"type": "string"}
+_EVENTS = {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update", "get"]}
+
+
+@dataclass(frozen=True)
+class CniProgram:
+    """One of the two. ``configurations`` and ``programs`` are the directories where the node's runtime has CNI's."""
+
+    image: str
+    configurations: str
+    programs: str
+    imported: bool = False
+    pull_secrets: Sequence[str] = ()
+    max_unavailable: str = "1"
+
+
+def multus(namespace: str, own: CniProgram) -> List[Object]:
+    """Multus with the definition of NetworkAttachmentDefinitions, and all that it needs."""
+    config = _properties({"spec": _properties({"config": _TEXT})})
+    names = ("NetworkAttachmentDefinition", "network-attachment-definition")
+    rules = [
+        {"apiGroups": ["k8s.cni.cncf.io"], "resources": ["network-attachment-definitions"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["pods", "pods/status"], "verbs": ["get", "update"]},
+        _EVENTS,
+    ]
+    container = _container(MULTUS_OBJECTS, own, ["cni", "programs"])
+    container["command"] = ["/thin_entrypoint"]
+    container["args"] = [
+        "--multus-conf-file=auto",
+        f"--multus-autoconfig-dir={_CONFIGURATIONS}",
+        f"--cni-conf-dir={_CONFIGURATIONS}",
+        f"--cni-bin-dir={_PROGRAMS}",
+        f"--multus-kubeconfig-file-host={own.configurations}/multus.d/multus.kubeconfig",
+        # Otherwise no pod would start on a node that Multus has left. It also keeps its token fresh then.
+        "--cleanup-config-on-exit=true",
+    ]
+    found = [_definition("k8s.cni.cncf.io", "v1", *names, config, short=["net-attach-def"])]
+    return (
+        found
+        + _account(namespace, MULTUS_OBJECTS, rules)
+        + [_daemon_set(namespace, MULTUS_OBJECTS, own, container, [])]
+    )
+
+
+def whereabouts(namespace: str, own: CniProgram) -> List[Object]:
+    """whereabouts with the definitions of its pools, and all that it needs."""
+    group, every = "whereabouts.cni.cncf.io", ["get", "list", "watch", "create", "update", "patch", "delete"]
+    holder = _properties({"id": _TEXT, "podref": _TEXT, "ifname": _TEXT}, ["id", "podref"])
+    pool = {"allocations": {"type": "object", "additionalProperties": holder}, "range": _TEXT}
+    reservation = {"containerid": _TEXT, "podref": _TEXT, "ifname": _TEXT}
+    rules = [
+        {"apiGroups": [group], "resources": ["ippools", "overlappingrangeipreservations"], "verbs": every},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": every},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch", "get"]},
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
+        {
+            "apiGroups": ["k8s.cni.cncf.io"],
+            "resources": ["network-attachment-definitions"],
+            "verbs": ["get", "list", "watch"],
+        },
+        _EVENTS,
+    ]
+    container = _container(WHEREABOUTS_OBJECTS, own, ["cni", "programs", "schedule"])
+    container["command"] = ["/bin/sh", "-c"]
+    # The second frees the addresses of pods that are gone without CNI having been told.
+    container["args"] = ["SLEEP=false /install-cni.sh && exec /ip-control-loop"]
+    container["env"] = [_field("NODENAME", "spec.nodeName"), _field("WHEREABOUTS_NAMESPACE", "metadata.namespace")]
+    schedule = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": WHEREABOUTS_OBJECTS, "namespace": namespace},
+        # A cron expression: once a day.
+        "data": {"config": "30 4 * * *"},
+    }
+    definitions = [
+        _definition(group, "v1alpha1", "IPPool", "ippool", _spec(pool, ["allocations", "range"])),
+        _definition(
+            group,
+            "v1alpha1",
+            "OverlappingRangeIPReservation",
+            "overlappingrangeipreservation",
+            _spec(reservation, ["podref"]),
+        ),
+    ]
+    volumes = [{"name": "schedule", "configMap": {"name": WHEREABOUTS_OBJECTS}}]
+    daemon_set = _daemon_set(namespace, WHEREABOUTS_OBJECTS, own, container, volumes)
+    return [*definitions, schedule, *_account(namespace, WHEREABOUTS_OBJECTS, rules), daemon_set]
+
+
+def _properties(properties: Mapping[str, Any], required: Sequence[str] = ()) -> Schema:
+    found = {"type": "object", "properties": dict(properties)}
+    return {**found, "required": list(required)} if required else found
+
+
+def _spec(properties: Mapping[str, Any], required: Sequence[str]) -> Schema:
+    return _properties({"spec": _properties(properties, required)})
+
+
+def _definition(
+    group: str, version: str, kind: str, singular: str, schema: Schema, short: Sequence[str] = ()
+) -> Object:
+    names: Dict[str, Any] = {"kind": kind, "listKind": f"{kind}List", "plural": f"{singular}s", "singular": singular}
+    if short:
+        names["shortNames"] = list(short)
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": dict(schema)}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{singular}s.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [served]},
+    }
+
+
+def _account(namespace: str, name: str, rules: Sequence[Mapping[str, Any]]) -> List[Object]:
+    account = {"name": name, "namespace": namespace}
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
+        {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)},
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", **account}],
+        },
+    ]
+
+
+def _field(name: str, path: str) -> Object:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _container(name: str, own: CniProgram, mounts: Sequence[str]) -> Object:
+    paths = {"cni": _CONFIGURATIONS, "programs": _PROGRAMS, "schedule": "/cron-schedule"}
+    return {
+        "name": name,
+        "image": own.image,
+        "imagePullPolicy": "Never" if own.imported else "IfNotPresent",
+        "resources": {"requests": {"cpu": "50m", "memory": "50Mi"}},
+        # As upstream runs it: it writes into directories of the host.
+        "securityContext": {"privileged": True},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [{"name": mount, "mountPath": paths[mount]} for mount in mounts],
+    }
+
+
+def _daemon_set(namespace: str, name: str, own: CniProgram, container: Object, volumes: Sequence[Object]) -> Object:
+    labels = {"app.kubernetes.io/name": name}
+    # Nodes of other strategies keep their CNI as it is.
+    served = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [served]}}}
+    paths = [
+        manifests.volume("cni", own.configurations, "Directory"),
+        manifests.volume("programs", own.programs, "Directory"),
+    ]
+    pod = manifests.node_pod({}, container, [*paths, *volumes], own.pull_secrets)
+    pod.update(serviceAccountName=name, affinity=affinity)
+    return manifests.daemon_set({"name": name, "namespace": namespace, "labels": labels}, pod, own.max_unavailable, {})
+
 
 PREFIX = "rdma_host_device_"
 PROVIDER = PREFIX + "provider"
@@ -36,8 +202,8 @@ PLUGIN, MULTUS, WHEREABOUTS = _variables(""), _variables("multus_"), _variables(
 _Make = Callable[[str, CniProgram], List[Dict[str, Any]]]
 _MULTUS_DEPLOY = PREFIX + "multus_deploy"
 _OF_CNI: Tuple[Tuple[str, ImageVariables, _Make, str], ...] = (
-    (_MULTUS_DEPLOY, MULTUS, cni.multus, cni.MULTUS),
-    (PREFIX + "whereabouts_deploy", WHEREABOUTS, cni.whereabouts, cni.WHEREABOUTS),
+    (_MULTUS_DEPLOY, MULTUS, multus, MULTUS_OBJECTS),
+    (PREFIX + "whereabouts_deploy", WHEREABOUTS, whereabouts, WHEREABOUTS_OBJECTS),
 )
 # Variables with one value for the whole fleet: there is one Multus and one whereabouts.
 FLEET_WIDE = (

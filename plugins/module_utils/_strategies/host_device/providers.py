@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Collection, List, Optional, Sequence
+from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.manifests import Manifest
@@ -23,9 +23,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_dev
     programs,
     sriov_operator,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.objects import HostDevices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.result import HostDevicePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.objects import (
+    HostDevicePlan,
+    HostDevices,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.programs import PROVIDER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.sriov_operator import SRIOV_OPERATOR
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
 
 
 def handed_out(
@@ -109,3 +113,37 @@ def _ours(groups: Sequence[PluginGroup], result: HostDevicePlan) -> List[Manifes
                 cni = group.values[programs.CONFIGURATIONS]
                 found.append(objects.attachment(namespace, network, cni))
     return found
+
+
+_ATTACHMENT = "NetworkAttachmentDefinition.k8s.cni.cncf.io"
+# What operators make one of, of the same name.
+_MAKERS = (network_operator.NETWORK, *sriov_operator.NETWORKS)
+# Objects to read from the cluster.
+LOOKS = tuple((kind, "") for kind in (_ATTACHMENT, *_MAKERS))
+
+
+def _named(every: Sequence[Mapping[str, Any]], kinds: Sequence[str]) -> Set[Tuple[str, str]]:
+    """Namespace and name of the NetworkAttachmentDefinitions that objects of these kinds are, or make."""
+    names = {kind.partition(".")[0] for kind in kinds}
+    found = set()
+    for item in every:
+        if item["kind"] in names:
+            meta, spec = item["metadata"], item.get("spec") or {}
+            found.add((str(spec.get("networkNamespace") or meta.get("namespace")), str(meta["name"])))
+    return found
+
+
+def taken(
+    group: PluginGroup, found: HostDevicePlan, every: Sequence[Mapping[str, Any]]
+) -> Iterator[Tuple[str, Problem]]:
+    """What of the cluster is in the way of a group's networks, by host; ``every`` are the objects of LOOKS."""
+    if group.values[PROVIDER] == network_operator.PLUGIN:
+        return
+    theirs = _named(every, [_ATTACHMENT]) - _named(every, _MAKERS)
+    for network in found.networks.get(group.name, ()):
+        for namespace in found.namespaces.get(group.name, ()):
+            if (namespace, network.name) in theirs:
+                right = f"but NetworkAttachmentDefinition {namespace}/{network.name} exists already, and the"
+                right += " operator would replace it and later delete it: delete or rename it, or rename the group"
+                for host in group.hosts:
+                    yield host.name, wrong(PROVIDER, group.values[PROVIDER], right)

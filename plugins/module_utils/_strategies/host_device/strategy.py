@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
@@ -30,16 +30,20 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_p
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.strategy import (
     DevicePluginStrategy,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import networks as pod_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import (
-    attachments,
     objects,
     programs,
     sriov_operator,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import networks as pod_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import pools as plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.objects import PodNetwork
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.result import HostDevicePlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import (
+    providers as host_device_providers,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.objects import (
+    HostDevicePlan,
+    PodNetwork,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
@@ -78,7 +82,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         return (
             *(sriov_operator.LOOKS if sriov_operator.SRIOV_OPERATOR in providers else ()),
             *([(network_operator.NODE_POLICY, "")] if network_operator.NETWORK_OPERATOR in providers else ()),
-            *(attachments.LOOKS if providers.intersection(_OPERATORS) else ()),
+            *(host_device_providers.LOOKS if providers.intersection(_OPERATORS) else ()),
         )
 
     def lacking(
@@ -97,7 +101,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
                 if sriov_operator.chosen(group.values):
                     of_group = (group.values, group.hosts, addresses, cluster.objects, cluster.labels)
                     yield from sriov_operator.against(*of_group)
-                yield from attachments.taken(group, found, cluster.objects)
+                yield from host_device_providers.taken(group, found, cluster.objects)
 
     def planned(
         self,

@@ -27,10 +27,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import direc
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     PlanError,
     Problem,
+    RefusedError,
     refused,
     wrong,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
 
 LABEL = "zerocopy.rdma/inject"
 PREFIX = "rdma_inject_"

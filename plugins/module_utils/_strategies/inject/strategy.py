@@ -27,7 +27,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     StrategyPlan,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject import hcas as inject_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import configuration, wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import annotations as wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import configuration
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.hcas import InjectPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.image_reference import ImageVariables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.images import ImageVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER

@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 _LINK_TYPES = {"InfiniBand": "infiniband", "Ethernet": "ether"}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (

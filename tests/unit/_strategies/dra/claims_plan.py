@@ -12,10 +12,10 @@ import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import allocate, cel
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import selectors as claims_selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import allocate, cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 
@@ -36,7 +36,7 @@ def template(name: str = "one", **wanted: Any) -> dict[str, Any]:
 def plan(facts: dict[str, Any], *templates: dict[str, Any], **variables: Any) -> ClaimPlan:
     """The plan of hosts with these facts, all with the same templates."""
     own = {**VERSIONS, "rdma_claims_templates": list(templates), **variables}
-    return claims_plan.plan(
+    return planner.plan(
         [InventoryHost(name, "group", own, of_host and read.facts(of_host)) for name, of_host in facts.items()]
     )
 
@@ -90,9 +90,7 @@ def published(facts: dict[str, Any]) -> list[SliceDevice]:
 
 
 def of_slices(node: str, *templates: dict[str, Any]) -> ClaimPlan:
-    return claims_plan.plan(
-        [InventoryHost(node, "group", {**VERSIONS, "rdma_claims_templates": list(templates)})], SLICES
-    )
+    return planner.plan([InventoryHost(node, "group", {**VERSIONS, "rdma_claims_templates": list(templates)})], SLICES)
 
 
 CASES = [

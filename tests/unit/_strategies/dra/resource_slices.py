@@ -13,7 +13,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
     Value,
     Version,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 _API_VERSION = "resource.k8s.io/v1"
 # In this order since a bool is an int.

@@ -9,7 +9,8 @@ import json
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import configuration, gpus, wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import annotations as wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import configuration, gpus
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.configuration import (
     ConfigurationError,
 )

@@ -11,14 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable, Dict, List, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fit as claims_text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import layout as claims_layout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import text as claims_text
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.fit import Fit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.fit import Fit, Hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.layout import ClaimLayout, NumaError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.text import Hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 
 @dataclass

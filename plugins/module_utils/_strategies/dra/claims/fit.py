@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import allocate, cel, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import layout as claims_layout
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.layout import Ask, ClaimLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import allocate, cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
 
 _PLACES = {model.PCIE_ROOT: "PCIe root complex", model.NUMA_NODE: "NUMA node"}
 
@@ -149,3 +150,32 @@ class Fit:
         )
         each = f"{counted(template.gpus // groups, 'GPU')} and {counted((template.nics or 0) // groups, 'NIC')}"
         return f"{some} of {groups} groups of {each} find a common {place}"
+
+
+Hosts = Dict[str, List[str]]
+
+
+def _nodes(names: Sequence[str]) -> str:
+    return f"each of {len(names)} nodes" if len(names) > 1 else fold(names)
+
+
+def counts(fit: Fit, nodes: Sequence[ClaimNode], hosts: Hosts, is_gpu: bool) -> str:
+    """``matches 4 of 8 NICs on each of 6 nodes; 3 of 8 on h100-03``."""
+    kind = "GPUs" if is_gpu else "NICs"
+    merged: Dict[Tuple[int, int], List[str]] = {}
+    for node in nodes:
+        key = (fit.matched(node, is_gpu), len(node.gpus if is_gpu else node.nics))
+        merged.setdefault(key, []).extend(hosts[node.key])
+    ordered = sorted(merged.items(), key=lambda item: (-len(item[1]), item[0]))
+    (matched, every), names = ordered[0]
+    parts = [f"matches {matched} of {every} {kind} on {_nodes(names)}"]
+    parts += [f"{matched} of {every} on {fold(names)}" for (matched, every), names in ordered[1:]]
+    return "; ".join(parts)
+
+
+def misfits(found: Sequence[Tuple[ClaimNode, str]], hosts: Hosts) -> str:
+    """Nodes with the reason why a claim cannot be satisfied on them, those with the same reason once."""
+    merged: Dict[str, List[str]] = {}
+    for node, why in found:
+        merged.setdefault(why, []).extend(hosts[node.key])
+    return "; ".join(f"{fold(names)}: {why}" for why, names in merged.items())

@@ -9,18 +9,67 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction, Sriov
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import MODE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, node, vfs
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import ClaimIntent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import ClaimIntent, Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, predict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
+
+
+def _vfs(hca: Hca, pci: PciFunction, number: int) -> Iterator[Hca]:
+    """The first ``number`` VFs of a PF, none where the node does not tell where they will be."""
+    offset, stride = hca.sriov.vf_offset, hca.sriov.vf_stride
+    if not offset or stride is None or (number > 1 and not stride):
+        return
+    for index in range(number):
+        address = values_pci.shifted(pci.address, offset + index * stride)
+        # The kernel is free to choose the names.
+        name = f"{hca.name}v{index}"
+        ports = [
+            replace(port, netdev=port.netdev and replace(port.netdev, name=name, mac=None, addresses=[]), gids=[])
+            for port in hca.ports
+        ]
+        function = replace(pci, address=address, pcie_path=[*pci.pcie_path[:-1], address])
+        yield replace(hca, name=name, pci=function, sriov=Sriov("vf", pf_address=pci.address), ports=ports)
+
+
+def with_vfs(host: str, values: Mapping[str, Any], facts: Facts) -> Facts:
+    """The facts, with the VFs that ``rdma_links_vfs`` is going to create; existing ones are as they are."""
+    number = values.get(VFS) or 0
+    try:
+        pfs = {port.hca for port in links_plan.configured(host, values, facts).values()} if number else set()
+    except PlanError:
+        # For the role rdma_links to tell.
+        return facts
+    known = {pci.address for _hca, pci in facts.placed}
+    found: List[Hca] = []
+    barred: List[Excluded] = []
+    for hca, pci in facts.placed:
+        if hca.name not in pfs or hca.sriov.role != "pf":
+            continue
+        for vf in _vfs(hca, pci, number):
+            if vf.pci is None or vf.pci.address in known:
+                continue
+            found.append(vf)
+            for port in vf.ports:
+                why = facts.reasons.get((hca.name, port.number), [])
+                own = reasons.reason(reasons.VF, pf_address=pci.address)
+                barred.append(Excluded(vf.name, port.number, [own, *why]))
+    return replace(facts, hcas=[*facts.hcas, *found], excluded=[*facts.excluded, *barred]) if found else facts
+
 
 Found = List[Tuple[str, Problem]]
 
@@ -79,7 +128,7 @@ def _with_vfs(host: InventoryHost, values: Mapping[str, Any], wanted: ClaimInten
     """The same, with the VFs that are still to be created where a template asks for VFs."""
     if host.facts is None or not _of_vfs(wanted):
         return host
-    return replace(host, facts=vfs.with_vfs(host.name, values, host.facts))
+    return replace(host, facts=with_vfs(host.name, values, host.facts))
 
 
 def _without_excluded(members: Sequence[ClaimMember]) -> List[ClaimMember]:
@@ -144,3 +193,45 @@ def nodes(members: Sequence[ClaimMember], published: Sequence[model.SliceDevice]
                 transport_mode=member.values.get(MODE),
             )
     return found
+
+
+def _same(template: Template, wanted: ClaimIntent, other: Template, other_wanted: ClaimIntent) -> bool:
+    """Whether two templates with the same name are equal except for their place in the inventory."""
+    return wanted is other_wanted or (
+        replace(template, at="") == replace(other, at="")
+        # A DeviceClass is in no namespace.
+        and (bool(template.resource) or wanted.namespaces == other_wanted.namespaces)
+        and (wanted.nic_class, wanted.gpu_class) == (other_wanted.nic_class, other_wanted.gpu_class)
+    )
+
+
+def templates(members: Iterable[ClaimMember]) -> Tuple[Dict[str, Tuple[Template, ClaimIntent, List[str]]], Found]:
+    """Each template with the hosts that have it; a problem where two are different and have one name."""
+    found: Dict[str, Tuple[Template, ClaimIntent, List[str]]] = {}
+    problems: Found = []
+    for member in members:
+        # Hosts with the same variables share one intent.
+        for template in member.wanted.templates:
+            known, wanted, names = found.setdefault(template.name, (template, member.wanted, []))
+            if _same(template, member.wanted, known, wanted):
+                names.append(member.host.name)
+                continue
+            what = "extended resource" if template.resource else "template"
+            right = f"which is a different {what} on {fold(names)}: use different names, or the same content"
+            problems.append((member.host.name, wrong(f"{template.at}.name", template.name, right)))
+    return found, problems
+
+
+def kinds(
+    names: Sequence[str], nodes: Mapping[str, ClaimNode]
+) -> Tuple[List[ClaimNode], Dict[str, List[str]], List[str]]:
+    """One node of each kind, the names of all nodes of a kind by its key, and the hosts without facts or devices."""
+    hosts: Dict[str, List[str]] = {}
+    found: List[ClaimNode] = []
+    for name in names:
+        node = nodes.get(name)
+        if node is not None and node.key not in hosts:
+            found.append(node)
+        if node is not None:
+            hosts.setdefault(node.key, []).append(name)
+    return found, hosts, [name for name in names if name not in nodes]

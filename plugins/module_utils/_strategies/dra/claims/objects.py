@@ -8,10 +8,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import selectors
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.fields import LONGEST_EXPRESSION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.intent import LONGEST_EXPRESSION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.layout import Ask, ClaimLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import ClaimIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
@@ -136,3 +136,27 @@ def beyond_limits(spec: Mapping[str, Any]) -> Optional[str]:
             if beyond is not None:
                 return beyond
     return None
+
+
+def _classes(spec: Mapping[str, Any]) -> Iterator[str]:
+    for request in spec["devices"]["requests"]:
+        for body in [request["exactly"]] if "exactly" in request else request["firstAvailable"]:
+            yield body["deviceClassName"]
+
+
+def unmapped(objects: Sequence[Mapping[str, Any]], mapped: Optional[Collection[str]]) -> Iterator[str]:
+    """A warning of DeviceClasses in templates for which Kueue has no quota.
+
+    ``mapped`` are those of its ``deviceClassMappings``, ``None`` if they are not known or there is no Kueue. Extended
+    resources need no mapping, and single claims have no quota.
+    """
+    if mapped is None:
+        return
+    found: Dict[str, None] = {}
+    for item in objects:
+        if item["kind"] == "ResourceClaimTemplate":
+            found.update(dict.fromkeys(name for name in _classes(item["spec"]["spec"]) if name not in mapped))
+    if found:
+        entries = ", ".join(f"{{name: {name.replace('.', '-')}, deviceClassNames: [{name}]}}" for name in found)
+        what = "Kueue 0.18 and newer admit no workload with these templates until its configuration has"
+        yield f"{what} resources.deviceClassMappings: [{entries}] and its ClusterQueues have quotas for these names"

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide, variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import (
-    arp,
-    grouping,
-    intent,
-    network,
-    single,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts as claims_hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, network, single
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import objects as claims_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import templates as claims_templates
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.hosts import ClaimMember, Found
@@ -31,8 +28,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.clai
     Template,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode, hcas_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages, wrong
 
 # firstAvailable (DRAPrioritizedList) and DRAExtendedResource are on by default from here on.
@@ -77,7 +76,7 @@ class ClaimPlanner:
         self.lines: List[str] = []
 
     def templates(self) -> None:
-        entries, problems = grouping.templates(self.members.values())
+        entries, problems = claims_hosts.templates(self.members.values())
         self.found += problems
         taken: Dict[str, str] = {}
         for template, wanted, names in entries.values():
@@ -116,7 +115,7 @@ class ClaimPlanner:
         return None
 
     def _template(self, template: Template, wanted: ClaimIntent, names: Sequence[str]) -> claims_templates.Planned:
-        kinds, hosts, silent = grouping.kinds(names, self.nodes)
+        kinds, hosts, silent = claims_hosts.kinds(names, self.nodes)
         too_old = self._too_old(template)
         if too_old is not None:
             return claims_templates.Planned(problems=[Problem(template.at, too_old)])
@@ -126,11 +125,11 @@ class ClaimPlanner:
         warnings: List[str] = []
         if template.nics is None or template.nics > 1 or template.resource:
             sharing, nics = self._sharing(names), [(node, node.nics) for node in kinds]
-            settled, warnings = arp.apart(template.name, template, wanted.dranet, sharing, nics)
+            settled, warnings = network.apart(template.name, template, wanted.dranet, sharing, nics)
             template = replace(template, parameters=settled)
         own_names = set(names)
         others = [name for name in self.nodes if name not in own_names]
-        own = claims_templates.plan(template, wanted, kinds, hosts, *grouping.kinds(others, self.nodes)[:2])
+        own = claims_templates.plan(template, wanted, kinds, hosts, *claims_hosts.kinds(others, self.nodes)[:2])
         own.warnings += warnings
         if silent:
             own.warnings.append(f"{template.name}: not checked on hosts without facts: {fold(silent)}")
@@ -145,7 +144,7 @@ class ClaimPlanner:
         return [
             member.host.name
             for member in (self.members[name] for name in names)
-            if arp.same_subnet(texts) or arp.share_subnet(member.host.name, member.values, member.host.facts)
+            if network.same_subnet(texts) or network.share_subnet(member.host.name, member.values, member.host.facts)
         ]
 
     def _host_of(self, claim: Claim, names: Sequence[str]) -> Tuple[ClaimMember, Facts]:
@@ -202,7 +201,7 @@ class ClaimPlanner:
         warned: Dict[str, None] = {}
         for claimed in bound:
             nics = [(self.nodes[host], [claimed.device])]
-            parameters, warnings = arp.apart(names, claimed.claim, wanted.dranet, sharing, nics)
+            parameters, warnings = network.apart(names, claimed.claim, wanted.dranet, sharing, nics)
             self.plan.objects += single.objects(claimed, wanted, parameters)
             warned.update(dict.fromkeys(warnings))
         self.plan.warnings += warned
@@ -238,3 +237,76 @@ class ClaimPlanner:
         self.plan.text = "\n".join(self.lines)
         warned = [(name, warning) for name, member in self.members.items() for warning in member.wanted.warnings]
         self.plan.warnings += messages(warned)
+
+
+def _planned(
+    members: Sequence[ClaimMember],
+    published: Sequence[model.SliceDevice],
+    kubernetes: Optional[Tuple[int, ...]],
+    device_classes: Optional[Collection[str]],
+    tolerant: bool,
+) -> Tuple[ClaimPlan, Found]:
+    """The plan and its problems."""
+
+    def attempt(odd: Collection[str] = ()) -> ClaimPlanner:
+        nodes = claims_hosts.nodes(members, [device for device in published if device.node not in odd])
+        for node in (nodes[name] for name in odd if name in nodes):
+            # That facts may lack something is no proof that it is there.
+            node.may_hide_nics = False
+        planner = ClaimPlanner(members, nodes, kubernetes)
+        if device_classes is not None:
+            planner.gpu_classes(device_classes)
+        planner.run()
+        return planner
+
+    planner = attempt()
+    odd = {host for host, _problem in planner.found}
+    if not tolerant or planner.invalid or odd.isdisjoint(str(device.node) for device in published):
+        return planner.plan, planner.found
+    by_facts = attempt(odd)
+    if by_facts.found:
+        return planner.plan, planner.found
+    for host, problem in planner.found:
+        by_facts.plan.unmet.setdefault(host, []).extend(messages([(host, problem)]))
+    return by_facts.plan, []
+
+
+def plan(
+    hosts: Sequence[InventoryHost],
+    slices: Iterable[Mapping[str, Any]] = (),
+    kubernetes: Optional[Tuple[int, ...]] = None,
+    device_classes: Optional[Collection[str]] = None,
+    known: Optional[variables.Options] = None,
+    tolerant: bool = False,
+) -> ClaimPlan:
+    """The claims of a fleet.
+
+    ``slices`` are ResourceSlices of the cluster; ``kubernetes``, its version, and ``device_classes``, their names, are
+    ``None`` where nothing is known of them. ``known`` are the specifications of the variables.
+
+    ``tolerant``: claims that are right by the facts of their hosts, and wrong only by what is published there, are no
+    problem but ``unmet``, so that the claims of others need not wait for these nodes.
+
+    A CEL library that is missing is one of the problems, once. Raises ValueError for a slice that is none.
+    """
+    ordered = sorted(hosts, key=lambda host: natural_key(host.name))
+    options = variables.options_of() if known is None else known
+    members, found = claims_hosts.members(ordered, options)
+    defaults = variables.defaults(options)
+    every = [(member.host.name, member.values) for member in members]
+    # Its set must not be that of the driver either.
+    names = (*drivers_plan.one_value([values for _host, values in every]), *claims_hosts.FLEET_WIDE)
+    found += fleet_wide.problems(every, defaults, names)
+    if not found:
+        try:
+            result, found = _planned(members, model.devices(slices), kubernetes, device_classes, tolerant)
+        except cel.LibraryMissingError as error:
+            return ClaimPlan(problems=[str(error)])
+    else:
+        result = ClaimPlan()
+    result.warnings += [
+        f"{host.name}: its RDMA facts cannot be used: {host.malformed}" for host in ordered if host.malformed
+    ]
+    if found:
+        result.objects, result.names, result.resources, result.problems = [], {}, {}, messages(found)
+    return result

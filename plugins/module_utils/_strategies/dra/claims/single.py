@@ -29,8 +29,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 _LAYOUT = ClaimLayout((Ask("nic", False, 1),))
 

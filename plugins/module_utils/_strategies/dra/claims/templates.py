@@ -13,20 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import align as claims_align
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import (
-    allocate,
-    cel,
-    intent,
-    network,
-    selectors,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fit as claims_text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, network, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import objects as claims_objects
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import text as claims_text
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.fit import FailedSelectorError, Fit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.fit import (
+    FailedSelectorError,
+    Fit,
+    Hosts,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.layout import NumaError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import ClaimIntent, Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode, verdict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.text import Hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import allocate, cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong

@@ -12,18 +12,21 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide, image_reference
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import groups as inventory_groups
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import host as inventory_groups
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.image_reference import ImageVariables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import label_order as label_changes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.images import ImageVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import more_arguments
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import labels as label_changes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.live import LiveDrivers
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL, Driver
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import (
+    GROUP_LABEL,
+    Driver,
+    LiveDrivers,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, duration, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
@@ -150,7 +153,7 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
         poll_min_interval=values["rdma_driver_poll_min_interval"],
         poll_max_interval=values["rdma_driver_poll_max_interval"],
         feature_gates=values[GATES],
-        more_arguments=more_arguments.checked(values[more_arguments.ARGUMENTS], version),
+        more_arguments=drivers_objects.checked_arguments(values[drivers_objects.ARGUMENTS], version),
         pull_secrets=tuple(values["rdma_driver_pull_secrets"]),
         max_unavailable=values["rdma_driver_max_unavailable"],
     )

@@ -11,11 +11,15 @@ What it needs is read from ``install.yaml`` and ``cmd/dranet/app.go`` of kuberne
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, wrong
 
 # On a node it says which group's DaemonSet runs there. Host names in the DaemonSet instead would restart every driver
 # of the group when a node is added.
@@ -152,3 +156,74 @@ def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
     pod["serviceAccountName"] = _NAME
     metadata = {"name": f"{_NAME}-{driver.group}", "namespace": namespace, "labels": labels}
     return manifests.daemon_set(metadata, pod, driver.max_unavailable, {})
+
+
+# As in the driver's filter.
+_ADDRESS = re.compile(f'"({pci.PATTERN})"')
+
+
+@dataclass(frozen=True)
+class LiveDrivers:
+    """``left_out``: by group, the PCI addresses that its driver leaves out. Groups are DNS labels.
+
+    ``nodes``: the labels of all nodes; ``None`` without a cluster.
+    """
+
+    left_out: Mapping[str, Sequence[str]]
+    nodes: Optional[Mapping[str, Mapping[str, str]]] = None
+
+    def unseen(self, group: str, hosts: Iterable[InventoryHost], seen: Collection[str]) -> List[str]:
+        """The nodes that have the driver of a group and are not among the ``seen``.
+
+        ``hosts`` are those that shall have this driver. Without a cluster, any of them may have it already.
+        """
+        if self.nodes is None:
+            there = [host.name for host in hosts]
+        else:
+            there = [node for node, labels in self.nodes.items() if labels.get(GROUP_LABEL) == group]
+        return [name for name in there if name not in seen]
+
+
+def read(
+    daemon_sets: Iterable[Mapping[str, Any]], nodes: Optional[Mapping[str, Mapping[str, str]]] = None
+) -> LiveDrivers:
+    """``daemon_sets`` are those of the driver, perhaps among other objects, ``nodes`` the labels of all nodes."""
+    left_out: Dict[str, List[str]] = {}
+    for item in daemon_sets:
+        if item["kind"] != "DaemonSet":
+            continue
+        pod = item["spec"]["template"]["spec"]
+        group = (pod.get("nodeSelector") or {}).get(GROUP_LABEL)
+        arguments = [text for container in pod.get("containers") or () for text in container.get("args") or ()]
+        if group is not None:
+            filters = [text for text in arguments if text.startswith(FILTER)]
+            left_out[group] = [address for text in filters for address in _ADDRESS.findall(text)]
+    return LiveDrivers(left_out, nodes)
+
+
+ARGUMENTS = "rdma_driver_arguments"
+
+# With the value in the same word: DRANET silently ignores everything after a word that is not an argument.
+_ARGUMENT = re.compile(r"--([a-z][a-z0-9_-]*)=[^\n]*")
+_SET = {text.split("=")[0] for text in arguments(Driver("", image="", filter="", feature_gates={"": True}))}
+# The probes and the volume of the DaemonSet are made for the defaults of these.
+_RELIED_ON = {"--bind-address", "--db-path"}
+
+
+def checked_arguments(given: Sequence[str], version: str) -> Tuple[str, ...]:
+    """The arguments, if this version of DRANET takes them beside the collection's own. Raises PlanError."""
+    known = versions.more_arguments(versions.dranet(version))
+    for position, text in enumerate(given):
+        at = f"{ARGUMENTS}[{position}]"
+        match = _ARGUMENT.fullmatch(text)
+        if match is None:
+            raise PlanError(wrong(at, text, "it must be --name=value in one line"))
+        name = f"--{match[1]}"
+        if name in _SET:
+            raise PlanError(wrong(at, text, f"but the role sets {name} itself: use its other variables"))
+        if name in _RELIED_ON:
+            raise PlanError(wrong(at, text, f"but the DaemonSet of the role needs the default of {name}"))
+        if known is not None and match[1] not in known:
+            right = f"but DRANET {version} has no {name}, and exits on an unknown argument"
+            raise PlanError(wrong(at, text, right))
+    return tuple(given)

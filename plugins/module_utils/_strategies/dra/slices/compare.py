@@ -10,14 +10,62 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.expected import Expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice, Value
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
+
+
+@dataclass
+class Expected:
+    """``drivers`` are those that should publish something; ``left_out`` are PCI addresses of NICs with the reason.
+
+    ``may_hide_nics``: a NIC in a pod may be missing in the facts, so there may be more of them.
+    ``wait``: the drivers of which it is worth waiting until they publish something.
+    """
+
+    drivers: Set[str] = field(default_factory=set)
+    devices: List[SliceDevice] = field(default_factory=list)
+    left_out: Dict[str, str] = field(default_factory=dict)
+    may_hide_nics: bool = False
+    wait: Set[str] = field(default_factory=set)
+
+
+def written(expected: Expected) -> Dict[str, Any]:
+    """What is expected as JSON has it."""
+    devices = [
+        {"driver": device.driver, "name": device.name, "attributes": device.attributes} for device in expected.devices
+    ]
+    return {
+        "drivers": sorted(expected.drivers),
+        "devices": devices,
+        "left_out": expected.left_out,
+        "may_hide_nics": expected.may_hide_nics,
+        "wait": sorted(expected.wait),
+    }
+
+
+def read(node: str, entry: Mapping[str, Any]) -> Expected:
+    """What was written for a node. Raises ValueError."""
+    try:
+        return Expected(
+            set(entry["drivers"]),
+            [
+                SliceDevice(entry["driver"], node, entry["name"], node, entry["attributes"])
+                for entry in entry["devices"]
+            ],
+            dict(entry["left_out"]),
+            entry["may_hide_nics"],
+            set(entry["wait"]),
+        )
+    except KeyError as error:
+        raise ValueError(f"has no {error}") from error
+    except (TypeError, ValueError) as error:
+        raise ValueError("has the wrong format") from error
+
 
 # Any of them, being true, brings the pod of NVIDIA's driver to a node (node affinity of its Helm chart).
 GPU_LABELS = (

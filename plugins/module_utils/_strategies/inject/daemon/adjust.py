@@ -9,9 +9,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Optional, Sequence
+from typing import Dict, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import environment, gpus, wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import annotations as wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import gpus
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.annotations import NicWish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.configuration import Configuration
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.gpus import Held
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.hardware import Hardware, HcaPlace
@@ -21,7 +23,24 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.d
     Node,
     Pod,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.wish import NicWish
+
+
+def environment(hcas: Sequence[HcaPlace], given: Mapping[str, str]) -> Dict[str, str]:
+    """The variables for a container with these HCAs that it does not have yet (``given``).
+
+    A RoCE port without a RoCE v2 GID is left out. A GID index is only set where it is right for all ports: InfiniBand
+    has its GID at another one.
+    """
+    ports = [(hca, port) for hca in hcas for port in hca.ports if not port.ethernet or port.gid_index is not None]
+    if not ports:
+        return {}
+    names = ",".join(f"{hca.name}:{port.number}" for hca, port in ports)
+    wanted = {"NCCL_IB_HCA": f"={names}", "UCX_NET_DEVICES": names, "NVSHMEM_HCA_LIST": names}
+    indexes = {port.gid_index for _hca, port in ports}
+    if len(indexes) == 1 and None not in indexes:
+        wanted.update(dict.fromkeys(("NCCL_IB_GID_INDEX", "UCX_IB_GID_INDEX", "NVSHMEM_IB_GID_INDEX"), str(*indexes)))
+    return {name: value for name, value in wanted.items() if not given.get(name)}
+
 
 _ROCE = "its NIC is RoCE, whose addresses are in the node's network namespace: the pod needs hostNetwork: true"
 _BY_NAME = f"name its HCAs in the annotation {wish.ANNOTATION} instead"
@@ -59,7 +78,7 @@ def given(want: NicWish, pod: Pod, container: Container, config: Configuration, 
     if ethernet and not pod.host_network:
         raise NothingFoundError(f"{', '.join(ethernet)}: {_ROCE}")
     devices = _devices(want, hcas, config, found)
-    variables = environment.variables(hcas, container.environment) if config.environment else {}
+    variables = environment(hcas, container.environment) if config.environment else {}
     # What the container has already would be a conflict.
     new = [node for node in devices if node.path not in container.devices]
     return Given(Adjustment(new, variables, config.memlock), [hca.name for hca in hcas])

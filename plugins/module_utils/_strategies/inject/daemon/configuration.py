@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu, selection
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names, pci
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 PREFIX = "RDMA_INJECT_"
 UNLIMITED = -1

@@ -16,8 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices as claims_expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts, planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, predict, versions
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
@@ -79,7 +78,7 @@ def gpu(facts: dict[str, Any], place: int, older: bool = False, **further: Any) 
 
 def planned(facts: dict[str, Any], published: list[dict[str, Any]], **wanted: Any) -> ClaimPlan:
     own = {**VERSIONS, **AMD, "rdma_claims_templates": [template(**wanted)]}
-    return claims_plan.plan([InventoryHost(NODE, "mi300x", own, read.facts(facts))], published)
+    return planner.plan([InventoryHost(NODE, "mi300x", own, read.facts(facts))], published)
 
 
 def test_a_gpu_gets_the_nic_beside_it(facts_of: Facts) -> None:
@@ -169,7 +168,7 @@ def test_a_class_of_the_sites_own_is_that_of_its_gpus(facts_of: Facts) -> None:
 def test_a_cluster_without_amds_class(facts_of: Facts) -> None:
     own = {**VERSIONS, **AMD, "rdma_claims_templates": [template(gpus=1, nics=1)]}
     hosts = [InventoryHost(NODE, "mi300x", own, read.facts(facts_of(NODE)))]
-    (problem,) = claims_plan.plan(hosts, device_classes=["gpu.nvidia.com"]).problems
+    (problem,) = planner.plan(hosts, device_classes=["gpu.nvidia.com"]).problems
     assert "which is not a DeviceClass of the cluster: AMD's DRA driver or GPU operator provides it" in problem
 
 

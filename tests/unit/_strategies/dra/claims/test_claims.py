@@ -14,9 +14,9 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import cel, hosts, objects
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts, objects, planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
@@ -151,7 +151,7 @@ def test_nodes_of_other_groups_that_fit_are_told(facts_of: Facts) -> None:
         )
 
     hosts = [host("v100-01", "v100", template("nic", nics=1), template("gpu", gpus=1, nics=1)), host("lab-01", "lab")]
-    assert claims_plan.plan(hosts).text.splitlines() == [
+    assert planner.plan(hosts).text.splitlines() == [
         "nic (v100), align=none: there is nothing to align",
         "  nic matches 2 of 2 NICs on v100-01",
         "  also fits on lab-01 of other groups: pods need a nodeSelector",
@@ -162,7 +162,7 @@ def test_nodes_of_other_groups_that_fit_are_told(facts_of: Facts) -> None:
 
 
 def test_nothing_is_asked_of_hosts_that_ask_for_nothing() -> None:
-    assert claims_plan.plan([InventoryHost("n1")]) == ClaimPlan()
+    assert planner.plan([InventoryHost("n1")]) == ClaimPlan()
 
 
 def test_nodes_without_facts_are_named(facts_of: Facts) -> None:
@@ -244,10 +244,10 @@ def test_alternatives_are_first_available_and_need_kubernetes_1_34(facts_of: Fac
     pick = {"first_available": [{"min_memory": "80G"}, {"min_memory": "16G"}]}
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=2, nics=2, gpu=pick)]}
     hosts = [InventoryHost("n1", "group", own, read.facts(facts_of("v100-01")))]
-    (spec,) = right(claims_plan.plan(hosts, kubernetes=(1, 34)))
+    (spec,) = right(planner.plan(hosts, kubernetes=(1, 34)))
     assert [one["name"] for one in spec["requests"][0]["firstAvailable"]] == ["option-0", "option-1"]
     assert allocated(published(facts_of("v100-01")), spec) is not None
-    (problem,) = claims_plan.plan(hosts, kubernetes=(1, 33)).problems
+    (problem,) = planner.plan(hosts, kubernetes=(1, 33)).problems
     assert "needs Kubernetes 1.34: this is 1.33" in problem
 
 
@@ -262,7 +262,7 @@ def test_in_exclusive_netns_mode_nics_may_be_away_unseen(facts_of: Facts) -> Non
     # What the cluster publishes is all there is.
     slices = resource_slices(published(exclusive))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=3)]}
-    assert claims_plan.plan([InventoryHost("n", "group", own, read.facts(exclusive))], slices).problems
+    assert planner.plan([InventoryHost("n", "group", own, read.facts(exclusive))], slices).problems
 
 
 def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> None:
@@ -274,7 +274,7 @@ def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> N
     before = plan({"n1": facts_of("v100-01")}, template(nics=2))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=2)]}
     for slices in ([], resource_slices(published(facts))):
-        found = claims_plan.plan([InventoryHost("n1", "group", own, read.facts(facts))], slices)
+        found = planner.plan([InventoryHost("n1", "group", own, read.facts(facts))], slices)
         assert right(found) == right(before)
         assert "Soft-RoCE" in found.warnings[0]
 

@@ -13,9 +13,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import requests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import cel
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import cel
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
     VERSIONS,
     Facts,
@@ -32,7 +32,7 @@ def plan(
 ) -> ClaimPlan:
     own = {**VERSIONS, "rdma_claims_extended_resources": list(resources), **variables}
     hosts = [InventoryHost(name, name.partition("-")[0], own, read.facts(one)) for name, one in facts.items()]
-    return claims_plan.plan(hosts, kubernetes=kubernetes)
+    return planner.plan(hosts, kubernetes=kubernetes)
 
 
 def the_class(found: ClaimPlan) -> dict[str, Any]:
@@ -120,8 +120,8 @@ def test_groups_share_a_class_only_if_they_mean_the_same(facts_of: Facts) -> Non
         ]
 
     # A class is in no namespace, so that those of templates may differ.
-    assert claims_plan.plan(hosts("training")).problems == []
-    (problem,) = claims_plan.plan(hosts("default", link_layer="Ethernet")).problems
+    assert planner.plan(hosts("training")).problems == []
+    (problem,) = planner.plan(hosts("default", link_layer="Ethernet")).problems
     assert "is 'rdma/hca_shared_devices_a', which is a different extended resource on lab-01" in problem
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import allocate, cel, selectors
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner, selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import allocate, cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
@@ -82,7 +82,7 @@ def test_a_plan_is_refused_or_can_be_satisfied(
     wanted = {"name": "one", "gpus": gpus, "nics": nics, "align": align}
     hosts = [InventoryHost(name, "group", {**VARIABLES, "rdma_claims_templates": [wanted]}) for name in published]
     every = [one for devices in published.values() for one in devices]
-    plan = claims_plan.plan(hosts, resource_slices(every))
+    plan = planner.plan(hosts, resource_slices(every))
     specs = [one["spec"]["spec"]["devices"] for one in plan.objects if one["kind"] == "ResourceClaimTemplate"]
     assert bool(specs) != bool(plan.problems)
     enough = {

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
     CASES,
@@ -195,7 +195,7 @@ def test_a_nic_that_is_none_for_workloads_is_never_handed_out(facts_of: Facts) -
         )
         for name, hca, facts in (("n1", "mlx5_0", one), ("n2", "mlx5_1", other))
     ]
-    (spec,) = right(claims_plan.plan(hosts))
+    (spec,) = right(planner.plan(hosts))
     assert selectors(spec["requests"][0]["exactly"]) == [STATE]
 
 

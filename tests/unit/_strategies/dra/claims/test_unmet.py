@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
     VERSIONS,
@@ -32,9 +32,9 @@ def of_node(facts: dict[str, Any], node: str) -> list[SliceDevice]:
 def test_a_host_that_publishes_is_known_without_facts(facts_of: Facts) -> None:
     slices = resource_slices(of_node(facts_of("v100-01"), "n2"))
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=1)]}
-    assert claims_plan.plan([InventoryHost("n2", "group", own)], slices).unknown == []
+    assert planner.plan([InventoryHost("n2", "group", own)], slices).unknown == []
     # Without claims there is no object that a host could need.
-    assert claims_plan.plan([InventoryHost("n3", "group", VERSIONS)], slices).unknown == []
+    assert planner.plan([InventoryHost("n3", "group", VERSIONS)], slices).unknown == []
 
 
 @pytest.mark.parametrize(("entry", "counted"), [({"nics": 1}, True), ({"nics": "all"}, True), ({"gpus": 1}, False)])
@@ -46,9 +46,9 @@ def test_nics_that_nobody_has_checked_are_not_counted_silently(
     slices = resource_slices([*of_node(facts, "n1"), *of_node(facts, "n2")])
     said = ["one: NICs counted as published, but not checked, on hosts without facts: n2"] if counted else []
     for hosts in ([known, silent], [silent]):
-        found = claims_plan.plan(hosts, slices)
+        found = planner.plan(hosts, slices)
         assert (found.problems, found.warnings) == ([], said)
-    assert claims_plan.plan([known, replace(silent, facts=known.facts)], slices).warnings == []
+    assert planner.plan([known, replace(silent, facts=known.facts)], slices).warnings == []
 
 
 def in_a_pod(facts: dict[str, Any], address: str) -> dict[str, Any]:
@@ -64,13 +64,13 @@ def test_claims_do_not_change_while_pods_have_nics_whose_rate_matters(facts_of: 
     idle = InventoryHost("n1", "group", own, read.facts(facts))
     names = ["n1"] if alone else ["n1", "n2"]
     slices = resource_slices([device for name in names for device in of_node(facts, name)])
-    before = claims_plan.plan([replace(idle, name=name) for name in names], slices)
+    before = planner.plan([replace(idle, name=name) for name in names], slices)
     assert (before.problems, before.warnings) == ([], [])
     busy = replace(idle, name=names[-1], facts=read.facts(in_a_pod(facts, first)))
     gone = replace(busy, facts=read.facts(in_a_pod(in_a_pod(facts, first), second)))
     silent = replace(busy, facts=None)
     for host in (busy, gone, silent):
-        found = claims_plan.plan([idle, host][-len(names) :], slices)
+        found = planner.plan([idle, host][-len(names) :], slices)
         assert (found.problems, found.objects, found.text) == ([], before.objects, before.text)
         warning = f"one: NICs whose rate or link layer is unknown count as matching: {names[-1]}: {first} ("
         assert warning in found.warnings[0]
@@ -83,15 +83,15 @@ def test_claims_do_not_change_with_a_host_that_has_no_facts(facts_of: Facts, wan
     facts, own = facts_of("h100-01"), {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1, **wanted)]}
     hosts = [InventoryHost(name, "group", own, read.facts(facts)) for name in ("n1", "n2")]
     slices = resource_slices([*of_node(facts, "n1"), *of_node(facts, "n2")])
-    before = claims_plan.plan(hosts, slices)
+    before = planner.plan(hosts, slices)
     assert before.names == {"one": ["one-numa0", "one-numa1"]}
-    found = claims_plan.plan([hosts[0], replace(hosts[1], facts=None)], slices)
+    found = planner.plan([hosts[0], replace(hosts[1], facts=None)], slices)
     assert (found.problems, found.objects) == ([], before.objects)
     told = [warning for warning in found.warnings if "its link layer is unknown" in warning]
     assert len(told) == bool(wanted.get("nic"))
     # Nobody knows where the GPUs of a node are that is not like the others.
     other = resource_slices([*of_node(facts, "n1"), *of_node(facts_of("h100-03"), "n2")])
-    found = claims_plan.plan([hosts[0], replace(hosts[1], facts=None)], other)
+    found = planner.plan([hosts[0], replace(hosts[1], facts=None)], other)
     assert "the GPU driver publishes no NUMA node, and the facts do not have it" in f"{found.problems} {found.text}"
 
 
@@ -102,11 +102,11 @@ def test_a_nic_whose_rate_nobody_knows_is_what_the_same_one_of_another_node_is(f
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=1, nic={"min_rate": 50})]}
     hosts = [InventoryHost(name, "group", own, read.facts(facts)) for name in ("n1", "n2")]
     slices = resource_slices([*of_node(facts, "n1"), *of_node(facts, "n2")])
-    before = claims_plan.plan(hosts, slices)
+    before = planner.plan(hosts, slices)
     assert f'pciAddress == "{fast}"' in str(before.objects)
     for away in (slow, fast):
         busy = [hosts[0], replace(hosts[1], facts=read.facts(in_a_pod(facts, away)))]
-        found = claims_plan.plan(busy, slices)
+        found = planner.plan(busy, slices)
         assert (found.problems, found.objects) == ([], before.objects)
         assert bool(found.warnings) == (away == fast)
 
@@ -116,7 +116,7 @@ def test_a_single_claim_needs_the_facts_of_its_host(facts_of: Facts, named: dict
     # The node has one NIC that is published and usable.
     host = InventoryHost("n2", "group", {**VERSIONS, "rdma_claims_claims": [{"name": "one", **named}]})
     for slices in ([], resource_slices(of_node(facts_of("lab-01"), "n2"))):
-        assert claims_plan.plan([host], slices).problems == [
+        assert planner.plan([host], slices).problems == [
             "n2: rdma_claims_claims[0] is for a NIC of n2, which has no facts: gather them first (role rdma_discover)"
         ]
 
@@ -142,13 +142,13 @@ def test_nodes_that_publish_no_nic_do_not_keep_others_from_their_claims(facts_of
         slices[host.name] = [one for one in devices if one.is_rdma_nic or one.name != "gpu-0"]
     lacking = [SliceDevice("dra.net", "lab-01", "eno1", "lab-01", {"dra.net/rdma": False})]
     every = resource_slices([*slices["v100-01"], *slices["v100-02"], *lacking])
-    (problem,) = claims_plan.plan(hosts, every).problems
-    found = claims_plan.plan(hosts, every, tolerant=True)
+    (problem,) = planner.plan(hosts, every).problems
+    found = planner.plan(hosts, every, tolerant=True)
     assert found.problems == []
     assert found.unmet == {"lab-01": [problem]}
     assert "lab-01: rdma_claims_templates[0] (lab) cannot be satisfied on any node. lab-01: 0 NICs" in problem
     # By the facts where nothing else is to be had, and by what is published everywhere else.
-    assert found.objects == claims_plan.plan(hosts, resource_slices([*slices["v100-01"], *slices["v100-02"]])).objects
+    assert found.objects == planner.plan(hosts, resource_slices([*slices["v100-01"], *slices["v100-02"]])).objects
     assert "gpu matches 3 of 3 GPUs on each of 2 nodes" in found.text
     assert "nic matches 1 of 1 NICs on lab-01" in found.text
 
@@ -167,7 +167,7 @@ def test_what_is_wrong_with_the_claims_themselves_stops_all(
 ) -> None:
     hosts = groups(facts_of, **of_lab)
     nic = SliceDevice("dra.net", "lab-01", "eno1", "lab-01", {"dra.net/rdma": True})
-    found = claims_plan.plan(hosts, resource_slices([nic]), tolerant=True)
+    found = planner.plan(hosts, resource_slices([nic]), tolerant=True)
     assert (found.objects, found.unmet) == ([], {})
     assert any(problem in line for line in found.problems)
 
@@ -177,5 +177,5 @@ def test_facts_that_may_hide_nics_prove_nothing(facts_of: Facts) -> None:
     exclusive = {**known, "system": {**known["system"], "netns_mode": "exclusive"}}
     own = {**VERSIONS, "rdma_claims_templates": [template(nics=3)]}
     slices = resource_slices(of_node(exclusive, "n1"))
-    found = claims_plan.plan([InventoryHost("n1", "group", own, read.facts(exclusive))], slices, tolerant=True)
+    found = planner.plan([InventoryHost("n1", "group", own, read.facts(exclusive))], slices, tolerant=True)
     assert (len(found.problems), found.unmet) == (1, {})

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fleet_claims as claims_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
     VERSIONS,
     Facts,
@@ -50,11 +50,11 @@ def test_a_driver_that_does_not_publish_them_yet(facts_of: Facts) -> None:
     facts = facts_of("case-vf")
     own = {**VERSIONS, **VFS, "rdma_claims_templates": list(TEMPLATES)}
     host = InventoryHost("n", "group", own, read.facts(facts))
-    expected = claims_plan.plan([host]).objects
+    expected = planner.plan([host]).objects
     every = published(facts)
     without = [device for device in every if not device.attributes.get("dra.net/isSriovVf")]
     assert len(without) == len(every) - 2
-    assert claims_plan.plan([host], resource_slices(without)).objects == expected
+    assert planner.plan([host], resource_slices(without)).objects == expected
 
 
 def test_only_the_missing_ones_are_added(facts_of: Facts) -> None:

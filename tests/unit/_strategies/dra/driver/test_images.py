@@ -11,7 +11,7 @@ from typing import Any, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import image_archive as drivers_archive
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
@@ -50,13 +50,13 @@ def test_what_is_in_a_layout(tmp_path: Path) -> None:
     # skopeo and ctr keep what they were given; a tag alone is no name.
     layout.add(arm64, reference="v1.4.0")
     layout.add(arm64)
-    found = drivers_archive.images(str(layout.write(tmp_path / "all.tar")))
+    found = image_reference.images(str(layout.write(tmp_path / "all.tar")))
     assert found == {NAME: {"amd64": first, "arm64": second}, "localhost/dranet:test": {"amd64": first}}
 
 
 def test_what_is_in_an_archive_of_docker(tmp_path: Path) -> None:
     identity = image_archive.docker(tmp_path / "saved.tar", NAME, "arm64")
-    assert drivers_archive.images(str(tmp_path / "saved.tar")) == {NAME: {"arm64": identity}}
+    assert image_reference.images(str(tmp_path / "saved.tar")) == {NAME: {"arm64": identity}}
 
 
 def test_the_image_by_its_tag_and_never_pulled(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_a_compressed_archive_is_refused(tmp_path: Path) -> None:
     archive = tmp_path / "image.tar"
     image_archive.oci(archive, NAME)
     archive.write_bytes(gzip.compress(archive.read_bytes()))
-    with pytest.raises(drivers_archive.ArchiveError, match="is not an uncompressed tar archive"):
-        drivers_archive.images(str(archive))
+    with pytest.raises(image_reference.ArchiveError, match="is not an uncompressed tar archive"):
+        image_reference.images(str(archive))
 
 
 def test_an_archive_of_another_version(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_u
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 Facts = Callable[..., dict[str, Any]]
@@ -39,7 +39,7 @@ def silent(host: InventoryHost) -> InventoryHost:
     return InventoryHost(host.name, host.group, host.variables)
 
 
-def plan(*hosts: InventoryHost, drivers: live.LiveDrivers | None = None) -> drivers_plan.DriverPlan:
+def plan(*hosts: InventoryHost, drivers: objects.LiveDrivers | None = None) -> drivers_plan.DriverPlan:
     return drivers_plan.plan(hosts, _inventory.options({}), drivers)
 
 
@@ -64,7 +64,7 @@ def test_a_host_without_facts_keeps_its_protection(hosts: list[InventoryHost]) -
     before = plan(uplink, other)
     (address,) = uplinks(uplink)
     assert f'"{address}"' in filters(before)
-    drivers = live.read(before.objects, labelled(UPLINK, OTHER))
+    drivers = objects.read(before.objects, labelled(UPLINK, OTHER))
     after = plan(silent(uplink), other, drivers=drivers)
     # To the letter, so that no driver is restarted.
     assert (after.problems, after.objects) == ([], before.objects)
@@ -82,7 +82,7 @@ def test_a_host_without_facts_keeps_its_protection(hosts: list[InventoryHost]) -
 def test_a_node_that_left_the_inventory_keeps_its_protection(hosts: list[InventoryHost]) -> None:
     uplink, other = hosts
     before = plan(uplink, other)
-    drivers = live.read(before.objects, labelled(UPLINK, OTHER))
+    drivers = objects.read(before.objects, labelled(UPLINK, OTHER))
     after = plan(other, drivers=drivers)
     assert (after.objects, after.unknown) == (before.objects, [])
     (said,) = after.warnings
@@ -99,7 +99,7 @@ def test_what_is_known_decides(hosts: list[InventoryHost]) -> None:
     before = plan(uplink, other)
     (address,) = uplinks(uplink)
     everywhere = labelled(UPLINK, OTHER)
-    drivers = live.read(before.objects, everywhere)
+    drivers = objects.read(before.objects, everywhere)
     # Its facts say that the bond is gone, or it leaves the driver in this run.
     mended = InventoryHost(UPLINK, "gpu", {}, other.facts)
     gone = InventoryHost(UPLINK, "gpu", {"rdma_driver_enabled": False})
@@ -114,16 +114,16 @@ def test_who_joins_a_driver_that_is_there_and_who_leaves_one(hosts: list[Invento
     uplink, other = hosts
     (address,) = uplinks(uplink)
     before = plan(other)
-    alone = live.read(before.objects, {**labelled(OTHER), UPLINK: {}})
+    alone = objects.read(before.objects, {**labelled(OTHER), UPLINK: {}})
     found = plan(uplink, other, drivers=alone)
     # The driver that is there would publish what the new node needs itself.
     assert (address in filters(before), address in filters(found)) == (False, True)
     assert (found.joining, found.leaving) == ([UPLINK], {})
-    both = live.read(found.objects, labelled(UPLINK, OTHER))
+    both = objects.read(found.objects, labelled(UPLINK, OTHER))
     assert (plan(uplink, other, drivers=both).joining, plan(uplink, other, drivers=both).leaving) == ([], {})
     # Nothing runs there that has to be updated, or the host is not a node of the cluster.
-    empty, elsewhere = live.read([], {UPLINK: {}}), live.read(before.objects, labelled(OTHER))
-    for drivers in (None, empty, elsewhere, live.read(before.objects)):
+    empty, elsewhere = objects.read([], {UPLINK: {}}), objects.read(before.objects, labelled(OTHER))
+    for drivers in (None, empty, elsewhere, objects.read(before.objects)):
         assert (plan(uplink, other, drivers=drivers).joining, plan(uplink, other, drivers=drivers).leaving) == ([], {})
     # A node without facts does neither.
     assert (plan(silent(uplink), other, drivers=alone).joining) == []
@@ -132,7 +132,7 @@ def test_who_joins_a_driver_that_is_there_and_who_leaves_one(hosts: list[Invento
     assert plan(silent(uplink), other, drivers=both).leaving == {}
     # From one group to another that has a driver already.
     nodes = {**labelled(OTHER), **labelled(UPLINK, group="cpu")}
-    moved = plan(uplink, other, drivers=live.read(found.objects, nodes))
+    moved = plan(uplink, other, drivers=objects.read(found.objects, nodes))
     assert (moved.joining, moved.leaving) == ([UPLINK], {UPLINK: {GROUP: None}})
 
 
@@ -140,7 +140,7 @@ def test_a_first_deployment_leaves_out_a_host_without_facts(hosts: list[Inventor
     uplink, other = hosts
     # Also without a cluster, where nobody knows what is there.
     for nodes in (labelled(), None):
-        found = plan(silent(uplink), other, drivers=live.read([], nodes))
+        found = plan(silent(uplink), other, drivers=objects.read([], nodes))
         assert found.problems == []
         assert found.labels == {OTHER: {GROUP: "gpu"}}
         assert [node["metadata"]["name"] for node in found.nodes] == [OTHER]
@@ -149,7 +149,7 @@ def test_a_first_deployment_leaves_out_a_host_without_facts(hosts: list[Inventor
 
 def test_a_label_without_a_driver_brings_none(hosts: list[InventoryHost]) -> None:
     uplink, other = hosts
-    found = plan(silent(uplink), other, drivers=live.read([], labelled(UPLINK, "a100-09", OTHER)))
+    found = plan(silent(uplink), other, drivers=objects.read([], labelled(UPLINK, "a100-09", OTHER)))
     assert found.objects == []
     assert found.problems == [
         "a100-[01,09]: zerocopy.rdma/group is 'gpu', but this group has no driver yet, and without facts, the NICs that"
@@ -161,10 +161,10 @@ def test_manifests_of_an_earlier_run(hosts: list[InventoryHost]) -> None:
     uplink, other = hosts
     before = plan(uplink, other)
     # Without a cluster nobody knows where the driver is.
-    after = plan(silent(uplink), other, drivers=live.read(before.objects))
+    after = plan(silent(uplink), other, drivers=objects.read(before.objects))
     assert (after.problems, after.objects) == ([], before.objects)
-    assert plan(other, drivers=live.read(before.objects)).warnings == []
-    assert plan(silent(uplink), other, drivers=live.read([])).problems == []
+    assert plan(other, drivers=objects.read(before.objects)).warnings == []
+    assert plan(silent(uplink), other, drivers=objects.read([])).problems == []
 
 
 def test_hosts_that_shall_have_a_driver_do_not_depend_on_facts(hosts: list[InventoryHost]) -> None:

@@ -16,14 +16,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices as claims_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare as slices_compare
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import expected as slices_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import (
+    Expected,
     NodeDifferences,
     NodeSeen,
     compare,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.expected import Expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice, Value
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import VERSIONS, Facts, template
 
@@ -35,7 +34,7 @@ def expected(facts: dict[str, Any], **variables: Any) -> Expected:
     """What is expected of a node with these facts, after it was sent to the module."""
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1)], **variables}
     one = claims_expected.expected([InventoryHost("n", "group", own, read.facts(facts))])["n"]
-    return slices_expected.read("n", json.loads(json.dumps(one)))
+    return slices_compare.read("n", json.loads(json.dumps(one)))
 
 
 def texts(found: NodeDifferences) -> list[str]:
@@ -244,7 +243,7 @@ def test_very_many_differences_are_counted(facts_of: Facts) -> None:
 )
 def test_what_is_no_expectation(given: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        slices_expected.read("n", given)
+        slices_compare.read("n", given)
 
 
 @pytest.mark.parametrize(("node", "code"), [("case-b200", "nvswitch_management"), ("a100-01", "bond")])

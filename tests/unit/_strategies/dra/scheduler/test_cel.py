@@ -14,7 +14,7 @@ from typing import Iterator
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import cel, cel_functions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice, Version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import Facts, plan, template
@@ -116,8 +116,8 @@ def test_what_kubernetes_knows_and_the_library_does_not(expression: str, said: s
 
 def test_versions_in_their_order() -> None:
     order = ["1.0.0-1", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0", "1.0.1", "1.10.0", "2.0.0"]
-    assert sorted(sorted(order), key=cel_functions.semver_key) == order
-    assert cel_functions.semver_key("1.0.0+build") == cel_functions.semver_key("1.0.0")
+    assert sorted(sorted(order), key=cel.semver_key) == order
+    assert cel.semver_key("1.0.0+build") == cel.semver_key("1.0.0")
 
 
 @pytest.mark.parametrize(

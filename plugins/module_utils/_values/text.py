@@ -4,11 +4,16 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Many names in one sentence."""
+"""A number with its noun."""
 
 from __future__ import annotations
 
 from typing import Sequence
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 host``, ``2 hosts``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def joined(texts: Sequence[str], at_most: int = 4, separator: str = ", ") -> str:

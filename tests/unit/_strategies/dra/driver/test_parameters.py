@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import (
-    dranet_parameters,
-    dranet_schema,
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import (
+    parameters as dranet_parameters,
 )
 
 WHOLE: dict[str, Any] = {
@@ -77,7 +76,7 @@ def test_what_came_with_which_version() -> None:
 
 
 def warned(parameters: Any, *version: int) -> list[str]:
-    return [one.variable for one in dranet_schema.warnings("p", parameters, version)]
+    return [one.variable for one in dranet_parameters.warnings("p", parameters, version)]
 
 
 def test_what_nobody_has_read_is_no_mistake() -> None:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import allocate
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.allocate import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import allocate
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler.allocate import (
     Alternative,
     DeviceConstraint,
     DeviceRequest,
