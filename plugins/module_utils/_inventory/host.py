@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""One host of the inventory as the plans of all strategies read it."""
+"""One host of the inventory as the plans of all strategies read it, and the name of its group in Kubernetes."""
 
 from __future__ import annotations
 

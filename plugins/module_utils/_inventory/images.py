@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The reference of an image from the four variables that each image has."""
+"""The reference of an image from the four variables that each image has, and what an archive of images holds."""
 
 from __future__ import annotations
 

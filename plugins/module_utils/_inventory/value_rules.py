@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What variables of discover, the kernel's and the runtime's role may be, beyond their types."""
+"""What variables of playbooks, of discover, and of the kernel's and the runtime's role may be, beyond their types."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Virtual functions (VFs) of a host's links: whether its ports can have as many as its variables say."""
+"""Virtual functions (VFs) of a host's links: how many its ports can have, and GUIDs for InfiniBand."""
 
 from __future__ import annotations
 

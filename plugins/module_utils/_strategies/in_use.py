@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Drivers and device plugins of strategies that have to stay, because pods hold their devices."""
+"""What still serves hosts: drivers and plugins that have to stay, and strategies that were changed without a move."""
 
 from __future__ import annotations
 

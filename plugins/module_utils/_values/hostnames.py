@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Host names folded into ranges: ``h100-[001-003,007]``."""
+"""Host names folded into ranges, ``h100-[001-003,007]``, and the order in which people count them."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Problems with variables, in words that tell how to fix them."""
+"""Problems with variables, in words that tell how to fix them, and the exception that rules for values raise."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""A number with its noun."""
+"""Numbers and lists of names in sentences."""
 
 from __future__ import annotations
 

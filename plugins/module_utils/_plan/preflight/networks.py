@@ -258,7 +258,7 @@ def of_cluster(
     """One line for each network of RDMA links or pods that overlaps one of the cluster.
 
     ``networks`` are those of the cluster, by what they are for (``pods``, ``services``). What is wrong with the hosts'
-    variables by themselves is for :mod:`prepare`.
+    variables by themselves is for :mod:`preflight`.
     """
     values = ((host.name, plan_variables.converted(host.variables, known)[0]) for host in hosts)
     return messages([(name, problem) for name, own in values for problem in _taken(own, networks)])

@@ -272,7 +272,7 @@ class Strategy(ABC):
         return {}
 
     def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-        """Variables with one value for the whole fleet, where hosts have these (:mod:`fleet_wide`)."""
+        """Variables with one value for the whole fleet, where hosts have these (:mod:`_inventory.fleet_wide`)."""
         return ()
 
     def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The objects by which NICs and VFs are handed out, by who runs the device plugin."""
+"""The objects by which NICs and VFs are handed out, by who runs the device plugin, and those that are in the way."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which devices of a node a template's requests match, and whether a layout of it can be satisfied there."""
+"""Which devices of a node a template's requests match, whether a layout can be satisfied there, and both as text."""
 
 from __future__ import annotations
 

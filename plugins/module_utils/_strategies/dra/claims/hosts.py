@@ -4,7 +4,9 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The hosts of a fleet for the plan of claims: their variables in their types, and what is known of their devices."""
+"""The hosts of a fleet for the plan of claims: their variables in their types, what is known of their devices, VFs that
+links will bring included, and which of them share a template.
+"""
 
 from __future__ import annotations
 

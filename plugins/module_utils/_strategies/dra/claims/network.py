@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Conflicts of a claim's network configuration with its NICs and with the host's own addresses."""
+"""Conflicts of a claim's network configuration with its NICs, with the host's own addresses, and in ARP."""
 
 from __future__ import annotations
 

@@ -4,7 +4,9 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""DeviceClasses, ResourceClaimTemplates and ResourceClaims (``resource.k8s.io/v1``), and the API's limits on them."""
+"""DeviceClasses, ResourceClaimTemplates and ResourceClaims (``resource.k8s.io/v1``), and limits on them: the API's, and
+those of Kueue, where a cluster has it (``pkg/dra`` of kubernetes-sigs/kueue).
+"""
 
 from __future__ import annotations
 

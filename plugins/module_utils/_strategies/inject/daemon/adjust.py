@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which devices and variables a container gets, or why it must not be created."""
+"""Which devices and variables a container gets, or why it must not be created. Variables that it has already stay."""
 
 from __future__ import annotations
 
