@@ -79,14 +79,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.run
     BenchmarkNodes,
     Found,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model as slice_model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run, _strategy_answers
 
 
 def _nodes(hosts: List[str], hostvars: Mapping[str, Any], slices: List[Dict[str, Any]]) -> BenchmarkNodes:
     facts = {host: _inventory.read_facts(host, hostvars[host]["ansible_facts"]["rdma"]) for host in hosts}
-    return BenchmarkNodes(facts, slice_model.by_node(slice_model.devices(slices)))
+    return BenchmarkNodes(facts, model.by_node(model.devices(slices)))
 
 
 def _kind(pair: Pair, hostvars: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ import tarfile
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import image as values_image
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, checked, wrong
 
@@ -119,7 +119,7 @@ def tagged(names: ImageVariables, values: Mapping[str, Any]) -> str:
     return f"{values[names.image]}:v{str(values[names.version]).lstrip('v')}"
 
 
-def reference(names: ImageVariables, values: Mapping[str, Any], known: plan_variables.Options) -> str:
+def reference(names: ImageVariables, values: Mapping[str, Any], known: variables.Options) -> str:
     """The image as pods name it: by digest, if it is pulled and there is one. Raises PlanError."""
     checked(names.image, values[names.image], values_image.repository)
     version, digest = values[names.version], values[names.digest]

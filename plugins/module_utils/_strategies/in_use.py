@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import Strategy
@@ -35,15 +35,15 @@ class ClusterUse:
     selectors: Sequence[Mapping[str, str]] = ()
 
 
-def _cause(strategy: Strategy, values: Mapping[str, Any], known: plan_variables.Options) -> str:
+def _cause(strategy: Strategy, values: Mapping[str, Any], known: variables.Options) -> str:
     """The variable by which a host does not have a strategy, empty where it has it."""
     if strategy_of(values) not in strategy.names:
         return STRATEGY
     own = {name: value for name, value in values.items() if name == strategy.switch}
-    return strategy.switch if plan_variables.converted(own, known)[0].get(strategy.switch) is False else ""
+    return strategy.switch if variables.converted(own, known)[0].get(strategy.switch) is False else ""
 
 
-def leaving(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_variables.Options) -> Dict[str, List[str]]:
+def leaving(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: variables.Options) -> Dict[str, List[str]]:
     """By node the extended resources that its device plugin offers, but no longer shall. No pod may hold them."""
     found: Dict[str, List[str]] = {}
     for strategy in STRATEGIES.values():
@@ -54,7 +54,7 @@ def leaving(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_var
 
 
 def offered(
-    hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_variables.Options
+    hosts: Sequence[InventoryHost], cluster: ClusterUse, known: variables.Options
 ) -> Dict[str, Dict[str, List[str]]]:
     """By strategy and node the extended resources that its device plugin offers. No pod may hold them when it goes."""
     return {
@@ -70,14 +70,12 @@ def _served(strategy: Strategy, hosts: Sequence[InventoryHost], cluster: Cluster
     return {node: value for node, value in values.items() if value and (node in names or value in there)}
 
 
-def needed(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_variables.Options) -> List[str]:
+def needed(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: variables.Options) -> List[str]:
     """Nodes whose pods hold devices of a DRA driver that we run there: it has to be there when these pods end."""
     return messages([entry for strategy in STRATEGIES.values() for entry in _needed(strategy, hosts, cluster, known)])
 
 
-def _needed(
-    strategy: Strategy, hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_variables.Options
-) -> Found:
+def _needed(strategy: Strategy, hosts: Sequence[InventoryHost], cluster: ClusterUse, known: variables.Options) -> Found:
     there = _selected(strategy, cluster)
     for node, pods in cluster.held.get(strategy.driver, {}).items():
         value = cluster.labels.get(node, {}).get(strategy.label)
@@ -87,13 +85,13 @@ def _needed(
     values = hosts[0].variables if hosts else {}
     for variable, driver in strategy.beside.items():
         own = {name: value for name, value in values.items() if name == variable}
-        if plan_variables.converted(own, known)[0].get(variable):
+        if variables.converted(own, known)[0].get(variable):
             for node, pods in cluster.held.get(driver, {}).items():
                 if pods:
                     yield node, wrong(variable, True, f"and {_holding(driver, pods)}: delete these pods first")
 
 
-def losing(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: plan_variables.Options) -> List[str]:
+def losing(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: variables.Options) -> List[str]:
     """Nodes that would lose a DRA driver while pods hold devices of it: it has to be there when these pods end."""
     found: List[Tuple[str, Problem]] = []
     for strategy in STRATEGIES.values():
@@ -109,7 +107,7 @@ def _losing(
     hosts: Sequence[InventoryHost],
     labels: NodeLabels,
     held: Mapping[str, Sequence[str]],
-    known: plan_variables.Options,
+    known: variables.Options,
 ) -> Found:
     """Hosts that leave a strategy."""
     for host in hosts:
@@ -124,7 +122,7 @@ def _left_behind(
     hosts: Sequence[InventoryHost],
     cluster: ClusterUse,
     held: Mapping[str, Sequence[str]],
-    known: plan_variables.Options,
+    known: variables.Options,
 ) -> Found:
     """Nodes that are no hosts any more, whose group has none left; in a group with hosts they keep their driver."""
     there = _selected(strategy, cluster)

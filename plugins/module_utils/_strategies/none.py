@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
@@ -27,9 +27,7 @@ class NoStrategy(Strategy):
     netns_modes: Tuple[str, ...] = ()
     slices = False
 
-    def plan(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
-    ) -> StrategyPlan:
+    def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         return StrategyPlan()
 
     def asked(self, values: Mapping[str, Any]) -> bool:
@@ -38,5 +36,5 @@ class NoStrategy(Strategy):
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return []
 
-    def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
+    def resources(self, hosts: Sequence[InventoryHost], known: variables.Options) -> List[str]:
         return []

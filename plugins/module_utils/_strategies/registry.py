@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import strategy_of
@@ -45,7 +45,7 @@ def looks(hosts: Sequence[InventoryHost]) -> List[Dict[str, str]]:
     return [{"kind": kind, "name": name} for kind, name in every]
 
 
-def lacking(hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options) -> List[str]:
+def lacking(hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> List[str]:
     """Parts of operators that hosts need but the cluster lacks, and objects that are in the way."""
     every = STRATEGIES.values()
     return messages([entry for strategy in every for entry in strategy.lacking(hosts, cluster, known)])
@@ -68,7 +68,7 @@ def roles() -> List[str]:
 
 def set_roles() -> List[str]:
     """Those of them that have a set of objects."""
-    return [role for role in roles() if f"{role}_set" in plan_variables.options_of()]
+    return [role for role in roles() if f"{role}_set" in variables.options_of()]
 
 
 def one_value(hosts: Sequence[Mapping[str, Any]]) -> List[str]:
@@ -76,7 +76,7 @@ def one_value(hosts: Sequence[Mapping[str, Any]]) -> List[str]:
     return [name for strategy in STRATEGIES.values() for name in strategy.one_value(hosts)]
 
 
-def resources(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, List[str]]:
+def resources(hosts: Sequence[InventoryHost], known: variables.Options) -> Dict[str, List[str]]:
     """By strategy, the extended resources that groups of these hosts have or had with it."""
     return {name: strategy.resources(hosts, known) for name, strategy in STRATEGIES.items()}
 
@@ -120,9 +120,7 @@ def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
     return strategy.networks(values) if strategy else []
 
 
-def plan_of(
-    name: str, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
-) -> StrategyPlan:
+def plan_of(name: str, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
     """The answers of one strategy, by its first name, for a fleet, with what nodes must not have of its resources."""
     strategy = STRATEGIES[name]
     found = strategy.plan(hosts, cluster, known)
@@ -143,27 +141,27 @@ def plan_of(
     return found
 
 
-def driver_sets(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[Dict[str, str]]:
+def driver_sets(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:
     """Name and namespace of each set of objects that has a DRA driver or a device plugin."""
     values = of_fleet(hosts, known)
     sets = [strategy.driver_set for strategy in STRATEGIES.values() if all(strategy.driver_set)]
     return [{"name": str(values[name]), "namespace": str(values[namespace])} for name, namespace in sets]
 
 
-def driver_pods(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[Dict[str, str]]:
+def driver_pods(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:
     """Namespace of the pods of each DRA driver, and a selector of their labels."""
     values = of_fleet(hosts, known)
     pods = [strategy.driver_pods for strategy in STRATEGIES.values() if strategy.driver]
     return [{"namespace": str(values[namespace]), "selector": selector} for namespace, selector in pods]
 
 
-def driven(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, str]:
+def driven(hosts: Sequence[InventoryHost], known: variables.Options) -> Dict[str, str]:
     """The DRA driver of each host that shall have one."""
     drivers = [strategy for strategy in STRATEGIES.values() if strategy.driver]
     return {host: strategy.driver for strategy in drivers for host in strategy.driven(hosts, known)}
 
 
-def plan(hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options) -> StrategyPlan:
+def plan(hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
     """The answers of all strategies for a fleet in one."""
     whole = StrategyPlan()
     for name in STRATEGIES:

@@ -15,9 +15,8 @@ from ansible.vars.hostvars import HostVarsVars
 
 from ansible_collections.zerocopy.rdma.plugins.filter.links import links as links_filter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import ports as links_ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
@@ -25,11 +24,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 Facts = Callable[..., dict[str, Any]]
 
 
-def plan(facts: dict[str, Any], host: str = "n7", **wanted: Any) -> links_plan.LinkPlan:
-    return links_plan.plan(host, {f"rdma_links_{name}": value for name, value in wanted.items()}, read.facts(facts))
+def plan(facts: dict[str, Any], host: str = "n7", **wanted: Any) -> host_links.LinkPlan:
+    return host_links.plan(host, {f"rdma_links_{name}": value for name, value in wanted.items()}, read.facts(facts))
 
 
-def rails(found: links_plan.LinkPlan) -> dict[str, str]:
+def rails(found: host_links.LinkPlan) -> dict[str, str]:
     return {link["name"][-1]: f"{link['hca']}/{link['port']}" for link in found.links}
 
 
@@ -53,7 +52,7 @@ def without(facts: dict[str, Any], hca: str) -> dict[str, Any]:
     return result
 
 
-def with_addresses(facts: dict[str, Any], found: links_plan.LinkPlan) -> dict[str, Any]:
+def with_addresses(facts: dict[str, Any], found: host_links.LinkPlan) -> dict[str, Any]:
     """Facts of the node after its links were made."""
     result = copy.deepcopy(facts)
     for link in found.links:
@@ -63,7 +62,7 @@ def with_addresses(facts: dict[str, Any], found: links_plan.LinkPlan) -> dict[st
 
 
 def test_nothing_is_planned_where_nothing_is_asked_for(facts_of: Facts) -> None:
-    assert plan(facts_of("v100-01"), vlan=7, transport_mode=None) == links_plan.LinkPlan()
+    assert plan(facts_of("v100-01"), vlan=7, transport_mode=None) == host_links.LinkPlan()
 
 
 def test_rails_are_in_pci_order(facts_of: Facts) -> None:
@@ -86,10 +85,10 @@ def test_a_storage_network_is_no_rail(facts_of: Facts, unplugged: str | None) ->
     assert {rail: port.hca for rail, port in found.items()} == {
         rail: f"mlx5_{number}" for rail, number in enumerate(of_gpus)
     }
-    assert links_plan.problems("n7", values, read.facts(facts)) == []
-    assert links_plan.plan("n7", values, read.facts(facts)).links == []
+    assert host_links.problems("n7", values, read.facts(facts)) == []
+    assert host_links.plan("n7", values, read.facts(facts)).links == []
     # Who names one means it.
-    named = links_plan.plan("n7", {**values, "rdma_links_ports": [{"hca": "mlx5_11"}]}, read.facts(facts))
+    named = host_links.plan("n7", {**values, "rdma_links_ports": [{"hca": "mlx5_11"}]}, read.facts(facts))
     assert rails(named) == {"0": "mlx5_11/1"}
 
 
@@ -115,7 +114,7 @@ def test_rails_of_one_link_layer_are_not_chosen_among_both(facts_of: Facts) -> N
 
 def test_a_node_without_the_link_layer_of_its_group_is_told(facts_of: Facts) -> None:
     values = {"rdma_links_subnet": "10.0.0.0/24", LAYER: "InfiniBand"}
-    (told,) = links_plan.problems("n7", values, read.facts(facts_of("lab-01")))
+    (told,) = host_links.problems("n7", values, read.facts(facts_of("lab-01")))
     assert told.text == (
         "is '10.0.0.0/24', but no port of this node can be an RDMA link "
         f"(mlx5_0/1: Ethernet, but {LAYER} is InfiniBand)"
@@ -263,7 +262,7 @@ def test_in_netns_mode_exclusive_a_named_port_may_be_away(facts_of: Facts, selec
 
 def test_vfs_are_left_to_their_pods(facts_of: Facts) -> None:
     found = plan(facts_of("case-vf"), unmanage_vfs=True)
-    assert found == links_plan.LinkPlan(unmanaged=[{"pci": "0000:5e:00.1"}, {"pci": "0000:5e:00.2"}])
+    assert found == host_links.LinkPlan(unmanaged=[{"pci": "0000:5e:00.1"}, {"pci": "0000:5e:00.2"}])
     rail = plan(facts_of("case-vf"), mtu=9000, ports=[{"hca": "mlx5_0"}], unmanage_vfs=False)
     assert rails(rail) == {"0": "mlx5_0/1"}
 
@@ -271,7 +270,7 @@ def test_vfs_are_left_to_their_pods(facts_of: Facts) -> None:
 def test_each_link_gets_its_vfs(facts_of: Facts) -> None:
     found = plan(facts_of("case-vf"), vfs=2, ports=[{"hca": "mlx5_0"}])
     link = {"name": "rdma-rail0", "hca": "mlx5_0", "port": 1, "type": "ethernet", "vfs": 2}
-    assert found == links_plan.LinkPlan(links=[link])
+    assert found == host_links.LinkPlan(links=[link])
     assert [request.parse([link])[0].vfs for link in found.links] == [2]
     none = plan(facts_of("case-vf"), vfs=0, mtu=9000, ports=[{"hca": "mlx5_0"}])
     assert ["vfs" in link for link in none.links] == [False]
@@ -298,7 +297,7 @@ def test_vfs_of_infiniband_get_guids_of_their_hca(facts_of: Facts) -> None:
 
 def refused(facts: dict[str, Any], **wanted: Any) -> list[str]:
     values = {f"rdma_links_{name}": value for name, value in wanted.items()}
-    return [f"{found.variable} {found.text}" for found in links_plan.problems("n7", values, read.facts(facts))]
+    return [f"{found.variable} {found.text}" for found in host_links.problems("n7", values, read.facts(facts))]
 
 
 def test_vfs_that_cannot_have_guids(facts_of: Facts) -> None:
@@ -320,7 +319,7 @@ def test_vfs_that_cannot_have_guids(facts_of: Facts) -> None:
 
 def shared_guids(*hosts: tuple[str, dict[str, Any], bool], **wanted: Any) -> list[str]:
     values = {f"rdma_links_{name}": value for name, value in wanted.items()}
-    known = [links_plan.guid_host(name, values, read.facts(facts), chosen) for name, facts, chosen in hosts]
+    known = [host_links.guid_host(name, values, read.facts(facts), chosen) for name, facts, chosen in hosts]
     return [f"{host}: {found.variable} {found.text}" for host, found in vfs.duplicates(known)]
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_label
-from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples as plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import Settings
 from ansible_collections.zerocopy.rdma.tests.unit._workloads.workload_examples import (
     GROUPS,
@@ -240,7 +240,7 @@ def test_names_of_groups_are_names_of_files_and_objects(names: list[str], said: 
     request = PodRequest("pair", {}, template="pair", entry="pair")
     claims = {("template", "pair"): ("pair-1", ["llm"], spec)}
     asks = {name: [request] for name in names}
-    found = plan.workloads(asks, claims, Settings(IMAGES, "model", "llm"), SCRIPT, {})
+    found = examples.workloads(asks, claims, Settings(IMAGES, "model", "llm"), SCRIPT, {})
     assert [one.startswith(start) for one, start in zip(found.problems, said)] == [True] * len(said)
     assert len(found.problems) == len(said)
     paths = [one.path for one in found.examples]

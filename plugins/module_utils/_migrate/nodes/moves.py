@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import STRATEGY, strategy_of
@@ -233,7 +233,7 @@ def objects(
     uses: Mapping[str, NodeUse],
     now: Collection[str],
     cluster: ClusterState,
-    known: plan_variables.Options,
+    known: variables.Options,
 ) -> MoveObjects:
     """The objects of the strategies to which the hosts ``now`` move, and the labels of these hosts."""
     result = MoveObjects()

@@ -18,7 +18,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse
@@ -181,7 +181,7 @@ def plan(
     hosts: Sequence[InventoryHost],
     uses: Mapping[str, NodeUse],
     probes: Mapping[str, Mapping[str, Any]],
-    known: plan_variables.Options,
+    known: variables.Options,
     ramp: Sequence[plan_waves.Size] = plan_waves.RAMP,
     limits: Optional[Mapping[str, int]] = None,
 ) -> OfedPlan:

@@ -15,14 +15,15 @@ import contextlib
 from collections import defaultdict
 from typing import Any, DefaultDict, Dict, Iterator, List, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide, queries
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import operator_rules as operators
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import value_rules as prepare_values
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import vfs
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks as prepare_networks
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import strategies as choice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import (
+    fleet_wide,
+    operator_rules,
+    queries,
+    value_rules,
+    variables,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks, strategies
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import CheckedHost, PrepareHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
@@ -34,32 +35,32 @@ Found = Iterator[Tuple[str, Problem]]
 _SEEN = ("_links_", "_expect_", "_device_networks")
 
 
-def _check(host: PrepareHost, known: plan_variables.Options) -> CheckedHost:
-    values, problems = plan_variables.converted(host.variables, known)
-    problems = host.broken + problems + plan_variables.unknown(host.variables, known)
+def _check(host: PrepareHost, known: variables.Options) -> CheckedHost:
+    values, problems = variables.converted(host.variables, known)
+    problems = host.broken + problems + variables.unknown(host.variables, known)
     # A value that is not there for the checks below would make them tell of a second mistake where there is one.
     blind = any(part in problem.variable for problem in problems for part in _SEEN)
     checked = CheckedHost(host, values, problems)
     if host.chosen:
-        problems += prepare_values.of_playbooks(values)
-        problems += prepare_values.of_kernel(values)
-        problems += prepare_values.of_rules(values)
+        problems += value_rules.of_playbooks(values)
+        problems += value_rules.of_kernel(values)
+        problems += value_rules.of_rules(values)
         problems += queries.problems(values)
     if blind:
         checked.blind = True
         return checked
     if host.chosen:
-        problems += prepare_networks.reserved(values)
-        problems += plan.problems(host.name, values)
+        problems += networks.reserved(values)
+        problems += host_links.problems(host.name, values)
     # Told above for a chosen host; what another one has cannot be compared.
     with contextlib.suppress(PlanError):
-        checked.planned = plan.addresses(host.name, values)
+        checked.planned = host_links.addresses(host.name, values)
     return checked
 
 
 def _netns_modes(every: Sequence[CheckedHost]) -> Found:
     """Nodes of a group that would differ in the RDMA netns mode, which no cluster works with."""
-    variable = prepare_values.NETNS_MODE
+    variable = value_rules.NETNS_MODE
     groups: DefaultDict[str, DefaultDict[str, List[CheckedHost]]] = defaultdict(lambda: defaultdict(list))
     for checked in every:
         mode = registry.netns_mode(checked.values)
@@ -92,28 +93,28 @@ def _sound(checked: CheckedHost) -> Dict[str, Any]:
     return {name: value for name, value in checked.values.items() if name not in told}
 
 
-def problems(hosts: Sequence[PrepareHost], known: plan_variables.Options) -> List[str]:
+def problems(hosts: Sequence[PrepareHost], known: variables.Options) -> List[str]:
     """One line for each thing that is wrong: the hosts, the variable, its value and what would be right."""
     every = [_check(host, known) for host in hosts]
     found = [(entry.host.name, problem) for entry in every if entry.host.chosen for problem in entry.problems]
-    for check in (*prepare_networks.CHECKS, _netns_modes):
+    for check in (*networks.CHECKS, _netns_modes):
         found += check(every)
-    found += choice.problems(
+    found += strategies.problems(
         [(entry.host.name, entry.host.group, entry.values) for entry in every if entry.host.chosen]
     )
-    defaults = plan_variables.defaults(known)
+    defaults = variables.defaults(known)
     chosen = [(entry.host.name, _sound(entry)) for entry in every if entry.host.chosen]
     one_value = registry.one_value([values for _host, values in chosen])
-    found += [*fleet_wide.problems(chosen, defaults, one_value), *operators.problems(chosen, defaults)]
+    found += [*fleet_wide.problems(chosen, defaults, one_value), *operator_rules.problems(chosen, defaults)]
     # What the facts add is of use only once the variables are right by themselves.
     told = {name for name, _problem in found}
     sound = [entry for entry in every if entry.host.name not in told and not entry.blind]
     found += vfs.duplicates(
-        plan.guid_host(entry.host.name, entry.values, entry.host.facts, entry.host.chosen) for entry in sound
+        host_links.guid_host(entry.host.name, entry.values, entry.host.facts, entry.host.chosen) for entry in sound
     )
     for entry in every:
         host = entry.host
         if host.chosen and host.facts is not None and host.name not in told:
-            found += [(host.name, problem) for problem in prepare_values.of_facts(entry.values, host.facts)]
-            found += [(host.name, problem) for problem in plan.problems(host.name, entry.values, host.facts)]
+            found += [(host.name, problem) for problem in value_rules.of_facts(entry.values, host.facts)]
+            found += [(host.name, problem) for problem in host_links.problems(host.name, entry.values, host.facts)]
     return messages(found)

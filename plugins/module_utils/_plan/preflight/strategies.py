@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import STRATEGY, strategy_of
@@ -52,7 +52,7 @@ def problems(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:
 
 def _same_resources(hosts: Sequence[InventoryHost]) -> Found:
     """Resources that two groups share: a pod that requests one could run on nodes of either group."""
-    known = plan_variables.options_of()
+    known = variables.options_of()
     groups: Dict[str, List[InventoryHost]] = {}
     for host in hosts:
         groups.setdefault(host.group, []).append(host)

@@ -17,13 +17,12 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import OPERATED
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import image as values_image
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import image, integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, checked, wrong
 
 PREFIX = "rdma_ofed_"
@@ -56,7 +55,7 @@ def component(values: Mapping[str, Any]) -> Manifest:
         raise PlanError(Problem(VERSION, f"is not set, but {DEPLOY} is true: {right}"))
     if not _TAG.fullmatch(values[VERSION]):
         raise PlanError(wrong(VERSION, values[VERSION], "it must be a version like doca3.5.0-26.07-0.7.0.0-0"))
-    checked(IMAGE, values[IMAGE], values_image.repository)
+    checked(IMAGE, values[IMAGE], image.repository)
     network_operator.check_image(IMAGE, values[IMAGE])
     for name, (least, most) in _RANGES.items():
         checked(name, values[name], integer.between(least, most))
@@ -87,11 +86,11 @@ def has(labels: Optional[Mapping[str, str]], label: str) -> bool:
     return str((labels or {}).get(label) or "").endswith(ENDING)
 
 
-def typed(host: InventoryHost, known: plan_variables.Options) -> Dict[str, Any]:
+def typed(host: InventoryHost, known: variables.Options) -> Dict[str, Any]:
     """The variables of a host in their types, defaults included; a wrong one has its default."""
-    own = plan_variables.with_prefix(PREFIX, known)
+    own = variables.with_prefix(PREFIX, known)
     given = {name: value for name, value in host.variables.items() if name in own}
-    return {**plan_variables.defaults(own), **plan_variables.converted(given, known)[0]}
+    return {**variables.defaults(own), **variables.converted(given, known)[0]}
 
 
 def against(
@@ -100,7 +99,7 @@ def against(
     fleet: Sequence[InventoryHost],
     labels: Mapping[str, Mapping[str, str]],
     policies: Sequence[Mapping[str, Any]],
-    known: plan_variables.Options,
+    known: variables.Options,
 ) -> Iterator[Tuple[str, Problem]]:
     """Nodes from which provision would take the driver, or to which it would give another one, all at once.
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Dict, Generic, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost, label_of_group
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import labels as label_changes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     ObjectSet,
@@ -61,7 +61,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
     def planned(
         self,
         own: Sequence[InventoryHost],
-        known: plan_variables.Options,
+        known: variables.Options,
         fleet: Sequence[InventoryHost],
         cluster: ClusterState,
     ) -> Planned:
@@ -76,7 +76,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
         """Digests of the configurations that operators have, by the value of its label; ``every`` are their objects."""
 
     def lacking(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
     ) -> Iterator[Tuple[str, Problem]]:
         provider = self.prefix + "provider"
         for host in self.own(hosts):
@@ -96,7 +96,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
         hosts: Sequence[InventoryHost],
         own: Sequence[InventoryHost],
         served: Mapping[str, str],
-        known: plan_variables.Options,
+        known: variables.Options,
     ) -> Dict[str, List[str]]:
         names, having = {host.name for host in hosts}, {host.name: host for host in own}
         groups, kept = {_group(host) for host in hosts}, {_group(host) for host in own}
@@ -121,9 +121,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
     def answer(self, found: Planned, result: StrategyPlan) -> None:
         """Add how the pods of a plan without problems ask, and what its nodes show."""
 
-    def plan(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
-    ) -> StrategyPlan:
+    def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         """Hosts of other strategies lose the label."""
         own = self.own(hosts)
         found = self.planned(own, known, hosts, cluster)
@@ -139,8 +137,8 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
             nodes=manifests.nodes(found.labels),
         )
         there = self.live(hosts, cluster).digests
-        result.joining = label_changes.joining(self.label, result.labels, cluster.labels, there)
-        result.leaving = label_changes.leaving(self.label, result.labels, cluster.labels)
+        result.joining = labels.joining(self.label, result.labels, cluster.labels, there)
+        result.leaving = labels.leaving(self.label, result.labels, cluster.labels)
         if not result.problems:
             result.policy = found.policy
             values = of_fleet(own, known)

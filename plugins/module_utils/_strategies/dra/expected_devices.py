@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts as claims_hosts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare, model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import Expected
 
@@ -34,7 +34,7 @@ def _of_member(member: claims_hosts.ClaimMember, facts: Facts, known: variables.
     found.devices = [device for device in every if device.driver in found.drivers]
     if values.get(_WAIT, known[_WAIT]["default"]):
         # A driver that provision does not deploy was there before, so waiting for it is no use.
-        deployed = {model.DRANET, *([model.GPU_DRIVER] if values.get(drivers_plan.GPU_DEPLOY) else [])}
+        deployed = {model.DRANET, *([model.GPU_DRIVER] if values.get(deployment.GPU_DEPLOY) else [])}
         found.wait = deployed & {device.driver for device in found.devices}
     return found
 

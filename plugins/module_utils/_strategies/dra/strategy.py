@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
@@ -26,11 +26,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     of_fleet,
     served,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices as expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
@@ -40,19 +40,17 @@ _ENABLED = "rdma_driver_enabled"
 _TEMPLATES, _CLAIMS = "rdma_claims_templates", "rdma_claims_claims"
 
 
-def driver(
-    hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
-) -> drivers_plan.DriverPlan:
+def driver(hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> deployment.DriverPlan:
     """DRANET for the hosts of this strategy; the others lose its label."""
     own = {host.name for host in served(NAME, hosts)}
     every = [
         host if host.name in own else replace(host, variables={**host.variables, _ENABLED: False}) for host in hosts
     ]
-    return drivers_plan.plan(every, known, drivers_objects.read(cluster.daemon_sets, cluster.labels or None))
+    return deployment.plan(every, known, drivers_objects.read(cluster.daemon_sets, cluster.labels or None))
 
 
 def claims(
-    hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options, tolerant: bool = False
+    hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options, tolerant: bool = False
 ) -> ClaimPlan:
     """What pods can claim on the hosts of this strategy, as :func:`planner.plan` says. Raises the same."""
     own = served(NAME, hosts)
@@ -98,13 +96,11 @@ class Dra(Strategy):
     netns_modes: Tuple[str, ...] = ()
     slices = True
     driver, switch = model.DRANET, _ENABLED
-    driver_set = ("rdma_driver_set", drivers_plan.PARENT_NAMESPACE)
-    driver_pods = (drivers_plan.NAMESPACE, drivers_objects.SELECTOR)
-    beside = MappingProxyType({drivers_plan.GPU_DEPLOY: model.GPU_DRIVER})
+    driver_set = ("rdma_driver_set", deployment.PARENT_NAMESPACE)
+    driver_pods = (deployment.NAMESPACE, drivers_objects.SELECTOR)
+    beside = MappingProxyType({deployment.GPU_DEPLOY: model.GPU_DRIVER})
 
-    def plan(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
-    ) -> StrategyPlan:
+    def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         of_driver, of_claims = driver(hosts, cluster, known), claims(hosts, cluster, known)
         found = StrategyPlan(
             wait=of_driver.wait,
@@ -122,22 +118,24 @@ class Dra(Strategy):
             found.sets.append(ObjectSet(str(values[f"rdma_{part}_set"]), parent, objects))
         own = served(NAME, hosts)
         found.asks = _asks(own, of_claims)
-        found.shows = {host: NodeStatus(tuple(node["drivers"])) for host, node in expected.expected(own).items()}
+        found.shows = {
+            host: NodeStatus(tuple(node["drivers"])) for host, node in expected_devices.expected(own).items()
+        }
         return found
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         if not values[_ENABLED]:
             return []
-        return [StrategyImage(image_reference.tagged(drivers_plan.IMAGES, values), str(values[drivers_plan.ARCHIVE]))]
+        return [StrategyImage(image_reference.tagged(deployment.IMAGES, values), str(values[deployment.ARCHIVE]))]
 
     def asked(self, values: Mapping[str, Any]) -> bool:
         return any(values.get(name) for name in (_TEMPLATES, _CLAIMS, intent.RESOURCES))
 
-    def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
+    def resources(self, hosts: Sequence[InventoryHost], known: variables.Options) -> List[str]:
         return []
 
-    def driven(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, str]:
+    def driven(self, hosts: Sequence[InventoryHost], known: variables.Options) -> Dict[str, str]:
         return driver(hosts, ClusterState(), known).groups
 
     def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-        return (*drivers_plan.one_value(hosts), *claims_hosts.FLEET_WIDE)
+        return (*deployment.one_value(hosts), *claims_hosts.FLEET_WIDE)

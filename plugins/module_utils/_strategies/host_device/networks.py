@@ -16,8 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import strategy_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses, host_links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.resource import ResourceVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.objects import PodNetwork
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.programs import PREFIX
@@ -57,7 +56,7 @@ def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
         found.append((at, own))
     if len(found) > addresses.MOST_RAILS:
         raise PlanError(Problem(NETWORKS, f"has {len(found)} networks, it must have at most {addresses.MOST_RAILS}"))
-    if len(found) > 1 and links_plan.asked(values):
+    if len(found) > 1 and host_links.asked(values):
         rails = addresses.number_of_rails(addresses.intent(values))
         if rails != len(found):
             have = counted(rails, "rail")

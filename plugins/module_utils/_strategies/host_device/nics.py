@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import PASSING
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.ports import PORTS, Candidate, ports, rails_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 
@@ -90,7 +90,7 @@ def _candidates(
     every = ports(facts)
     if rails == 1:
         return {0: every}
-    planned = links_plan.addresses(host, values) if links_plan.asked(values) else {}
+    planned = host_links.addresses(host, values) if host_links.asked(values) else {}
     texts = {rail: str(address.ip) for rail, address in planned.items()}
     found = rails_of(values.get(PORTS) or [], every, rails, texts, False, layer)
     return {rail: [port] for rail, port in found.items()}

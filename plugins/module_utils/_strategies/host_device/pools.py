@@ -11,14 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses as links_addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import limits as links_limits
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import ports as links_ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links, limits, ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
@@ -87,8 +85,8 @@ _OF_LINKS = (
     links_addresses.ADDRESSES,
     links_addresses.RAILS,
     links_addresses.HOST_NUMBER,
-    links_ports.PORTS,
-    links_limits.MTU,
+    ports.PORTS,
+    limits.MTU,
     VFS,
     "rdma_discover_expect_hcas",
     LAYER,
@@ -135,9 +133,9 @@ def _nodes(group: PluginGroup, layer: str, rails: int, result: HostDevicePlan) -
     if not nodes and not result.found:
         raise PlanError(_nothing(group, layer, of_vfs, list(left_out)))
     # A VF is set up when the next pod gets it.
-    if layer == "Ethernet" and not of_vfs and links_plan.asked(group.values) is None:
+    if layer == "Ethernet" and not of_vfs and host_links.asked(group.values) is None:
         text = f"{group.name}: NICs return from pods with their links down: set {links_addresses.SUBNET} or"
-        result.warnings.append(f"{text} {links_limits.MTU}, so that NetworkManager brings them up again")
+        result.warnings.append(f"{text} {limits.MTU}, so that NetworkManager brings them up again")
     if rails == 1 and any(len(own.pools[0]) > 1 for own in nodes.values()):
         text = f"{group.name}: all {what}s of a pod get addresses from {networks.NETWORKS}[0]"
         result.warnings.append(f"{text}; set one network for each rail if pods request more than one")
@@ -196,7 +194,7 @@ def _configurations(
     return found
 
 
-def _of_group(group: PluginGroup, known: plan_variables.Options, result: HostDevicePlan, live: LivePlugins) -> None:
+def _of_group(group: PluginGroup, known: variables.Options, result: HostDevicePlan, live: LivePlugins) -> None:
     """Adds what a group needs to the result. Raises PlanError."""
     of_rail = networks.pod_networks(group.name, group.label, group.values)
     manifests.check_share(programs.UNAVAILABLE, group.values[programs.UNAVAILABLE])
@@ -265,7 +263,7 @@ def _two_providers(groups: Sequence[PluginGroup]) -> Iterator[Tuple[str, Problem
 
 def plan(
     hosts: Sequence[InventoryHost],
-    known: plan_variables.Options,
+    known: variables.Options,
     fleet: Sequence[InventoryHost] = (),
     kinds: Optional[Collection[str]] = None,
     live: LivePlugins = NO_PLUGINS,

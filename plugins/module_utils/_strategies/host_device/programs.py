@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.images import ImageVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import network_operator
@@ -220,7 +220,7 @@ def operated(values: Mapping[str, Any]) -> bool:
     return bool(values[PROVIDER] == network_operator.NETWORK_OPERATOR)
 
 
-def multus_component(values: Mapping[str, Any], known: plan_variables.Options) -> Dict[str, Any]:
+def multus_component(values: Mapping[str, Any], known: variables.Options) -> Dict[str, Any]:
     """What of the operator's policy makes it run Multus, if it is to be deployed. Raises PlanError."""
     if not (operated(values) and values[_MULTUS_DEPLOY]):
         return {}
@@ -251,7 +251,7 @@ def imported(image: ImageVariables, values: Mapping[str, Any]) -> bool:
     return bool(values[image.archive])
 
 
-def reference(image: ImageVariables, values: Mapping[str, Any], known: plan_variables.Options) -> str:
+def reference(image: ImageVariables, values: Mapping[str, Any], known: variables.Options) -> str:
     """The image as pods name it. Raises PlanError."""
     if operated(values):
         network_operator.check_image(image.image, values[image.image])
@@ -262,7 +262,7 @@ def reference(image: ImageVariables, values: Mapping[str, Any], known: plan_vari
 
 
 def objects(
-    namespace: str, values: Mapping[str, Any], known: plan_variables.Options, defined: bool = False
+    namespace: str, values: Mapping[str, Any], known: variables.Options, defined: bool = False
 ) -> List[Dict[str, Any]]:
     """What puts NICs into pods, as far as it is to be deployed. Raises PlanError.
 

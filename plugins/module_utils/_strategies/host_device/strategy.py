@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
@@ -33,10 +33,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_p
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import networks as pod_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import (
     objects,
+    pools,
     programs,
     sriov_operator,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import pools as plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import (
     providers as host_device_providers,
 )
@@ -72,7 +72,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     roles = ("rdma_host_device",)
     label = objects.LABEL
     prefix = programs.PREFIX
-    driver_set = (programs.PREFIX + "set", plan.PARENT_NAMESPACE)
+    driver_set = (programs.PREFIX + "set", pools.PARENT_NAMESPACE)
     kinds = (*network_operator.KINDS, *sriov_operator.KINDS)
     needed = (network_operator.POLICY, network_operator.NETWORK)
 
@@ -86,7 +86,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         )
 
     def lacking(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
     ) -> Iterator[Tuple[str, Problem]]:
         yield from super().lacking(hosts, cluster, known)
         own = self.own(hosts)
@@ -95,7 +95,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         if problem is not None:
             yield from ((host.name, problem) for host in operated)
         elif cluster.objects is not None and any(host.variables.get(programs.PROVIDER) in _OPERATORS for host in own):
-            found = plan.plan(own, known, hosts, cluster.kinds)
+            found = pools.plan(own, known, hosts, cluster.kinds)
             addresses = {host: [*devices.vfs] for devices, counts in found.configurations for host in counts}
             for group in found.groups:
                 if sriov_operator.chosen(group.values):
@@ -106,11 +106,11 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     def planned(
         self,
         own: Sequence[InventoryHost],
-        known: plan_variables.Options,
+        known: variables.Options,
         fleet: Sequence[InventoryHost],
         cluster: ClusterState,
     ) -> HostDevicePlan:
-        return plan.plan(own, known, fleet, cluster.kinds, self.live(fleet, cluster))
+        return pools.plan(own, known, fleet, cluster.kinds, self.live(fleet, cluster))
 
     def operated(self, every: Sequence[Mapping[str, Any]]) -> Dict[str, str]:
         return {**network_operator.digests(objects.PLUGIN, every), **sriov_operator.digests(every)}
@@ -135,11 +135,11 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
             for image in programs.images(values)
         ]
 
-    def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
+    def resources(self, hosts: Sequence[InventoryHost], known: variables.Options) -> List[str]:
         return pod_networks.resources(hosts, known)
 
     def networks(self, values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
         return pod_networks.networks(values)
 
     def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-        return plan.FLEET_WIDE
+        return pools.FLEET_WIDE

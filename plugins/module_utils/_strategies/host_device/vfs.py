@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import PASSING, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import STRATEGY, strategy_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.exclusions import EXCLUDE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device import nics
@@ -51,7 +51,7 @@ def _numbers(host: str, values: Mapping[str, Any], facts: Facts) -> Dict[str, in
     """How many VFs each NIC has, or is going to have, by its PCI address. Raises PlanError."""
     found = {pci.address: hca.sriov.num_vfs for hca, pci in facts.placed if hca.sriov.num_vfs}
     number = values.get(VFS)
-    for port in links_plan.configured(host, values, facts).values() if number else ():
+    for port in host_links.configured(host, values, facts).values() if number else ():
         if port.pci and number:
             found[port.pci] = number
     return found

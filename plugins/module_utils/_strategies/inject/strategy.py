@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
@@ -67,9 +67,7 @@ class Inject(Strategy):
     counts_only = True
     pods = False
 
-    def plan(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
-    ) -> StrategyPlan:
+    def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         own = self.own(hosts)
         found = inject_plan.plan(own, known)
         names = {host.name for host in own}
@@ -94,7 +92,7 @@ class Inject(Strategy):
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return []
 
-    def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
+    def resources(self, hosts: Sequence[InventoryHost], known: variables.Options) -> List[str]:
         # Not what others would have: many a site's own device plugin has this name.
         default = str(known[inject_plan.RESOURCE].get("default"))
         found = [str(host.variables.get(inject_plan.RESOURCE, default)) for host in self.own(hosts)]

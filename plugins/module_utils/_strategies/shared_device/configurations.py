@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.images import ImageVariables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
@@ -63,7 +62,7 @@ class SharedDevicePlan(PluginPlan):
     hcas: Dict[str, Dict[str, List[str]]] = field(default_factory=dict)
 
 
-def _devices(group: PluginGroup, known: plan_variables.Options) -> SharedDevices:
+def _devices(group: PluginGroup, known: variables.Options) -> SharedDevices:
     """A group's configuration without its selectors. Raises PlanError."""
     values = group.values
     checked(MOST, values[MOST], integer.between(1, 10000))
@@ -77,7 +76,7 @@ def _devices(group: PluginGroup, known: plan_variables.Options) -> SharedDevices
             raise PlanError(wrong(_KUBELET_ROOT, values[_KUBELET_ROOT], right))
     return SharedDevices(
         value=group.label,
-        image=image_reference.reference(IMAGE, values, known),
+        image=images.reference(IMAGE, values, known),
         prefix=RESOURCE.prefix(values),
         resource=RESOURCE.name(group.name, values),
         most=values[MOST],
@@ -195,7 +194,7 @@ def _operated(
 
 def plan(
     hosts: Sequence[InventoryHost],
-    known: plan_variables.Options,
+    known: variables.Options,
     fleet: Sequence[InventoryHost] = (),
     kinds: Optional[Collection[str]] = None,
     labels: Optional[NodeLabels] = None,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
@@ -27,8 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_p
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.strategy import (
     DevicePluginStrategy,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device import configurations as plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device import objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device import configurations, objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.configurations import (
     SharedDevicePlan,
 )
@@ -41,21 +40,21 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     name = NAME
     roles = ("rdma_shared_device",)
     label = objects.LABEL
-    prefix = plan.PREFIX
-    driver_set = (plan.PREFIX + "set", plan.PARENT_NAMESPACE)
+    prefix = configurations.PREFIX
+    driver_set = (configurations.PREFIX + "set", configurations.PARENT_NAMESPACE)
     needed = (network_operator.POLICY,)
 
     def planned(
         self,
         own: Sequence[InventoryHost],
-        known: plan_variables.Options,
+        known: variables.Options,
         fleet: Sequence[InventoryHost],
         cluster: ClusterState,
     ) -> SharedDevicePlan:
-        return plan.plan(own, known, fleet, cluster.kinds, cluster.labels, self.live(fleet, cluster))
+        return configurations.plan(own, known, fleet, cluster.kinds, cluster.labels, self.live(fleet, cluster))
 
     def with_ofed(self, values: Mapping[str, Any]) -> bool:
-        return bool(values.get(plan.PROVIDER) == network_operator.NETWORK_OPERATOR)
+        return bool(values.get(configurations.PROVIDER) == network_operator.NETWORK_OPERATOR)
 
     def operated(self, every: Sequence[Mapping[str, Any]]) -> Dict[str, str]:
         return network_operator.digests(objects.PLUGIN, every)
@@ -65,7 +64,7 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
         return [(network_operator.NODE_POLICY, "")] if asked else []
 
     def lacking(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
     ) -> Iterator[Tuple[str, Problem]]:
         yield from super().lacking(hosts, cluster, known)
         yield from ofed.against(self.label, self.own(hosts), hosts, cluster.labels, cluster.objects or (), known)
@@ -85,10 +84,14 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
             result.shows.update(dict.fromkeys(part, shown))
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
-        return [StrategyImage(image_reference.tagged(plan.IMAGE, values), str(values[plan.IMAGE.archive]))]
+        return [
+            StrategyImage(
+                image_reference.tagged(configurations.IMAGE, values), str(values[configurations.IMAGE.archive])
+            )
+        ]
 
-    def resources(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> List[str]:
-        return list(dict.fromkeys(name for name, _values in plan.RESOURCE.of_hosts(hosts, known)))
+    def resources(self, hosts: Sequence[InventoryHost], known: variables.Options) -> List[str]:
+        return list(dict.fromkeys(name for name, _values in configurations.RESOURCE.of_hosts(hosts, known)))
 
     def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-        return plan.FLEET_WIDE
+        return configurations.FLEET_WIDE

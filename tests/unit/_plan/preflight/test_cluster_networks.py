@@ -12,8 +12,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks as prepare_networks
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import preflight as prepare
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks, preflight
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import PrepareHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
@@ -117,8 +116,8 @@ def test_other_releases(version: str) -> None:
 def test_rdma_networks_within_those_of_the_cluster(own: Dict[str, Any], variable: str) -> None:
     known = {"pods": ["10.44.0.0/22"], "services": ["10.43.0.0/16", "fd43::/112"]}
     hosts = [PrepareHost(f"h100-0{number}", "h100", own) for number in (1, 2)]
-    assert prepare.problems(hosts, variables.options_of()) == []
-    (problem,) = prepare_networks.of_cluster(hosts, known, variables.options_of())
+    assert preflight.problems(hosts, variables.options_of()) == []
+    (problem,) = networks.of_cluster(hosts, known, variables.options_of())
     assert problem.startswith(f"h100-[01-02]: {variable}")
     assert "overlaps the cluster's network for services 10.43.0.0/16: RDMA links need a network of their own" in problem
 

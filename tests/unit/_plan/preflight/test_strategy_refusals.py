@@ -13,7 +13,7 @@ import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import strategies as choice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import strategies
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 
 DOCUMENT = yaml.safe_load(mistakes.FILE.with_name("refusals_strategies.yml").read_text("utf-8"))
@@ -48,6 +48,6 @@ def test_one_resource_of_two_strategies(facts_of: Facts, monkeypatch: pytest.Mon
 
     monkeypatch.setitem(registry.STRATEGIES, "other", Other())
     values = [("v100-01", "v100", {"rdma_strategy": "shared_device"}), ("x1", "x", {"rdma_strategy": "other"})]
-    ((host, problem),) = choice.problems(values)
+    ((host, problem),) = strategies.problems(values)
     assert (host, problem.variable) == ("x1", "rdma_strategy")
     assert problem.text.startswith("is other with the resource rdma/rdma_v100, which group v100 has as well")

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction, Sriov
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
@@ -52,7 +52,7 @@ def with_vfs(host: str, values: Mapping[str, Any], facts: Facts) -> Facts:
     """The facts, with the VFs that ``rdma_links_vfs`` is going to create; existing ones are as they are."""
     number = values.get(VFS) or 0
     try:
-        pfs = {port.hca for port in links_plan.configured(host, values, facts).values()} if number else set()
+        pfs = {port.hca for port in host_links.configured(host, values, facts).values()} if number else set()
     except PlanError:
         # For the role rdma_links to tell.
         return facts

@@ -13,8 +13,7 @@ import ipaddress
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses, ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses, host_links, ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import Claim, Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import (
     ClaimNode,
@@ -133,7 +132,7 @@ def share_subnet(host: str, values: Mapping[str, Any], facts: Optional[Facts]) -
     planned: Dict[int, Interface] = {}
     # The role rdma_links reports their problems.
     with contextlib.suppress(PlanError):
-        planned = plan.addresses(host, values)
+        planned = host_links.addresses(host, values)
     if not planned and facts is not None:
         current: List[Interface] = [
             ipaddress.ip_interface(text) for port in ports.ports(facts) for text in port.networks[:1]

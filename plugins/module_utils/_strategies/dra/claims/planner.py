@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, network, single
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import objects as claims_objects
@@ -28,7 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.clai
     Template,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode, hcas_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, natural_key
@@ -211,7 +211,7 @@ class ClaimPlanner:
         for name, member in self.members.items():
             # The role rdma_links reports their problems.
             with contextlib.suppress(PlanError):
-                planned[name] = links_plan.addresses(name, member.values)
+                planned[name] = host_links.addresses(name, member.values)
         entries = [(claimed.claim, claimed.host, claimed.rail) for claimed in bound]
         self.found += network.taken(entries, planned)
 
@@ -295,7 +295,7 @@ def plan(
     defaults = variables.defaults(options)
     every = [(member.host.name, member.values) for member in members]
     # Its set must not be that of the driver either.
-    names = (*drivers_plan.one_value([values for _host, values in every]), *claims_hosts.FLEET_WIDE)
+    names = (*deployment.one_value([values for _host, values in every]), *claims_hosts.FLEET_WIDE)
     found += fleet_wide.problems(every, defaults, names)
     if not found:
         try:

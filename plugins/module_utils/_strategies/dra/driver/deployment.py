@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide, images
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import host as inventory_groups
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.images import ImageVariables
@@ -145,7 +144,7 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
     _poll_intervals(values)
     return Driver(
         group=group.label,
-        image=image_reference.reference(IMAGES, values, known),
+        image=images.reference(IMAGES, values, known),
         imported=bool(values[ARCHIVE]),
         filter=keeps(left_out),
         move_ib_interfaces=values["rdma_driver_move_ib_interfaces"],

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices as claims_expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts, planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, predict, versions
@@ -174,6 +174,6 @@ def test_a_cluster_without_amds_class(facts_of: Facts) -> None:
 
 def test_what_is_expected_of_the_node(facts_of: Facts) -> None:
     own = {**VERSIONS, **AMD, "rdma_claims_templates": [template(gpus=1, nics=1)]}
-    awaited = claims_expected.expected([InventoryHost(NODE, "mi300x", own, read.facts(facts_of(NODE)))])[NODE]
+    awaited = expected_devices.expected([InventoryHost(NODE, "mi300x", own, read.facts(facts_of(NODE)))])[NODE]
     assert awaited["drivers"] == ["dra.net", "gpu.amd.com"]
     assert sum(one["driver"] == "gpu.amd.com" for one in awaited["devices"]) == 8

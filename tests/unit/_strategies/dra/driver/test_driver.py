@@ -12,7 +12,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -20,12 +20,12 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 Hosts = List[Tuple[str, str, Dict[str, Any]]]
 
 
-def plan(hosts: Hosts, facts: Optional[Mapping[str, Facts]] = None) -> drivers_plan.DriverPlan:
+def plan(hosts: Hosts, facts: Optional[Mapping[str, Facts]] = None) -> deployment.DriverPlan:
     every = [InventoryHost(name, group, variables, (facts or {}).get(name)) for name, group, variables in hosts]
-    return drivers_plan.plan(every, _inventory.options({}))
+    return deployment.plan(every, _inventory.options({}))
 
 
-def daemon_sets(found: drivers_plan.DriverPlan) -> Dict[str, Dict[str, Any]]:
+def daemon_sets(found: deployment.DriverPlan) -> Dict[str, Dict[str, Any]]:
     return {item["metadata"]["name"]: item for item in found.objects if item["kind"] == "DaemonSet"}
 
 
@@ -292,6 +292,6 @@ def test_a_variable_without_a_value_is_told_as_such() -> None:
     broken = [
         InventoryHost(name, "v100", broken=[why, Problem("rdma_other", "is wrong")]) for name in ("v100-01", "v100-02")
     ]
-    found = drivers_plan.plan(broken, _inventory.options({}))
+    found = deployment.plan(broken, _inventory.options({}))
     assert found.problems == [f"v100-[01-02]: {why.variable} {why.text}"]
     assert found.objects == []

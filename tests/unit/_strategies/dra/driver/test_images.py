@@ -11,25 +11,25 @@ from typing import Any, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.driver import image_archive
 
 NAME = "registry.k8s.io/networking/dranet:v1.4.0"
 
 
-def plan(*hosts: Dict[str, Any]) -> drivers_plan.DriverPlan:
+def plan(*hosts: Dict[str, Any]) -> deployment.DriverPlan:
     """The plan for hosts of one group with these variables, without their prefix."""
     every = [
         InventoryHost(f"v100-0{number}", "v100", {f"rdma_driver_{name}": value for name, value in own.items()})
         for number, own in enumerate(hosts, 1)
     ]
-    return drivers_plan.plan(every, _inventory.options({}))
+    return deployment.plan(every, _inventory.options({}))
 
 
-def container(found: drivers_plan.DriverPlan) -> Dict[str, Any]:
+def container(found: deployment.DriverPlan) -> Dict[str, Any]:
     assert found.problems == []
     made: Dict[str, Any] = found.objects[-1]["spec"]["template"]["spec"]["containers"][0]
     return made
@@ -50,13 +50,13 @@ def test_what_is_in_a_layout(tmp_path: Path) -> None:
     # skopeo and ctr keep what they were given; a tag alone is no name.
     layout.add(arm64, reference="v1.4.0")
     layout.add(arm64)
-    found = image_reference.images(str(layout.write(tmp_path / "all.tar")))
+    found = images.images(str(layout.write(tmp_path / "all.tar")))
     assert found == {NAME: {"amd64": first, "arm64": second}, "localhost/dranet:test": {"amd64": first}}
 
 
 def test_what_is_in_an_archive_of_docker(tmp_path: Path) -> None:
     identity = image_archive.docker(tmp_path / "saved.tar", NAME, "arm64")
-    assert image_reference.images(str(tmp_path / "saved.tar")) == {NAME: {"arm64": identity}}
+    assert images.images(str(tmp_path / "saved.tar")) == {NAME: {"arm64": identity}}
 
 
 def test_the_image_by_its_tag_and_never_pulled(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_a_compressed_archive_is_refused(tmp_path: Path) -> None:
     archive = tmp_path / "image.tar"
     image_archive.oci(archive, NAME)
     archive.write_bytes(gzip.compress(archive.read_bytes()))
-    with pytest.raises(image_reference.ArchiveError, match="is not an uncompressed tar archive"):
-        image_reference.images(str(archive))
+    with pytest.raises(images.ArchiveError, match="is not an uncompressed tar archive"):
+        images.images(str(archive))
 
 
 def test_an_archive_of_another_version(tmp_path: Path) -> None:
@@ -121,4 +121,4 @@ def test_one_gpu_driver_for_the_cluster() -> None:
     assert "rdma_driver_gpu_root is '/' on v100-[01-02]; '/run/nvidia/driver' on v100-03" in told
     # Claims of two groups can be for different versions while one is being replaced.
     two = [InventoryHost("v100-01", "v100", {"rdma_driver_gpu_version": "25.8.0"}), InventoryHost("h100-01", "h100")]
-    assert drivers_plan.plan(two, _inventory.options({})).problems == []
+    assert deployment.plan(two, _inventory.options({})).problems == []

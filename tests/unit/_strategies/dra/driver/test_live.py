@@ -20,8 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment, objects
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 Facts = Callable[..., dict[str, Any]]
@@ -39,11 +38,11 @@ def silent(host: InventoryHost) -> InventoryHost:
     return InventoryHost(host.name, host.group, host.variables)
 
 
-def plan(*hosts: InventoryHost, drivers: objects.LiveDrivers | None = None) -> drivers_plan.DriverPlan:
-    return drivers_plan.plan(hosts, _inventory.options({}), drivers)
+def plan(*hosts: InventoryHost, drivers: objects.LiveDrivers | None = None) -> deployment.DriverPlan:
+    return deployment.plan(hosts, _inventory.options({}), drivers)
 
 
-def filters(found: drivers_plan.DriverPlan) -> str:
+def filters(found: deployment.DriverPlan) -> str:
     made = [item for item in found.objects if item["kind"] == "DaemonSet"]
     return "\n".join(
         text for item in made for text in item["spec"]["template"]["spec"]["containers"][0]["args"] if "filter" in text

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices as claims_expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare as slices_compare
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import (
@@ -33,7 +33,7 @@ RESTART = "if RDMA modules were loaded or the default route has moved since DRAN
 def expected(facts: dict[str, Any], **variables: Any) -> Expected:
     """What is expected of a node with these facts, after it was sent to the module."""
     own = {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1)], **variables}
-    one = claims_expected.expected([InventoryHost("n", "group", own, read.facts(facts))])["n"]
+    one = expected_devices.expected([InventoryHost("n", "group", own, read.facts(facts))])["n"]
     return slices_compare.read("n", json.loads(json.dumps(one)))
 
 
