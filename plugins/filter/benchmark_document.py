@@ -70,7 +70,6 @@ _value:
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model as slice_model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import FLOOR as FLOOR_NAME
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import Pair
@@ -81,6 +80,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.run
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import benchmark
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import BASELINE, FLOOR, RDMA
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model as slice_model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run, _strategy_answers
 

@@ -20,12 +20,14 @@ import sys
 from typing import Any, Dict, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu, selection
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration, output
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import ConfigurationError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest, NodeDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import configuration, output
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.configuration import (
+    ConfigurationError,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock
 
 DAEMON = NodeDaemon(

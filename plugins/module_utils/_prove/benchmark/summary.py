@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benc
     KvLine,
     KvTime,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 # Bytes of a number.
 DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2, "fp8": 1, "int8": 1}

@@ -14,16 +14,15 @@ from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import kernel_log
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import MTU
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MTU
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
 
 
 def _of_vfs(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
@@ -217,7 +216,7 @@ def _routed(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[
         planned = node.addresses()
     except PlanError:
         return
-    tables = plan.rail_tables(planned)
+    tables = host_links.rail_tables(planned)
     numbers = {name: rail for rail, name in node.rails.items()}
     for name, netdev, wanted in _addressed(node, rails):
         if netdev and netdev.routes is not None and wanted in netdev.addresses:

@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import fabric as host_fabric
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 # All pairs of this many hosts take 15 rounds, some minutes; more hosts would take proportionally longer.
 ALL_UP_TO = 16

@@ -20,7 +20,6 @@ import time
 from datetime import datetime
 from typing import Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import (
     IN_USE,
     LABEL,
@@ -47,6 +46,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.extended_
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until as until_slices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import gone, pod_trouble, until
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 
 # Driver, pool and name of a device.
 _Key = Tuple[str, str, str]

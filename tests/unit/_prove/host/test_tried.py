@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.veri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import Facts, changed, node
 
 VALUES: dict[str, Any] = {

@@ -24,7 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.tom
     quoted,
     with_keys,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 # For these, containerd prints what it read last, not what is in effect.
 LAST_READ = ("imports", "version")

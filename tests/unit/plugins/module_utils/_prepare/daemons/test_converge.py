@@ -22,13 +22,13 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.status import Status
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import inject, service
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.inject import DAEMON
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.status import Status
 
 # Not text, as the program is not.
 PROGRAM = b"#!/usr/bin/env python3\nPK\x03\x04\xff\xfe\x00"

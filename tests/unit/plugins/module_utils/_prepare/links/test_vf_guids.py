@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.change
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.links.nm_node import NodeTree
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.links.nm_sriov import (
     applied,
