@@ -32,7 +32,7 @@ _DRA = "resource.k8s.io"
 _NODE, _CONFIG_MAP = Kind("", "Node"), Kind("", "ConfigMap")
 _RULE, _KUEUE = Kind("monitoring.coreos.com", "PrometheusRule"), Kind("kueue.x-k8s.io", "ClusterQueue")
 # Which of them are read, if not all.
-QUERIES: Mapping[Kind, Query] = {
+_QUERIES: Mapping[Kind, Query] = {
     POD: {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},
     # Every namespace has this one.
     _CONFIG_MAP: {"fieldSelector": "metadata.name!=kube-root-ca.crt"},
@@ -166,10 +166,10 @@ def _told(wanted: _Wanted) -> str:
 
 def _list(client: Client, wanted: _Wanted) -> _Answer:
     path = wanted.resource.path(wanted.namespace)
-    return _Answer(wanted.kind, listed(client, path, QUERIES.get(wanted.kind, {}), wanted.read))
+    return _Answer(wanted.kind, _pages(client, path, _QUERIES.get(wanted.kind, {}), wanted.read))
 
 
-def listed(client: Client, path: str, base: Query, read: Read) -> List[Any]:
+def _pages(client: Client, path: str, base: Query, read: Read) -> List[Any]:
     """What ``read`` keeps of all objects of a list, page by page. Raises ClusterError."""
     kept: List[Any] = []
     query: Query = {**base, "limit": PAGE}

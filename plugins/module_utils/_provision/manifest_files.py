@@ -122,7 +122,7 @@ def rewrite(request: FilesRequest, check: bool) -> Dict[str, Any]:
             if note.document in numbers
         ]
     result = _written(changed, request, check)
-    return {**result, "notes": notes, "text": summary("file", result["files"], notes)}
+    return {**result, "notes": notes, "text": _summary(result["files"], notes)}
 
 
 def _files(paths: Sequence[str]) -> Tuple[List[_File], List[Dict[str, str]]]:
@@ -175,15 +175,15 @@ def _note(file: _File, number: int, why: str) -> Dict[str, str]:
     return {"file": file.below, "object": name, "level": move.CANNOT, "text": why}
 
 
-def summary(thing: str, changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
-    """Files or objects that changed, and the notes, for a terminal."""
-    lines = [f"{counted(len(changed), thing)} changed" + (":" if changed else "")]
+def _summary(changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
+    """Files that changed, and the notes, for a terminal."""
+    lines = [f"{counted(len(changed), 'file')} changed" + (":" if changed else "")]
     lines += [f"  {name}" for name in changed]
     for level, title in ((move.CANNOT, "Stays as it is:"), (move.LEFT, "Changed, but needs a review:")):
         told = [note for note in notes if note["level"] == level]
         lines += [title] if told else []
         for file, name in dict.fromkeys((note["file"], note["object"]) for note in told):
-            lines.append("  " + (f"{name} ({file})" if name and file else name or file))
+            lines.append(f"  {name} ({file})" if name else f"  {file}")
             lines += [f"    {note['text']}" for note in told if (note["file"], note["object"]) == (file, name)]
     return "\n".join(lines)
 

@@ -13,7 +13,7 @@ ArgoCDSSAManager of its common/common.go), Flux (``kustomize-controller``, ``hel
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ManifestOwner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, strings, table, text
@@ -22,7 +22,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape 
 _ORDER = ("argocd", "flux", "helm", "other", "kubectl")
 # They scale, default and report; none of them has a manifest.
 _CONTROLLERS = ("kube-controller-manager", "kube-scheduler", "kubelet", "k3s", "rke2", "vpa-recommender")
-_CLIENT_SIDE, _LAST_APPLIED = "kubectl-client-side-apply", "kubectl.kubernetes.io/last-applied-configuration"
 _KUSTOMIZE, _HELM_RELEASE = "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"
 
 
@@ -70,19 +69,3 @@ def owners(meta: Mapping[str, Any]) -> Tuple[ManifestOwner, ...]:
         if tool not in found and not (tool == "helm" and {"flux", "argocd"} & {*found, *names}):
             found[tool] = ManifestOwner(tool, name)
     return tuple(sorted(found.values(), key=lambda owner: (_ORDER.index(owner.tool), owner.manager)))
-
-
-def keepers(meta: Mapping[str, Any], known: Sequence[str]) -> List[ManifestOwner]:
-    """Those of the owners who write the manifest again, and would undo what was changed in the cluster.
-
-    Not ``known`` managers, and not the commands of kubectl that change something once (``kubectl-create`` ...).
-    """
-    found = [owner for owner in owners(meta) if owner.manager not in known and not _once(owner.manager)]
-    applied = _LAST_APPLIED in strings(meta.get("annotations")) and _CLIENT_SIDE not in known
-    if applied and not any(owner.tool == "kubectl" for owner in found):
-        found.append(ManifestOwner("kubectl", manager=_CLIENT_SIDE))
-    return found
-
-
-def _once(manager: str) -> bool:
-    return manager.startswith("kubectl-") and manager != _CLIENT_SIDE

@@ -30,20 +30,14 @@ def restored(item: Any) -> Any:
     except RecursionError as error:
         raise ValueError(f"annotation {BEFORE} was not written by a rewrite") from error
     bare = copy.deepcopy(item)
-    forget(bare)
+    del bare["metadata"]["annotations"][BEFORE]
+    if not bare["metadata"]["annotations"]:
+        del bare["metadata"]["annotations"]
     found = patch.applied(bare, ops)
     # Anybody may write an annotation.
     if not isinstance(at(found, "metadata"), dict) or ref_of(found, "") != ref_of(item, ""):
         raise patch.PatchError("/metadata")
     return found
-
-
-def forget(item: Any) -> None:
-    """Remove the way back from an object that has one, in place."""
-    annotations = item["metadata"]["annotations"]
-    del annotations[BEFORE]
-    if not annotations:
-        del item["metadata"]["annotations"]
 
 
 def remembering(before: Any, after: Any) -> Any:
