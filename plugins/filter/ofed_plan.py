@@ -91,11 +91,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from jinja2 import pass_context
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import ofed_rollout as planner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import ofed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import ofed_plan as planner
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory, _waves
 
 

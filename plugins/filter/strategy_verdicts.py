@@ -65,7 +65,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import gpus, resources

@@ -186,13 +186,13 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.manifest_files import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.files import (
     FileError,
     FilesRequest,
-    rewrite,
+    rewrite_files,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
 
 _NAMES = {"type": "list", "elements": "str", "default": []}
 _TABLE = {"type": "dict", "default": {}}
@@ -234,7 +234,7 @@ def _request(params: Dict[str, Any]) -> FilesRequest:
 def main() -> None:
     module = AnsibleModule(_OPTIONS, supports_check_mode=True)
     try:
-        result = rewrite(_request(module.params), module.check_mode)
+        result = rewrite_files(_request(module.params), module.check_mode)
     except FileError as error:
         done = f"Only changed: {', '.join(error.changed)}" if error.changed else "No file was changed"
         module.fail_json(msg=f"{done}. {error}")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from control_plane import lifecycle, pins
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import rewrite
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
 from ansible_collections.zerocopy.rdma.tests.cluster import real_definitions
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Object
 from ansible_collections.zerocopy.rdma.tests.cluster.kubectl import kubectl_of
@@ -59,9 +59,9 @@ def test_every_kind_as_it_was_and_rewritten(apply: Apply) -> None:
     for one in items:
         one["metadata"]["namespace"] = "default"
     asks = [PodAsk("one", templates={"default": "one-0a1b2c3d4e"}), PodAsk("rdma/one", limits={"rdma/one": 1})]
-    claims, limits = (move.forward(items, Wish([ask])).documents for ask in asks)
+    claims, limits = (rewrite.forward(items, Wish([ask])).documents for ask in asks)
     assert [sum(old != new for old, new in zip(items, found)) for found in (claims, limits)] == [25, 27]
-    for documents in (items, claims, limits, move.back(claims).documents, move.back(limits).documents):
+    for documents in (items, claims, limits, rewrite.back(claims).documents, rewrite.back(limits).documents):
         assert len(apply(documents)) == len(items)
 
 

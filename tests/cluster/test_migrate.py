@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import rewrite
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import content_hash, manifests
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, Object, placed_on
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
@@ -19,8 +19,8 @@ Facts = Callable[..., dict[str, Any]]
 
 
 def _rewritten(items: list[Object], asks: list[PodAsk]) -> list[Object]:
-    found = move.forward(items, Wish(asks))
-    assert [note for note in found.notes if note.level == move.CANNOT] == []
+    found = rewrite.forward(items, Wish(asks))
+    assert [note for note in found.notes if note.level == rewrite.CANNOT] == []
     assert found.documents != items
     return found.documents
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, Set, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE, no_node
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node, placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, pod_spec, reasons, workload

@@ -24,10 +24,12 @@ FLOORS = {
     "_values": 0,
     "_discover": 1,
     "_inject": 2,
-    "_plan": 3,
-    "_prepare": 4,
-    "_provision": 5,
-    "_prove": 6,
+    "_kube": 3,
+    "_plan": 4,
+    "_prepare": 5,
+    "_provision": 6,
+    "_prove": 7,
+    "_migrate": 8,
 }
 GLUE = {"module_utils._prepare.module", "module_utils._provision.api.module"}
 # What others print, for which they have no code: the kernel, systemd and NetworkManager, the API server and its

@@ -21,9 +21,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.counters import ANNOTATION
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters as plan_counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.counters import ANNOTATION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotation import AnnotationError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (

@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import audit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 
 _FILES = Path(__file__).resolve().parents[1] / "fixtures" / "migrate"
@@ -158,7 +158,7 @@ class Server:
 def audited(items: Sequence[Object], server: Server | None = None, **request: Any) -> Any:
     """The result of the module for a cluster with these objects."""
     client: Any = server or Server(items)
-    return audit.audit(client, audit.AuditRequest(CLASS, **request))
+    return read.audit(client, read.AuditRequest(CLASS, **request))
 
 
 def codes(result: Any, name: str) -> list[str]:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import documents, kinds, move, way_back
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import revert, rewrite
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, Object
 
 ONE = PodAsk("one-nic", templates={NAMESPACE: "one-nic-0a1b2c3d4e"})
@@ -25,7 +26,7 @@ WISH = Wish([ONE])
 
 
 def moved(*items: Object, wish: Wish = WISH) -> tuple[list[Object], list[tuple[str, str, str]]]:
-    found = move.forward(items, wish)
+    found = rewrite.forward(items, wish)
     return found.documents, [(note.ref.name, note.level, note.text) for note in found.notes]
 
 
@@ -33,7 +34,7 @@ def only(item: Object, wish: Wish = WISH) -> Object:
     """The object without the way back."""
     (found,), notes = moved(item, wish=wish)
     assert [note for note in notes if note[1] == "cannot"] == []
-    assert found["metadata"]["annotations"].pop(way_back.BEFORE)
+    assert found["metadata"]["annotations"].pop(revert.BEFORE)
     if not found["metadata"]["annotations"]:
         del found["metadata"]["annotations"]
     return found
@@ -47,6 +48,6 @@ def refused(item: Object, wish: Wish = WISH) -> str:
 
 
 def container(item: Object) -> Object:
-    (template,) = kinds.templates(documents.ref_of(item, "").kind, item)
+    (template,) = workloads.templates(workloads.ref_of(item, "").kind, item)
     first: Object = template.spec["containers"][0]
     return first

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import manifest_owner, texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue, pods
 
 
 def entry(manager: str, fields: str = "f:spec", **more: Any) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def entry(manager: str, fields: str = "f:spec", **more: Any) -> dict[str, Any]:
 
 def told(*managers: Any, labels: Any = None, annotations: Any = None) -> list[str]:
     meta = {"managedFields": list(managers), "labels": labels or {}, "annotations": annotations or {}}
-    return [texts.owner_text(owner) for owner in manifest_owner.owners(meta)]
+    return [catalogue.owner_text(owner) for owner in pods.owners(meta)]
 
 
 HELM = {"meta.helm.sh/release-name": "llama", "meta.helm.sh/release-namespace": "llm"}

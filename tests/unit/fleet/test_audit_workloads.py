@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds, resources
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import extended_resources, workloads
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, audited, codes, named, pod
 
@@ -79,8 +79,8 @@ def test_where_a_finding_is() -> None:
 
 def test_every_path_of_a_kind_leads_to_a_template() -> None:
     # An object with a template at each path of its kind, made from the paths; the file above has them as they are used.
-    for kind in kinds.KINDS:
-        paths = [*kinds._TEMPLATES.get(kind, ()), *kinds._SPECS.get(kind, ())]
+    for kind in workloads.KINDS:
+        paths = [*workloads._TEMPLATES.get(kind, ()), *workloads._SPECS.get(kind, ())]
         item: dict[str, Any] = {}
         for path in filter(None, paths):
             here: Any = item
@@ -93,7 +93,7 @@ def test_every_path_of_a_kind_leads_to_a_template() -> None:
                     here = here.setdefault(name, {"One": {}})["One"]
                 else:
                     here = here.setdefault(name, {})
-        assert len(list(kinds.templates(kind, item))) == len(paths), kind
+        assert len(list(workloads.templates(kind, item))) == len(paths), kind
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_every_path_of_a_kind_leads_to_a_template() -> None:
     ],
 )
 def test_which_resources_are_rdma(name: str, is_rdma: bool) -> None:
-    assert resources.is_rdma(name) is is_rdma
+    assert extended_resources.is_rdma(name) is is_rdma
 
 
 def test_resources_of_the_site() -> None:

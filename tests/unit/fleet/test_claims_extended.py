@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import requests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import requests
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import VERSIONS, Facts, published, template
 
 HCA = "rdma/hca_shared_devices_a"

@@ -15,11 +15,11 @@ from ansible_collections.zerocopy.rdma.plugins.filter.move_plan import move_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import exclusions, live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 

@@ -14,15 +14,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import (
-    kinds,
-    move,
-    patch,
-    text_edit,
-    yaml_values,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads, yaml_text, yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import revert, rewrite
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 
 
@@ -32,10 +27,10 @@ def test_every_workload_in_every_layout(flow: bool | None, newline: str) -> None
     items = [*audit_manifests.objects(), *audit_manifests.guides()]
     text = yaml.safe_dump_all(items, default_flow_style=flow, sort_keys=False).replace("\n", newline)
     wish = Wish([PodAsk("one-nic", templates={"llm": "one-nic-1"})])
-    there = text_edit.changed(text, items, move.forward(items, wish).documents)
-    assert patch.same(yaml_values.read(there), move.forward(items, wish).documents)
-    back = text_edit.changed(there, yaml_values.read(there), move.back(yaml_values.read(there)).documents)
-    assert patch.same(yaml_values.read(back), items)
+    there = yaml_text.changed(text, items, rewrite.forward(items, wish).documents)
+    assert yaml_values.same(yaml_values.read(there), rewrite.forward(items, wish).documents)
+    back = yaml_text.changed(there, yaml_values.read(there), rewrite.back(yaml_values.read(there)).documents)
+    assert yaml_values.same(yaml_values.read(back), items)
     assert back.count(newline) == back.count("\n")
     untouched = [line for line in text.splitlines() if "image" in line and flow is not True]
     assert set(untouched) <= set(there.splitlines())
@@ -44,9 +39,9 @@ def test_every_workload_in_every_layout(flow: bool | None, newline: str) -> None
 def test_json() -> None:
     item = audit_manifests.named("decode")
     wish = Wish([PodAsk("one-nic", templates={"llm": "one-nic-1"})])
-    (wanted,) = move.forward([item], wish).documents
+    (wanted,) = rewrite.forward([item], wish).documents
     for indent in (None, 2):
-        done = text_edit.changed(json.dumps(item, indent=indent), [item], [wanted])
+        done = yaml_text.changed(json.dumps(item, indent=indent), [item], [wanted])
         assert json.loads(done) == wanted
 
 
@@ -64,16 +59,16 @@ _DOCUMENTS = some.dictionaries(some.text("abcd", min_size=1, max_size=2), _VALUE
 def test_a_text_is_changed_rightly_or_not_at_all(old: Any, new: Any, flow: bool | None) -> None:
     text = yaml.safe_dump(old, default_flow_style=flow, sort_keys=False)
     try:
-        done = text_edit.changed(text, [old], [new])
+        done = yaml_text.changed(text, [old], [new])
     except yaml_values.TextError:
         return
-    assert patch.same(yaml_values.read(done), [new])
+    assert yaml_values.same(yaml_values.read(done), [new])
 
 
 @settings(max_examples=100, deadline=None)
 @given(_DOCUMENTS, _DOCUMENTS)
 def test_a_patch_undoes_a_change(old: Any, new: Any) -> None:
-    assert patch.same(patch.applied(new, list(patch.difference(new, old))), old)
+    assert yaml_values.same(revert.applied(new, list(revert.difference(new, old))), old)
 
 
 _MUTATIONS = some.fixed_dictionaries(
@@ -98,7 +93,7 @@ _ANNOTATIONS = some.sampled_from([{}, {"annotations": {}}, {"annotations": None}
 
 
 def _specs(item: Any) -> list[Any]:
-    return [template.spec for template in kinds.templates(audit_manifests.kind_of(item), item)]
+    return [template.spec for template in workloads.templates(audit_manifests.kind_of(item), item)]
 
 
 def _holders(spec: Any) -> list[Any]:
@@ -124,9 +119,9 @@ def test_mutated_workloads_go_there_and_back(item: Any, changes: Any, metadata: 
         for container in _holders(inside)[:1]:
             container["resources"] = {"limits": dict(limits), "requests": dict(requests)}
     wish = Wish([ask])
-    (there,) = move.forward([item], wish).documents
-    assert patch.same(move.forward([there], wish).documents, [there])
-    back = move.back([there])
+    (there,) = rewrite.forward([item], wish).documents
+    assert yaml_values.same(rewrite.forward([there], wish).documents, [there])
+    back = rewrite.back([there])
     assert (json.dumps(back.documents), back.notes) == (json.dumps([item]), [])
     for old, new in zip(_specs(item), _specs(there)):
         # What is not named stays, in a template as in the object.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import rewrite
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, Object, named
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.migrate_moves import container, moved
 
@@ -40,7 +40,7 @@ def test_probes_and_services_follow_the_port() -> None:
     assert container(there[1])["readinessProbe"]["httpGet"]["port"] == 8000
     # Its clients notice nothing.
     assert there[2]["spec"]["ports"] == [{"port": 8300, "targetPort": 8000}]
-    assert move.back(there).documents == items
+    assert rewrite.back(there).documents == items
     # Nor does it matter which of them a run sees.
     for place in range(3):
         assert moved(there[place])[0] == [there[place]]

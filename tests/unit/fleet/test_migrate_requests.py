@@ -10,15 +10,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import (
-    documents,
-    pods,
-    requests,
-    rewrite,
-    way_back,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import pods
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import pod_template, requests, revert
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
     NAMESPACE,
     Object,
@@ -49,9 +45,9 @@ def test_which_of_them_are_rewritten() -> None:
         *("finetune", "allreduce", "granite", "llama-kserve", "sets", "llama"),
     }
     for one in there:
-        for shape in pods.seen(documents.ref_of(one, "").kind, one).pods:
+        for shape in pods.seen(workloads.ref_of(one, "").kind, one).pods:
             if one["metadata"]["name"] in changed:
-                assert not rewrite.asking(shape, WELL_KNOWN) or shape.host_paths
+                assert not pod_template.asking(shape, WELL_KNOWN) or shape.host_paths
                 assert not shape.host_network
 
 
@@ -63,8 +59,8 @@ def test_what_guides_have() -> None:
     assert set(cannot) == {"gang", "fabric-runtime"}
     assert cannot["fabric-runtime"].startswith("one-nic is a claim, and a ServingRuntime has no field for claims")
     for one in moved(*guides(), wish=Wish([SHARED]))[0]:
-        assert way_back.BEFORE in one["metadata"]["annotations"]
-        for shape in pods.seen(documents.ref_of(one, "").kind, one).pods:
+        assert revert.BEFORE in one["metadata"]["annotations"]
+        for shape in pods.seen(workloads.ref_of(one, "").kind, one).pods:
             assert not shape.host_network
             for inside in shape.containers:
                 assert {name for name in inside.resources if is_rdma(name)} <= {"rdma/shared"}
@@ -87,7 +83,7 @@ def test_who_gets_devices_by_an_annotation(annotations: Object, rewritten: bool)
     assert (there != item) is rewritten
     foreign = [f"{key}: {value}" for key, value in annotations.items() if key.startswith("devices") and rewritten]
     assert [text for _name, level, text in notes if level == "left"] == foreign
-    assert not rewritten or {*there["metadata"]["annotations"]} - {way_back.BEFORE} == {*annotations} - {
+    assert not rewritten or {*there["metadata"]["annotations"]} - {revert.BEFORE} == {*annotations} - {
         "rdma.zerocopy.io/nics"
     }
 
@@ -156,7 +152,7 @@ def test_which_request_is_not_guessed(wish: Wish, why: str) -> None:
 
 
 def test_requests_by_number_of_gpus() -> None:
-    ref = documents.ref_of(named("decode"), "")
+    ref = workloads.ref_of(named("decode"), "")
     wish = Wish([ONE, PAIR, SINGLE])
     assert [ask.name for ask in requests.chosen(ref, 1, wish)] == ["pair"]
     assert [ask.name for ask in requests.chosen(ref, 8, wish)] == ["one-nic"]

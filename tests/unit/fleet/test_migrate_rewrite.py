@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, way_back
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import revert, rewrite
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import Wish
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import Object, guides, named, objects, pod
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.migrate_moves import (
     NEAREST,
@@ -49,7 +49,7 @@ def test_prefill_and_decode_and_their_pool() -> None:
 def test_only_named_paths_change() -> None:
     before = named("prefill")
     after = only(before)
-    undo = json.loads(moved(before)[0][0]["metadata"]["annotations"][way_back.BEFORE])
+    undo = json.loads(moved(before)[0][0]["metadata"]["annotations"][revert.BEFORE])
     spec = "/spec/template/spec"
     assert {op["path"] for op in undo} == {
         f"{spec}/hostNetwork",
@@ -69,7 +69,7 @@ def test_there_and_back(wish: Wish) -> None:
     before = [*objects(), *guides()]
     there, _notes = moved(*before, wish=wish)
     assert sum(new != old for new, old in zip(there, before)) >= 30
-    back = move.back(there)
+    back = rewrite.back(there)
     # In its order, too.
     assert json.dumps(back.documents) == json.dumps(before)
     assert back.notes == []
@@ -96,7 +96,7 @@ def test_to_injection_and_from_what_was_written_for_it() -> None:
     claims = only(again)
     assert "annotations" not in claims["spec"]["template"]["metadata"]
     assert container(claims)["resources"] == {"limits": {"nvidia.com/gpu": "1"}, "claims": [{"name": "rdma"}]}
-    assert move.back(moved(again)[0]).documents == [again]
+    assert rewrite.back(moved(again)[0]).documents == [again]
 
 
 def test_a_claim_with_gpus_replaces_their_limit() -> None:
@@ -153,11 +153,11 @@ def test_one_that_cannot_be_moved_any_more_stays_as_it_was_moved() -> None:
 def test_what_somebody_changed_since_is_not_undone() -> None:
     (there,), _notes = moved(named("decode"))
     container(there)["args"].append("--verbose")
-    assert move.back([there]).notes == []
-    (undone,) = move.back([there]).documents
+    assert rewrite.back([there]).notes == []
+    (undone,) = rewrite.back([there]).documents
     assert container(undone)["args"][-1] == "--verbose"
     there["spec"]["template"]["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] = "another"
-    found = move.back([there])
+    found = rewrite.back([there])
     assert found.documents == [there]
     (note,) = found.notes
     assert note.text == "cannot go back, because it was changed since: /spec/template/spec/resourceClaims"
@@ -178,8 +178,8 @@ def test_what_somebody_changed_since_is_not_undone() -> None:
 )
 def test_a_way_back_that_somebody_else_wrote(written: str) -> None:
     item = named("decode")
-    item["metadata"]["annotations"] = {way_back.BEFORE: written}
-    for found in (move.back([item]), move.forward([item], WISH)):
+    item["metadata"]["annotations"] = {revert.BEFORE: written}
+    for found in (rewrite.back([item]), rewrite.forward([item], WISH)):
         assert found.documents == [item]
         assert [note.level for note in found.notes] == ["cannot"]
 
@@ -189,4 +189,4 @@ def test_a_list_of_objects_and_documents_that_are_none() -> None:
     (nothing, there), _notes = moved(None, whole)  # type: ignore[arg-type]  # what an empty document is
     assert nothing is None
     assert there["items"] == [moved(named("decode"))[0][0], named("web")]
-    assert move.back([there]).documents == [whole]
+    assert rewrite.back([there]).documents == [whole]

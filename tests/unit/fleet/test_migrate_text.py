@@ -10,7 +10,8 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import way_back, yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import revert
 from ansible_collections.zerocopy.rdma.plugins.modules import workload_manifests
 
 Run = Callable[..., dict[str, Any]]
@@ -118,7 +119,7 @@ def rewrite(run_module: Run, files: Path) -> Run:
 
 
 def _without_way_back(text: str) -> str:
-    (line,) = [line for line in text.splitlines() if way_back.BEFORE in line]
+    (line,) = [line for line in text.splitlines() if revert.BEFORE in line]
     return text.replace(line, line.partition(": ")[0] + ": BEFORE")
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import yaml
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import rewrite
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, text_edit
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse, User
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import audited
 
 _DOC = (Path(__file__).resolve().parents[3] / "docs" / "migrating.md").read_text("utf-8")
@@ -70,8 +71,8 @@ def test_the_audit() -> None:
 
 def test_the_rewrite() -> None:
     ask = PodAsk("v100-1nic", templates={"llm": "v100-1nic-e7fd647151"})
-    wanted = move.forward(_ITEMS, Wish([ask])).documents
-    after = text_edit.changed(_TEXTS[1], [_ITEMS[1]], [wanted[1]])
+    wanted = rewrite.forward(_ITEMS, Wish([ask])).documents
+    after = yaml_text.changed(_TEXTS[1], [_ITEMS[1]], [wanted[1]])
     for line in after[after.index("    spec:\n") :].splitlines():
         assert f"\n {line}\n" in _DOC or f"\n+{line}\n" in _DOC
     gone = set(_TEXTS[1].splitlines()) - set(after.splitlines())

@@ -15,12 +15,15 @@ from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import IN_POD, Excluded, Reason
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters, variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import components
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.moves import MoveOptions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import Mark, NodeUse, User
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import foreign, node_use
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import Mark, NodeUse, User
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.moves import MoveOptions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
 
 Facts = Callable[..., dict[str, Any]]
@@ -144,7 +147,7 @@ def test_plugins_of_others_are_named_with_what_removes_them() -> None:
         daemon_set("ours-too", affinity=[{"key": SHARED, "operator": "Exists"}]),
         daemon_set("other", "registry.example.org/agent:v1"),
     ]
-    found = list(foreign.plugins(items, [SHARED]))
+    found = list(components.plugins(items, [SHARED]))
     assert {one.daemon_set: one.remove for one in found} == {
         "net/a": "helm uninstall rdma --namespace net",
         "net/b": "take it out of NicClusterPolicy nic (kubectl edit nicclusterpolicy nic)",

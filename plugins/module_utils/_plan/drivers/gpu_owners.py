@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Collection, Dict, Iterable, List, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import NVIDIA, Names, gpu
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, strings, table, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import NVIDIA, Names, gpu
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, strings, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import GPU_LABELS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 

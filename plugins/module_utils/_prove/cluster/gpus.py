@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Iterable, Iterator, Mapping
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import AMD, NVIDIA, Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import gpu_owners
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import AMD, NVIDIA, Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import (
     AMD_DRIVER,
     GPU_DRIVER,

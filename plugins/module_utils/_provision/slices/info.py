@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import kueue
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import notes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare, model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import NodeDifferences, NodeSeen
@@ -104,7 +104,7 @@ class _Info:
         if self._api.find(_QUEUE) is None:
             return None
         items = self._client.items_if_allowed("/api/v1/configmaps", _OF_KUEUE) or []
-        found = [note for item in items for note in notes.of_config_map(item) if isinstance(note, notes.KueueNote)]
+        found = [note for note in map(kueue.configuration, items) if note]
         return sorted({name for note in found for name in note.classes}) if found else None
 
     def _asks_for(self, *subsets: str) -> bool:

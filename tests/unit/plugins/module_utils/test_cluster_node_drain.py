@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.drain import drain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.look import MoveStep, MovingNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.drain import drain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MoveStep, MovingNode
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.moving_node import NODE, PlayedNode, pod
 

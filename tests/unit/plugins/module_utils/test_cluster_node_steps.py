@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import ANNOTATION, Mark
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import steps
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.look import MoveStep
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import ANNOTATION, Mark
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move import steps
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MoveStep
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.moving_node import (
     NODE,
