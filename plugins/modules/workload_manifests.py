@@ -187,12 +187,15 @@ from typing import Any, Dict
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
+    NamedRequest,
+    RewriteOptions,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.files import (
     FileError,
     FilesRequest,
     rewrite_files,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
 
 _NAMES = {"type": "list", "elements": "str", "default": []}
 _TABLE = {"type": "dict", "default": {}}
@@ -225,9 +228,9 @@ _OPTIONS = {
 
 
 def _request(params: Dict[str, Any]) -> FilesRequest:
-    asks = [PodAsk(**ask) for ask in params["requests"]]
+    asks = [NamedRequest(**ask) for ask in params["requests"]]
     choices = {name: [choice] if isinstance(choice, str) else choice for name, choice in params["choices"].items()}
-    wish = Wish(asks, choices, Names(params["resources"], params["gpu_resources"]), params["namespace"])
+    wish = RewriteOptions(asks, choices, Names(params["resources"], params["gpu_resources"]), params["namespace"])
     return FilesRequest(params["paths"], wish, params["directory"] or "", params["state"] == "absent")
 
 

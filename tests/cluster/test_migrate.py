@@ -9,7 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import rewrite
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
+    NamedRequest,
+    RewriteOptions,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import content_hash, manifests
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, Object, placed_on
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
@@ -18,8 +21,8 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import plan,
 Facts = Callable[..., dict[str, Any]]
 
 
-def _rewritten(items: list[Object], asks: list[PodAsk]) -> list[Object]:
-    found = rewrite.forward(items, Wish(asks))
+def _rewritten(items: list[Object], asks: list[NamedRequest]) -> list[Object]:
+    found = rewrite.rewritten(items, RewriteOptions(asks))
     assert [note for note in found.notes if note.level == rewrite.CANNOT] == []
     assert found.documents != items
     return found.documents
@@ -36,7 +39,7 @@ def test_the_scheduler_allocates_the_claim_of_a_rewritten_pod(fleet: Fleet, fact
     limits = {"nvidia.com/gpu": "2", "rdma/hca_shared_devices_a": "1"}
     old = audit_manifests.pod(hostNetwork=True, container={"resources": {"limits": limits}})
     old["metadata"]["namespace"] = fleet.namespace
-    ask = PodAsk("pair", templates={fleet.namespace: made["metadata"]["name"]}, gpus=2)
+    ask = NamedRequest("pair", templates={fleet.namespace: made["metadata"]["name"]}, gpus=2)
     (new,) = _rewritten([old], [ask])
     placed = fleet.pods([new])["pod"]
     assert placed.node == "n1"

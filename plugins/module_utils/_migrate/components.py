@@ -30,7 +30,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured i
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import pods
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import PodShape, Seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import PodShape, WorkloadObject
 
 PLUGIN, DRIVER, NETWORK, HEALTH = "plugin", "driver", "network", "health"
 
@@ -81,7 +81,7 @@ def _of_pod(pod: PodShape) -> Optional[Component]:
     return None
 
 
-def of(seen: Seen) -> Optional[Component]:
+def of(seen: WorkloadObject) -> Optional[Component]:
     """Which program of the above an object runs."""
     for pod in seen.pods:
         found = _of_pod(pod)
@@ -105,7 +105,7 @@ class ForeignPlugin:
     remove: str
 
 
-def _remove(seen: Seen) -> str:
+def _remove(seen: WorkloadObject) -> str:
     """The command, or where it has to be taken out: deleted, it would come back there."""
     ref, owner = seen.ref, seen.owner
     if owner is not None:
@@ -122,7 +122,7 @@ def _remove(seen: Seen) -> str:
 def plugins(items: Sequence[Any], ours: Collection[str]) -> Iterator[ForeignPlugin]:
     """Those among these DaemonSets; ``ours`` are the labels by which our own find their nodes."""
     for item in items:
-        seen = pods.seen(_DAEMON_SET, item)
+        seen = pods.read(_DAEMON_SET, item)
         component = of(seen)
         spec: Mapping[str, Any] = table(at(item, "spec", "template", "spec"))
         if component is None or component.role != PLUGIN or set(ours) & pods.node_labels(spec):

@@ -29,7 +29,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resou
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import ObjectRef
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.catalogue import Finding
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import ContainerShape, PodShape, Pool, Seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import (
+    ContainerShape,
+    PodShape,
+    Pool,
+    WorkloadObject,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
 
 _DEVICES = "/dev/infiniband"
@@ -72,13 +77,13 @@ def _is_devices(path: str) -> bool:
     return plain == "/dev" or plain == _DEVICES or plain.startswith(f"{_DEVICES}/")
 
 
-def asked(container: ContainerShape, more: Names) -> List[str]:
-    return sorted(name for name in container.resources if is_rdma(name, more))
+def rdma_resources(container: ContainerShape, site: Names) -> List[str]:
+    return sorted(name for name in container.resources if is_rdma(name, site))
 
 
-def asks(seen: Seen, more: Names) -> bool:
+def requests_rdma(seen: WorkloadObject, site: Names) -> bool:
     """Whether an object requests RDMA: programs that hand it out, or look after a node, do not."""
-    return any(asked(container, more) for pod in seen.pods for container in pod.containers)
+    return any(rdma_resources(container, site) for pod in seen.pods for container in pod.containers)
 
 
 def injections(pod: PodShape) -> Dict[str, str]:
@@ -95,16 +100,16 @@ def is_ours(annotation: str) -> bool:
     return annotation == wish.ANNOTATION or annotation.startswith(f"{wish.ANNOTATION}.")
 
 
-def injected(pod: PodShape, container: ContainerShape, more: Names) -> bool:
+def injected(pod: PodShape, container: ContainerShape, site: Names) -> bool:
     """Whether a container gets devices of RDMA by an annotation of its pod."""
     if not injections(pod):
         return False
     shown = Pod("", "", dict(pod.annotations))
     try:
-        found = wish.of_container(shown, Container(container.name), "annotated", (), has_gpu(container, more))
+        found = wish.of_container(shown, Container(container.name), "annotated", (), has_gpu(container, site))
     except RecursionError:
         return False
-    return found is not None and (has_gpu(container, more) or not found.nearest)
+    return found is not None and (has_gpu(container, site) or not found.nearest)
 
 
 def _by_hand(container: ContainerShape) -> bool:
@@ -118,19 +123,19 @@ def _by_hand(container: ContainerShape) -> bool:
     return False
 
 
-def has_gpu(container: ContainerShape, more: Names) -> bool:
-    return any(is_gpu(name, more) for name in container.resources)
+def has_gpu(container: ContainerShape, site: Names) -> bool:
+    return any(is_gpu(name, site) for name in container.resources)
 
 
-def _rdma_containers(pod: PodShape, more: Names) -> List[ContainerShape]:
+def _rdma_containers(pod: PodShape, site: Names) -> List[ContainerShape]:
     """The containers that use RDMA by any sign. A whole /dev without another sign belongs to an agent of the node."""
     return [
         container
         for container in pod.containers
-        if asked(container, more)
-        or injected(pod, container, more)
+        if rdma_resources(container, site)
+        or injected(pod, container, site)
         or _by_hand(container)
-        or (has_gpu(container, more) and pod.host_network)
+        or (has_gpu(container, site) and pod.host_network)
         or any(_is_devices(path) and _DEVICES in path for path in _mounted(pod, container))
     ]
 
@@ -139,15 +144,15 @@ def _mounted(pod: PodShape, container: ContainerShape) -> List[str]:
     return [path for name, path in pod.host_paths.items() if name in container.mounts]
 
 
-def uses_rdma(pod: PodShape, more: Names = WELL_KNOWN) -> bool:
+def uses_rdma(pod: PodShape, site: Names = WELL_KNOWN) -> bool:
     """Whether anything in it says RDMA, or it has hostNetwork with GPUs or claims."""
-    return bool(_rdma_containers(pod, more)) or (pod.host_network and pod.claims)
+    return bool(_rdma_containers(pod, site)) or (pod.host_network and pod.claims)
 
 
-def of_pod(pod: PodShape, more: Names = WELL_KNOWN) -> Iterator[Finding]:
+def of_pod(pod: PodShape, site: Names = WELL_KNOWN) -> Iterator[Finding]:
     """What is to be dealt with in a pod template that uses RDMA; ``more`` are names of the site."""
     places = (pod.place,)
-    using = _rdma_containers(pod, more) or [container for container in pod.containers if not container.init]
+    using = _rdma_containers(pod, site) or [container for container in pod.containers if not container.init]
     if pod.host_network:
         ports = tuple(sorted({port for container in pod.containers for port in container.ports}))
         yield Finding(catalogue.HOST_NETWORK, {"ports": ports}, places)
@@ -155,7 +160,7 @@ def of_pod(pod: PodShape, more: Names = WELL_KNOWN) -> Iterator[Finding]:
             yield Finding(catalogue.DNS_POLICY, {"policy": pod.dns_policy}, places)
     if pod.scheduler == "volcano":
         yield Finding(catalogue.VOLCANO_TEMPLATES, {}, places)
-    if pod.annotations.get(NETWORKS) and any(asked(container, more) for container in using):
+    if pod.annotations.get(NETWORKS) and any(rdma_resources(container, site) for container in using):
         yield Finding(catalogue.NETWORKS, {"networks": pod.annotations[NETWORKS]}, places)
     for label in sorted(pod.node_labels):
         # The label of the group is what nodes have with claims.
@@ -164,12 +169,12 @@ def of_pod(pod: PodShape, more: Names = WELL_KNOWN) -> Iterator[Finding]:
     for name, value in sorted(injections(pod).items()):
         yield Finding(catalogue.INJECTED, {"annotation": name, "value": value}, places)
     for container in using:
-        for finding in _of_container(pod, container, more):
+        for finding in _of_container(pod, container, site):
             yield Finding(finding.code, finding.fields, places, (container.name,))
 
 
-def _of_container(pod: PodShape, container: ContainerShape, more: Names) -> Iterator[Finding]:
-    for name in asked(container, more):
+def _of_container(pod: PodShape, container: ContainerShape, site: Names) -> Iterator[Finding]:
+    for name in rdma_resources(container, site):
         yield Finding(catalogue.RESOURCE, {"resource": name, "number": container.resources[name]})
     if container.privileged:
         yield Finding(catalogue.PRIVILEGED)
@@ -177,7 +182,7 @@ def _of_container(pod: PodShape, container: ContainerShape, more: Names) -> Iter
         if _is_devices(path):
             yield Finding(catalogue.HOST_PATH, {"path": path})
     # A launcher that only sets variables for others registers no memory.
-    registers = bool(asked(container, more)) or has_gpu(container, more) or has_devices(pod, container)
+    registers = bool(rdma_resources(container, site)) or has_gpu(container, site) or has_devices(pod, container)
     if registers and not container.init and not container.privileged and not may_lock(container):
         yield Finding(catalogue.NO_IPC_LOCK)
     for name, value in sorted(container.environment.items()):
@@ -226,18 +231,18 @@ def repository(image: str) -> str:
     return f"{head}{slash}{last.partition(':')[0]}"
 
 
-def main_containers(pod: PodShape, more: Names) -> List[ContainerShape]:
+def main_containers(pod: PodShape, site: Names) -> List[ContainerShape]:
     """The container with GPUs, or else the first."""
     lasting = [container for container in pod.containers if not container.init]
-    with_gpus = [container for container in lasting if any(is_gpu(name, more) for name in container.resources)]
+    with_gpus = [container for container in lasting if any(is_gpu(name, site) for name in container.resources)]
     return (with_gpus or lasting)[:1]
 
 
-def remapped(pods: Sequence[Tuple[ObjectRef, PodShape]], more: Names) -> Found:
+def remapped(pods: Sequence[Tuple[ObjectRef, PodShape]], site: Names) -> Found:
     """Templates with hostNetwork in one namespace that serve the same image on different ports."""
     twins: Dict[Tuple[str, str], List[Twin]] = {}
     for ref, pod in pods:
-        for container in main_containers(pod, more):
+        for container in main_containers(pod, site):
             if pod.host_network and container.image and container.ports:
                 key = (ref.namespace, repository(container.image))
                 twins.setdefault(key, []).append(Twin(ref, pod, container.ports))

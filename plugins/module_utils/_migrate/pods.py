@@ -98,7 +98,7 @@ class PodShape:
 
 
 @dataclass(frozen=True)
-class Seen:
+class WorkloadObject:
     """An object that makes pods; ``owner`` is what made it, ``node`` is set for pods only."""
 
     ref: ObjectRef
@@ -127,11 +127,11 @@ _NEEDING = ("In", "Exists", "Gt", "Lt")
 POOLS = (Kind("inference.networking.k8s.io", "InferencePool"), Kind("inference.networking.x-k8s.io", "InferencePool"))
 
 
-def seen(kind: Kind, item: Any) -> Seen:
+def read(kind: Kind, item: Any) -> WorkloadObject:
     """An object of a kind that has pod templates."""
     meta = table(at(item, "metadata"))
     ref = ObjectRef(kind, text(meta.get("namespace")), text(meta.get("name")))
-    return Seen(
+    return WorkloadObject(
         ref=ref,
         owner=_owner(meta, ref.namespace),
         owners=owners(meta),

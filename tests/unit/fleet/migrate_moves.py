@@ -7,32 +7,35 @@ from __future__ import annotations
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import revert, rewrite
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
+    NamedRequest,
+    RewriteOptions,
+)
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, Object
 
-ONE = PodAsk("one-nic", templates={NAMESPACE: "one-nic-0a1b2c3d4e"})
-PAIR = PodAsk("pair", templates={NAMESPACE: "pair-5f6a7b8c9d"}, gpus=1)
-SINGLE = PodAsk("nic-a", claims={NAMESPACE: "nic-a-1111111111"})
-SHARED = PodAsk("rdma/shared", limits={"rdma/shared": 1})
-RAIL = PodAsk("rdma/rail", limits={"rdma/rail": 1}, annotations={"k8s.v1.cni.cncf.io/networks": "llm/rail"})
-NEAREST = PodAsk(
+ONE = NamedRequest("one-nic", templates={NAMESPACE: "one-nic-0a1b2c3d4e"})
+PAIR = NamedRequest("pair", templates={NAMESPACE: "pair-5f6a7b8c9d"}, gpus=1)
+SINGLE = NamedRequest("nic-a", claims={NAMESPACE: "nic-a-1111111111"})
+SHARED = NamedRequest("rdma/shared", limits={"rdma/shared": 1})
+RAIL = NamedRequest("rdma/rail", limits={"rdma/rail": 1}, annotations={"k8s.v1.cni.cncf.io/networks": "llm/rail"})
+NEAREST = NamedRequest(
     "nearest",
     limits={"rdma.io/hca": 1},
     annotations={"rdma.zerocopy.io/nics": "nearest"},
     capabilities=(),
     gpu_resource="nvidia.com/gpu",
 )
-WISH = Wish([ONE])
+WISH = RewriteOptions([ONE])
 
 
-def moved(*items: Object, wish: Wish = WISH) -> tuple[list[Object], list[tuple[str, str, str]]]:
-    found = rewrite.forward(items, wish)
+def moved(*items: Object, options: RewriteOptions = WISH) -> tuple[list[Object], list[tuple[str, str, str]]]:
+    found = rewrite.rewritten(items, options)
     return found.documents, [(note.ref.name, note.level, note.text) for note in found.notes]
 
 
-def only(item: Object, wish: Wish = WISH) -> Object:
+def only(item: Object, options: RewriteOptions = WISH) -> Object:
     """The object without the way back."""
-    (found,), notes = moved(item, wish=wish)
+    (found,), notes = moved(item, options=options)
     assert [note for note in notes if note[1] == "cannot"] == []
     assert found["metadata"]["annotations"].pop(revert.BEFORE)
     if not found["metadata"]["annotations"]:
@@ -40,8 +43,8 @@ def only(item: Object, wish: Wish = WISH) -> Object:
     return found
 
 
-def refused(item: Object, wish: Wish = WISH) -> str:
-    (found,), notes = moved(item, wish=wish)
+def refused(item: Object, options: RewriteOptions = WISH) -> str:
+    (found,), notes = moved(item, options=options)
     assert found == item
     (why,) = [text for _name, level, text in notes if level == "cannot"]
     return why

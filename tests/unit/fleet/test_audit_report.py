@@ -46,8 +46,8 @@ BLOCK = """\
 
 def test_every_code_has_its_texts_once() -> None:
     texts = {value for name, value in vars(catalogue).items() if name.isupper() and isinstance(value, str)}
-    assert set(catalogue.SAID) == texts - set(catalogue.LEVELS)
-    assert len({said.title for said in catalogue.SAID.values()} | {"Kueue"}) == len(catalogue.SAID) - 1
+    assert set(catalogue.TEXTS) == texts - set(catalogue.LEVELS)
+    assert len({said.title for said in catalogue.TEXTS.values()} | {"Kueue"}) == len(catalogue.TEXTS) - 1
 
 
 def test_a_workload() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import requests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import choice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
@@ -121,11 +121,11 @@ def test_groups_share_a_class_only_if_they_mean_the_same(facts_of: Facts) -> Non
 
 
 def test_a_rewritten_manifest_uses_a_template_where_there_is_one() -> None:
-    by_limits = requests.PodAsk(HCA, limits={HCA: 1})
-    by_claim = requests.PodAsk("one-nic", templates={"default": "one-nic-0a1b2c3d4e"})
+    by_limits = choice.NamedRequest(HCA, limits={HCA: 1})
+    by_claim = choice.NamedRequest("one-nic", templates={"default": "one-nic-0a1b2c3d4e"})
     pod = ObjectRef(Kind("", "Pod"), "default", "trainer")
-    assert requests.chosen(pod, 0, requests.Wish([by_limits, by_claim])) == [by_claim]
-    assert requests.chosen(pod, 0, requests.Wish([by_limits])) == [by_limits]
+    assert choice.chosen(pod, 0, choice.RewriteOptions([by_limits, by_claim])) == [by_claim]
+    assert choice.chosen(pod, 0, choice.RewriteOptions([by_limits])) == [by_limits]
 
 
 def test_a_template_and_a_resource_stand_side_by_side(facts_of: Facts) -> None:

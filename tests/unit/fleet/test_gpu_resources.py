@@ -11,7 +11,10 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.device_plugin_gpus import device_plugin_gpus
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names, gpu
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
+    NamedRequest,
+    RewriteOptions,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, Object, audited, pod
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.migrate_moves import NEAREST, ONE, PAIR, moved, only, refused
@@ -26,7 +29,7 @@ PARTS = {
     "example.org/gpu.shared": "a share of a GPU",
 }
 SITE = Names(gpus=("example.org/",))
-FOUR = PodAsk("four", templates={NAMESPACE: "four-1"}, gpus=4)
+FOUR = NamedRequest("four", templates={NAMESPACE: "four-1"}, gpus=4)
 
 
 def asking(resource: str, number: str = "1", **spec: Any) -> Object:
@@ -105,34 +108,34 @@ def test_a_name_that_only_the_site_knows() -> None:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_claim_with_gpus_replaces_whole_ones(name: str) -> None:
-    spec = only(asking(name, "4"), Wish([ONE, PAIR, FOUR], more=SITE))["spec"]
+    spec = only(asking(name, "4"), RewriteOptions([ONE, PAIR, FOUR], site=SITE))["spec"]
     assert spec["resourceClaims"] == [{"name": "rdma", "resourceClaimTemplateName": "four-1"}]
     assert spec["containers"][0]["resources"] == {"claims": [{"name": "rdma"}]}
 
 
 @pytest.mark.parametrize(("name", "what"), PARTS.items())
 def test_a_claim_for_whole_gpus_does_not_replace_parts(name: str, what: str) -> None:
-    chosen = Wish([ONE, PAIR], {"pod": ["pair"]}, SITE)
+    chosen = RewriteOptions([ONE, PAIR], {"pod": ["pair"]}, SITE)
     assert refused(asking(name), chosen) == f"the claim has whole GPUs, which cannot replace {name}, {what}"
     only_gpus = f"no request of the group fits a pod with {name}, {what}; it has pair"
-    assert refused(asking(name), Wish([PAIR], more=SITE)) == only_gpus
+    assert refused(asking(name), RewriteOptions([PAIR], site=SITE)) == only_gpus
     # Beside a claim for the NIC, the device plugin goes on handing them out.
-    resources = only(asking(name), Wish([ONE, PAIR], more=SITE))["spec"]["containers"][0]["resources"]
+    resources = only(asking(name), RewriteOptions([ONE, PAIR], site=SITE))["spec"]["containers"][0]["resources"]
     assert resources == {"limits": {name: "1"}, "claims": [{"name": "rdma"}]}
 
 
 def test_what_was_counted_is_told() -> None:
-    chosen = Wish([FOUR], {"pod": ["four"]})
+    chosen = RewriteOptions([FOUR], {"pod": ["four"]})
     why = "the claim has 4 GPUs for one container, but main has nvidia.com/v100: 2"
     assert refused(asking("nvidia.com/v100", "2"), chosen) == why
 
 
 @pytest.mark.parametrize("name", ["nvidia.com/v100", "nvidia.com/mig-1g.5gb", "example.org/gpu"])
 def test_injection_finds_nics_for_gpus_of_any_name(name: str) -> None:
-    limits = only(asking(name), Wish([NEAREST], more=SITE))["spec"]["containers"][0]["resources"]["limits"]
+    limits = only(asking(name), RewriteOptions([NEAREST], site=SITE))["spec"]["containers"][0]["resources"]["limits"]
     assert limits == {name: "1", "rdma.io/hca": "1"}
     why = "nearest gives the NICs nearest to nvidia.com/gpu, but container main requests no GPU"
-    assert refused(asking("amd.com/gpu"), Wish([NEAREST])) == why
+    assert refused(asking("amd.com/gpu"), RewriteOptions([NEAREST])) == why
 
 
 def test_ports_that_were_moved_belong_to_the_container_with_gpus() -> None:
@@ -146,7 +149,7 @@ def test_ports_that_were_moved_belong_to_the_container_with_gpus() -> None:
 
     found = audited([server("a", 8000), server("b", 8001)], gpu_resources=SITE.gpus)
     assert all("ports_remapped" in [one["code"] for one in each["findings"]] for each in found["workloads"])
-    there, _notes = moved(server("a", 8000), server("b", 8001), wish=Wish([ONE], more=SITE))
+    there, _notes = moved(server("a", 8000), server("b", 8001), options=RewriteOptions([ONE], site=SITE))
     assert [one["spec"]["containers"][1]["ports"] for one in there] == [[{"containerPort": 8000}]] * 2
 
 

@@ -17,7 +17,10 @@ from hypothesis import strategies as some
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads, yaml_text, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import revert, rewrite
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
+    NamedRequest,
+    RewriteOptions,
+)
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 
 
@@ -26,10 +29,10 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 def test_every_workload_in_every_layout(flow: bool | None, newline: str) -> None:
     items = [*audit_manifests.objects(), *audit_manifests.guides()]
     text = yaml.safe_dump_all(items, default_flow_style=flow, sort_keys=False).replace("\n", newline)
-    wish = Wish([PodAsk("one-nic", templates={"llm": "one-nic-1"})])
-    there = yaml_text.changed(text, items, rewrite.forward(items, wish).documents)
-    assert yaml_values.same(yaml_values.read(there), rewrite.forward(items, wish).documents)
-    back = yaml_text.changed(there, yaml_values.read(there), rewrite.back(yaml_values.read(there)).documents)
+    options = RewriteOptions([NamedRequest("one-nic", templates={"llm": "one-nic-1"})])
+    there = yaml_text.changed(text, items, rewrite.rewritten(items, options).documents)
+    assert yaml_values.same(yaml_values.read(there), rewrite.rewritten(items, options).documents)
+    back = yaml_text.changed(there, yaml_values.read(there), rewrite.reverted(yaml_values.read(there)).documents)
     assert yaml_values.same(yaml_values.read(back), items)
     assert back.count(newline) == back.count("\n")
     untouched = [line for line in text.splitlines() if "image" in line and flow is not True]
@@ -38,8 +41,8 @@ def test_every_workload_in_every_layout(flow: bool | None, newline: str) -> None
 
 def test_json() -> None:
     item = audit_manifests.named("decode")
-    wish = Wish([PodAsk("one-nic", templates={"llm": "one-nic-1"})])
-    (wanted,) = rewrite.forward([item], wish).documents
+    options = RewriteOptions([NamedRequest("one-nic", templates={"llm": "one-nic-1"})])
+    (wanted,) = rewrite.rewritten([item], options).documents
     for indent in (None, 2):
         done = yaml_text.changed(json.dumps(item, indent=indent), [item], [wanted])
         assert json.loads(done) == wanted
@@ -88,7 +91,7 @@ _RESOURCES = some.dictionaries(
 )
 
 
-_NEAREST = PodAsk("nearest", annotations={"rdma.zerocopy.io/nics": "nearest"}, capabilities=())
+_NEAREST = NamedRequest("nearest", annotations={"rdma.zerocopy.io/nics": "nearest"}, capabilities=())
 _ANNOTATIONS = some.sampled_from([{}, {"annotations": {}}, {"annotations": None}, {"annotations": {"a": "b"}}])
 
 
@@ -106,10 +109,14 @@ def _holders(spec: Any) -> list[Any]:
     some.lists(some.tuples(_MUTATIONS, _RESOURCES, _RESOURCES), min_size=1, max_size=3),
     _ANNOTATIONS,
     some.sampled_from(
-        [PodAsk("one-nic", templates={"llm": "one-nic-1"}), PodAsk("shared", limits={"rdma/shared": 1}), _NEAREST]
+        [
+            NamedRequest("one-nic", templates={"llm": "one-nic-1"}),
+            NamedRequest("shared", limits={"rdma/shared": 1}),
+            _NEAREST,
+        ]
     ),
 )
-def test_mutated_workloads_go_there_and_back(item: Any, changes: Any, metadata: Any, ask: PodAsk) -> None:
+def test_mutated_workloads_go_there_and_back(item: Any, changes: Any, metadata: Any, ask: NamedRequest) -> None:
     """Every template of every kind, each changed in its own way."""
     item = copy.deepcopy(item)
     item["metadata"].update(metadata)
@@ -118,10 +125,10 @@ def test_mutated_workloads_go_there_and_back(item: Any, changes: Any, metadata: 
         inside.update(copy.deepcopy(spec))
         for container in _holders(inside)[:1]:
             container["resources"] = {"limits": dict(limits), "requests": dict(requests)}
-    wish = Wish([ask])
-    (there,) = rewrite.forward([item], wish).documents
-    assert yaml_values.same(rewrite.forward([there], wish).documents, [there])
-    back = rewrite.back([there])
+    options = RewriteOptions([ask])
+    (there,) = rewrite.rewritten([item], options).documents
+    assert yaml_values.same(rewrite.rewritten([there], options).documents, [there])
+    back = rewrite.reverted([there])
     assert (json.dumps(back.documents), back.notes) == (json.dumps([item]), [])
     for old, new in zip(_specs(item), _specs(there)):
         # What is not named stays, in a template as in the object.

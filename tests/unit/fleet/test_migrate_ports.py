@@ -40,7 +40,7 @@ def test_probes_and_services_follow_the_port() -> None:
     assert container(there[1])["readinessProbe"]["httpGet"]["port"] == 8000
     # Its clients notice nothing.
     assert there[2]["spec"]["ports"] == [{"port": 8300, "targetPort": 8000}]
-    assert rewrite.back(there).documents == items
+    assert rewrite.reverted(there).documents == items
     # Nor does it matter which of them a run sees.
     for place in range(3):
         assert moved(there[place])[0] == [there[place]]

@@ -13,8 +13,11 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import pods
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import pod_template, requests, revert
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import choice, pod_template, revert
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
+    NamedRequest,
+    RewriteOptions,
+)
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
     NAMESPACE,
     Object,
@@ -45,9 +48,9 @@ def test_which_of_them_are_rewritten() -> None:
         *("finetune", "allreduce", "granite", "llama-kserve", "sets", "llama"),
     }
     for one in there:
-        for shape in pods.seen(workloads.ref_of(one, "").kind, one).pods:
+        for shape in pods.read(workloads.ref_of(one, "").kind, one).pods:
             if one["metadata"]["name"] in changed:
-                assert not pod_template.asking(shape, WELL_KNOWN) or shape.host_paths
+                assert not pod_template.requesting(shape, WELL_KNOWN) or shape.host_paths
                 assert not shape.host_network
 
 
@@ -58,9 +61,9 @@ def test_what_guides_have() -> None:
     assert {one["metadata"]["name"] for one, was in zip(there, guides()) if one == was} == set(cannot)
     assert set(cannot) == {"gang", "fabric-runtime"}
     assert cannot["fabric-runtime"].startswith("one-nic is a claim, and a ServingRuntime has no field for claims")
-    for one in moved(*guides(), wish=Wish([SHARED]))[0]:
+    for one in moved(*guides(), options=RewriteOptions([SHARED]))[0]:
         assert revert.BEFORE in one["metadata"]["annotations"]
-        for shape in pods.seen(workloads.ref_of(one, "").kind, one).pods:
+        for shape in pods.read(workloads.ref_of(one, "").kind, one).pods:
             assert not shape.host_network
             for inside in shape.containers:
                 assert {name for name in inside.resources if is_rdma(name)} <= {"rdma/shared"}
@@ -90,7 +93,7 @@ def test_who_gets_devices_by_an_annotation(annotations: Object, rewritten: bool)
 
 def test_injection_needs_a_gpu_in_the_same_container() -> None:
     why = "nearest gives the NICs nearest to nvidia.com/gpu, but container main requests no GPU"
-    assert refused(pod(), Wish([NEAREST])) == why
+    assert refused(pod(), RewriteOptions([NEAREST])) == why
 
 
 @pytest.mark.parametrize(
@@ -120,43 +123,43 @@ def test_a_daemon_set() -> None:
 
 
 def test_a_single_claim_is_for_one_pod() -> None:
-    wish = Wish([ONE, SINGLE], {"decode": ["nic-a"]})
-    spec = only(named("decode"), wish)["spec"]["template"]["spec"]
+    options = RewriteOptions([ONE, SINGLE], {"decode": ["nic-a"]})
+    spec = only(named("decode"), options)["spec"]["template"]["spec"]
     assert spec["resourceClaims"] == [{"name": "rdma", "resourceClaimName": "nic-a-1111111111"}]
     item = named("decode")
     item["spec"]["replicas"] = 2
     right = "nic-a is one NIC of one host, but this workload has 2 pods: use a ResourceClaimTemplate"
-    assert refused(item, wish) == right
-    unknown = Wish([SINGLE], {"finetune": ["nic-a"]})
-    assert "has several pods" in moved(named("finetune"), wish=unknown)[1][0][2]
+    assert refused(item, options) == right
+    unknown = RewriteOptions([SINGLE], {"finetune": ["nic-a"]})
+    assert "has several pods" in moved(named("finetune"), options=unknown)[1][0][2]
 
 
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (Wish(), "pods of the group cannot request anything: see rdma_strategy and rdma_claims_templates"),
-        (Wish([SINGLE]), "no request of the group fits a pod with 1 GPU; it has nic-a"),
+        (RewriteOptions(), "pods of the group cannot request anything: see rdma_strategy and rdma_claims_templates"),
+        (RewriteOptions([SINGLE]), "no request of the group fits a pod with 1 GPU; it has nic-a"),
         (
-            Wish([ONE, PodAsk("two", templates={NAMESPACE: "two-1"})]),
+            RewriteOptions([ONE, NamedRequest("two", templates={NAMESPACE: "two-1"})]),
             "several requests fit a pod with 1 GPU (one-nic, two): choose in rdma_migrate_requests",
         ),
-        (Wish([ONE], {"llm/decode": ["three"]}), "three is not a request of the group, which has one-nic"),
+        (RewriteOptions([ONE], {"llm/decode": ["three"]}), "three is not a request of the group, which has one-nic"),
         (
-            Wish([PodAsk("pair", templates={NAMESPACE: "p"}, gpus=2)], {"decode": ["pair"]}),
+            RewriteOptions([NamedRequest("pair", templates={NAMESPACE: "p"}, gpus=2)], {"decode": ["pair"]}),
             "the claim has 2 GPUs for one container, but vllm has nvidia.com/gpu: 1",
         ),
     ],
 )
-def test_which_request_is_not_guessed(wish: Wish, why: str) -> None:
-    assert refused(named("decode"), wish) == why
+def test_which_request_is_not_guessed(options: RewriteOptions, why: str) -> None:
+    assert refused(named("decode"), options) == why
 
 
 def test_requests_by_number_of_gpus() -> None:
     ref = workloads.ref_of(named("decode"), "")
-    wish = Wish([ONE, PAIR, SINGLE])
-    assert [ask.name for ask in requests.chosen(ref, 1, wish)] == ["pair"]
-    assert [ask.name for ask in requests.chosen(ref, 8, wish)] == ["one-nic"]
-    assert [ask.name for ask in requests.chosen(ref, 0, wish)] == ["one-nic"]
+    options = RewriteOptions([ONE, PAIR, SINGLE])
+    assert [ask.name for ask in choice.chosen(ref, 1, options)] == ["pair"]
+    assert [ask.name for ask in choice.chosen(ref, 8, options)] == ["one-nic"]
+    assert [ask.name for ask in choice.chosen(ref, 0, options)] == ["one-nic"]
 
 
 def test_a_label_that_nodes_lose_is_left_to_people() -> None:
@@ -186,5 +189,5 @@ def test_fewer_nics_than_before_are_told(requested: list[Any], nics: int, said: 
     item["spec"]["containers"] = containers
     # One after the other.
     item["spec"]["initContainers"] = [{"name": "check", "image": "x", "resources": {"limits": {"rdma/ib": "9"}}}]
-    _there, notes = moved(item, wish=Wish([replace(ONE, nics=nics)]))
+    _there, notes = moved(item, options=RewriteOptions([replace(ONE, nics=nics)]))
     assert [text for _name, _level, text in notes] == said

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import revert, rewrite
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import Object, guides, named, objects, pod
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.migrate_moves import (
     NEAREST,
@@ -64,43 +64,43 @@ def test_only_named_paths_change() -> None:
     assert container(after)["ports"] == [{"containerPort": 8300}]
 
 
-@pytest.mark.parametrize("wish", [WISH, Wish([SHARED]), Wish([RAIL]), Wish([ONE, PAIR])])
-def test_there_and_back(wish: Wish) -> None:
+@pytest.mark.parametrize("wish", [WISH, RewriteOptions([SHARED]), RewriteOptions([RAIL]), RewriteOptions([ONE, PAIR])])
+def test_there_and_back(options: RewriteOptions) -> None:
     before = [*objects(), *guides()]
-    there, _notes = moved(*before, wish=wish)
+    there, _notes = moved(*before, options=options)
     assert sum(new != old for new, old in zip(there, before)) >= 30
-    back = rewrite.back(there)
+    back = rewrite.reverted(there)
     # In its order, too.
     assert json.dumps(back.documents) == json.dumps(before)
     assert back.notes == []
-    again, _notes = moved(*there, wish=wish)
+    again, _notes = moved(*there, options=options)
     assert json.dumps(again) == json.dumps(there)
 
 
 def test_from_one_request_to_another() -> None:
     first, _notes = moved(named("prefill"))
-    second, _notes = moved(*first, wish=Wish([SHARED]))
-    assert second == moved(named("prefill"), wish=Wish([SHARED]))[0]
+    second, _notes = moved(*first, options=RewriteOptions([SHARED]))
+    assert second == moved(named("prefill"), options=RewriteOptions([SHARED]))[0]
     assert container(second[0])["resources"]["limits"] == {"nvidia.com/gpu": "1", "rdma/shared": "1"}
 
 
 def test_to_injection_and_from_what_was_written_for_it() -> None:
-    there = only(named("decode"), Wish([NEAREST]))
+    there = only(named("decode"), RewriteOptions([NEAREST]))
     template = there["spec"]["template"]
     assert template["metadata"]["annotations"] == {"rdma.zerocopy.io/nics": "nearest"}
     assert container(there)["resources"]["limits"] == {"nvidia.com/gpu": "1", "rdma.io/hca": "1"}
     assert "hostNetwork" not in template["spec"]
     # As somebody wrote it, without the way back.
-    again = only(there, Wish([replace(NEAREST, limits={})]))
+    again = only(there, RewriteOptions([replace(NEAREST, limits={})]))
     assert again["spec"]["template"]["metadata"]["annotations"] == {"rdma.zerocopy.io/nics": "nearest"}
     claims = only(again)
     assert "annotations" not in claims["spec"]["template"]["metadata"]
     assert container(claims)["resources"] == {"limits": {"nvidia.com/gpu": "1"}, "claims": [{"name": "rdma"}]}
-    assert rewrite.back(moved(again)[0]).documents == [again]
+    assert rewrite.reverted(moved(again)[0]).documents == [again]
 
 
 def test_a_claim_with_gpus_replaces_their_limit() -> None:
-    after = only(named("prefill"), Wish([ONE, PAIR]))
+    after = only(named("prefill"), RewriteOptions([ONE, PAIR]))
     assert container(after)["resources"] == {"claims": [{"name": "rdma"}]}
     assert after["spec"]["template"]["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] == "pair-5f6a7b8c9d"
 
@@ -108,7 +108,7 @@ def test_a_claim_with_gpus_replaces_their_limit() -> None:
 def test_networks_of_multus() -> None:
     after = only(named("bench"))
     assert "annotations" not in after["spec"]["template"]["metadata"]
-    rail = only(named("decode"), Wish([RAIL]))
+    rail = only(named("decode"), RewriteOptions([RAIL]))
     assert rail["spec"]["template"]["metadata"]["annotations"] == {"k8s.v1.cni.cncf.io/networks": "llm/rail"}
 
 
@@ -145,7 +145,7 @@ def test_locked_memory(security: Object | None, expected: Object) -> None:
 
 def test_one_that_cannot_be_moved_any_more_stays_as_it_was_moved() -> None:
     there, _notes = moved(named("decode"))
-    again, notes = moved(*there, wish=Wish())
+    again, notes = moved(*there, options=RewriteOptions())
     assert again == there
     assert [level for _name, level, _text in notes] == ["cannot"]
 
@@ -153,11 +153,11 @@ def test_one_that_cannot_be_moved_any_more_stays_as_it_was_moved() -> None:
 def test_what_somebody_changed_since_is_not_undone() -> None:
     (there,), _notes = moved(named("decode"))
     container(there)["args"].append("--verbose")
-    assert rewrite.back([there]).notes == []
-    (undone,) = rewrite.back([there]).documents
+    assert rewrite.reverted([there]).notes == []
+    (undone,) = rewrite.reverted([there]).documents
     assert container(undone)["args"][-1] == "--verbose"
     there["spec"]["template"]["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] = "another"
-    found = rewrite.back([there])
+    found = rewrite.reverted([there])
     assert found.documents == [there]
     (note,) = found.notes
     assert note.text == "cannot go back, because it was changed since: /spec/template/spec/resourceClaims"
@@ -179,7 +179,7 @@ def test_what_somebody_changed_since_is_not_undone() -> None:
 def test_a_way_back_that_somebody_else_wrote(written: str) -> None:
     item = named("decode")
     item["metadata"]["annotations"] = {revert.BEFORE: written}
-    for found in (rewrite.back([item]), rewrite.forward([item], WISH)):
+    for found in (rewrite.reverted([item]), rewrite.rewritten([item], WISH)):
         assert found.documents == [item]
         assert [note.level for note in found.notes] == ["cannot"]
 
@@ -189,4 +189,4 @@ def test_a_list_of_objects_and_documents_that_are_none() -> None:
     (nothing, there), _notes = moved(None, whole)  # type: ignore[arg-type]  # what an empty document is
     assert nothing is None
     assert there["items"] == [moved(named("decode"))[0][0], named("web")]
-    assert rewrite.back([there]).documents == [whole]
+    assert rewrite.reverted([there]).documents == [whole]

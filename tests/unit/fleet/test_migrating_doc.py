@@ -13,7 +13,10 @@ import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import rewrite
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
+    NamedRequest,
+    RewriteOptions,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
@@ -70,8 +73,8 @@ def test_the_audit() -> None:
 
 
 def test_the_rewrite() -> None:
-    ask = PodAsk("v100-1nic", templates={"llm": "v100-1nic-e7fd647151"})
-    wanted = rewrite.forward(_ITEMS, Wish([ask])).documents
+    ask = NamedRequest("v100-1nic", templates={"llm": "v100-1nic-e7fd647151"})
+    wanted = rewrite.rewritten(_ITEMS, RewriteOptions([ask])).documents
     after = yaml_text.changed(_TEXTS[1], [_ITEMS[1]], [wanted[1]])
     for line in after[after.index("    spec:\n") :].splitlines():
         assert f"\n {line}\n" in _DOC or f"\n+{line}\n" in _DOC

@@ -90,7 +90,7 @@ class ClusterNode(NamedTuple):
 
 
 @dataclass
-class ClusterSeen:
+class ClusterFacts:
     """Everything that is known of the cluster. ``None`` means that it could not be read.
 
     ``components`` are by the object that runs them, ``placed`` the nodes with a pod of each DaemonSet. ``kueue`` and
@@ -193,12 +193,12 @@ def _by_version(nodes: Iterable[ClusterNode], version: str, pattern: Pattern[str
     return found
 
 
-def findings(seen: ClusterSeen, device_class: str, more: Names = WELL_KNOWN) -> List[Finding]:
+def findings(seen: ClusterFacts, device_class: str, site: Names = WELL_KNOWN) -> List[Finding]:
     """The findings, in no particular order."""
-    return [*_versions(seen), *_schedulers(seen, device_class), *_owners(seen), *_resources(seen, more), *_checks(seen)]
+    return [*_versions(seen), *_schedulers(seen, device_class), *_owners(seen), *_resources(seen, site), *_checks(seen)]
 
 
-def _versions(seen: ClusterSeen) -> Iterator[Finding]:
+def _versions(seen: ClusterFacts) -> Iterator[Finding]:
     if not seen.dra:
         yield Finding(catalogue.NO_DRA)
     for code, version, pattern in (
@@ -210,7 +210,7 @@ def _versions(seen: ClusterSeen) -> Iterator[Finding]:
             yield Finding(code, {"version": written, "nodes": tuple(names)})
 
 
-def _schedulers(seen: ClusterSeen, device_class: str) -> Iterator[Finding]:
+def _schedulers(seen: ClusterFacts, device_class: str) -> Iterator[Finding]:
     if seen.kueue and not seen.kueue_configurations:
         yield Finding(catalogue.KUEUE_UNREAD)
     elif seen.kueue and not any(device_class in found.classes for found in seen.kueue_configurations):
@@ -219,7 +219,7 @@ def _schedulers(seen: ClusterSeen, device_class: str) -> Iterator[Finding]:
         yield Finding(catalogue.VOLCANO)
 
 
-def _owners(seen: ClusterSeen) -> Iterator[Finding]:
+def _owners(seen: ClusterFacts) -> Iterator[Finding]:
     for name, sections in seen.policies:
         yield Finding(catalogue.OPERATOR_POLICY, {"policy": name, "sections": sections})
     for ref, component in seen.components.items():
@@ -229,13 +229,13 @@ def _owners(seen: ClusterSeen) -> Iterator[Finding]:
             yield Finding(catalogue.DEVICE_PLUGIN, {"daemon_set": str(ref), "nodes": placed, **program})
 
 
-def _resources(seen: ClusterSeen, more: Names) -> Iterator[Finding]:
+def _resources(seen: ClusterFacts, site: Names) -> Iterator[Finding]:
     plugins = {ref for ref, component in seen.components.items() if component.role == components.PLUGIN}
     served = {name for ref in plugins for name in (seen.placed or {}).get(ref, ())}
     by_code: Dict[Tuple[str, str], List[str]] = {}
     for node in seen.nodes:
         for name in sorted({*node.capacity, *node.allocatable}):
-            if not is_rdma(name, more):
+            if not is_rdma(name, site):
                 continue
             if _number(node.allocatable.get(name, "")):
                 by_code.setdefault((catalogue.ADVERTISED, name), []).append(node.name)
@@ -247,7 +247,7 @@ def _resources(seen: ClusterSeen, more: Names) -> Iterator[Finding]:
         yield Finding(code, {"resource": name, "nodes": tuple(names)})
 
 
-def _checks(seen: ClusterSeen) -> Iterator[Finding]:
+def _checks(seen: ClusterFacts) -> Iterator[Finding]:
     for pool in seen.pools:
         if len(pool.ports) > 1:
             yield Finding(catalogue.POOL, {"pool": f"{pool.ref.namespace}/{pool.ref.name}", "ports": pool.ports})

@@ -36,7 +36,7 @@ def as_json(audit: Audit) -> Dict[str, Any]:
         "cluster": [_finding_json(finding) for finding in audit.cluster],
         "others": [_ref_json(ref) for ref in audit.others],
         "unseen": [{"what": unseen.what, "why": unseen.why} for unseen in audit.unseen],
-        "advice": {code: catalogue.SAID[code].advice for code in sorted(_codes(audit))},
+        "advice": {code: catalogue.TEXTS[code].advice for code in sorted(_codes(audit))},
     }
 
 
@@ -99,7 +99,7 @@ def _ref(values: Any) -> ObjectRef:
 
 def _finding(values: Any) -> Finding:
     code = str(_typed(values, "code", str))
-    if code not in catalogue.SAID:
+    if code not in catalogue.TEXTS:
         raise SavedError(f"{code!r} is not the code of a finding")
     fields: Dict[str, FieldValue] = {
         str(name): tuple(value) if isinstance(value, list) else value

@@ -27,10 +27,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resou
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue, components, findings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import cluster
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.cluster import ClusterSeen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.cluster import ClusterFacts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.catalogue import LEVELS, Finding
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.components import Component
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import ManifestOwner, Seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import ManifestOwner, WorkloadObject
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
 
 
@@ -78,9 +78,9 @@ class AuditInput:
     """
 
     kubernetes: str
-    objects: Sequence[Seen] = ()
+    objects: Sequence[WorkloadObject] = ()
     listed: Collection[Kind] = ()
-    cluster: ClusterSeen = field(default_factory=ClusterSeen)
+    cluster: ClusterFacts = field(default_factory=ClusterFacts)
     gates: Mapping[str, bool] = field(default_factory=dict)
     unseen: Sequence[Unseen] = ()
     device_class: str = ""
@@ -109,15 +109,15 @@ def audit(given: AuditInput) -> Audit:
     )
 
 
-def _programs(objects: Sequence[Seen], more: Names) -> Iterator[Tuple[Seen, Component]]:
+def _programs(objects: Sequence[WorkloadObject], site: Names) -> Iterator[Tuple[WorkloadObject, Component]]:
     for seen in objects:
         # A sidecar that is called like one makes a workload no program of the node.
-        found = None if findings.asks(seen, more) else components.of(seen)
+        found = None if findings.requests_rdma(seen, site) else components.of(seen)
         if found:
             yield seen, found
 
 
-def _known_owner(seen: Seen, listed: Collection[Kind]) -> bool:
+def _known_owner(seen: WorkloadObject, listed: Collection[Kind]) -> bool:
     """Whether what makes the object is looked at itself."""
     if seen.owner is None:
         return False
@@ -125,7 +125,7 @@ def _known_owner(seen: Seen, listed: Collection[Kind]) -> bool:
     return seen.owner.kind in listed or (seen.owner.kind == _REPLICA_SET and _DEPLOYMENT in listed)
 
 
-def _placed(objects: Sequence[Seen]) -> Dict[ObjectRef, Set[str]]:
+def _placed(objects: Sequence[WorkloadObject]) -> Dict[ObjectRef, Set[str]]:
     found: Dict[ObjectRef, Set[str]] = {}
     for seen in objects:
         if seen.node and seen.owner is not None:
@@ -138,14 +138,14 @@ def _rank(finding: Finding) -> Tuple[int, str]:
 
 
 def _workloads(
-    tops: Sequence[Seen], programs: Mapping[ObjectRef, Component], given: AuditInput
+    tops: Sequence[WorkloadObject], programs: Mapping[ObjectRef, Component], given: AuditInput
 ) -> Tuple[List[Workload], List[ObjectRef]]:
     """Those that use RDMA, and those that have hostNetwork without it."""
-    named: Dict[ObjectRef, List[Seen]] = {}
+    named: Dict[ObjectRef, List[WorkloadObject]] = {}
     for seen in tops:
         if seen.ref not in programs:
             named.setdefault(_told_as(seen), []).append(seen)
-    using: Dict[ObjectRef, List[Seen]] = {}
+    using: Dict[ObjectRef, List[WorkloadObject]] = {}
     others: List[ObjectRef] = []
     for ref, several in named.items():
         pods = [pod for seen in several for pod in seen.pods]
@@ -179,14 +179,14 @@ def _workloads(
     return sorted((workload for workload in workloads if workload.findings), key=_worst), others
 
 
-def _told_as(seen: Seen) -> ObjectRef:
+def _told_as(seen: WorkloadObject) -> ObjectRef:
     """What an object is shown as: pods of an owner that the audit cannot read are one workload."""
     if seen.ref.kind == POD and seen.owner is not None and seen.owner.kind.kind != "Node":
         return seen.owner
     return seen.ref
 
 
-def _owners(ref: ObjectRef, several: Sequence[Seen]) -> Tuple[ManifestOwner, ...]:
+def _owners(ref: ObjectRef, several: Sequence[WorkloadObject]) -> Tuple[ManifestOwner, ...]:
     first = several[0]
     if first.owner is None or first.owner.kind.kind == "Node":
         return first.owners

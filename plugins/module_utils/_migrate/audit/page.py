@@ -56,10 +56,10 @@ def html(audit: Audit, created: str = "") -> str:
         cluster_line=report.cluster_line(audit),
         levels=report.levels(audit),
         outcomes=report.OUTCOMES,
-        counts=[(catalogue.SAID[code], number) for code, number in report.counts(audit).items()],
+        counts=[(catalogue.TEXTS[code], number) for code, number in report.counts(audit).items()],
         blocks=blocks,
         rows=list(_rows(blocks)),
-        cluster=[(catalogue.SAID[code], found) for code, found in report.by_code(audit.cluster).items()],
+        cluster=[(catalogue.TEXTS[code], found) for code, found in report.by_code(audit.cluster).items()],
         others=[str(ref) for ref in audit.others],
         unseen=audit.unseen,
     )

@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.kueue import K
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import cluster, document, report
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.cluster import ClusterSeen, HealthNote
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.cluster import ClusterFacts, HealthNote
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.evaluate import POD, AuditInput, Unseen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.evaluate import audit as plan_audit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
@@ -92,7 +92,7 @@ def audit(client: Client, request: AuditRequest) -> Dict[str, Any]:
             objects=[seen for kind in workloads.KINDS for seen in kept.get(kind, [])],
             # What owns an object may be in a namespace that was read and still not be seen, if its list failed.
             listed={kind for kind in kept if kind in workloads.KINDS and kind not in failed},
-            cluster=ClusterSeen(
+            cluster=ClusterFacts(
                 dra=[f"{_DRA}/{version}" for version in api.versions(_DRA)],
                 nodes=kept.get(_NODE, []),
                 policies=[policy for kind in cluster.POLICIES for policy in kept.get(kind, [])],
@@ -122,7 +122,7 @@ def _pools(kept: Mapping[Kind, List[Any]]) -> List[Any]:
 
 def _readers() -> Iterator[Tuple[Kind, Read]]:
     def seen(kind: Kind) -> Read:
-        return lambda item: [] if workloads.finished(kind, item) else [pods.seen(kind, item)]
+        return lambda item: [] if workloads.finished(kind, item) else [pods.read(kind, item)]
 
     def pool(kind: Kind) -> Read:
         return lambda item: [pods.pool(kind, item)]

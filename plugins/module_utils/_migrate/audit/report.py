@@ -53,7 +53,7 @@ def cluster_line(audit: Audit) -> str:
     """The API server in a few words."""
     dra = f"DRA {audit.dra}" if audit.dra else "without DRA"
     gates = ", ".join(f"{name} {'on' if on else 'off'}" for name, on in audit.gates.items())
-    return f"Kubernetes {catalogue.shown(audit.kubernetes)}, {dra}{f', {gates}' if gates else ''}"
+    return f"Kubernetes {catalogue.printable(audit.kubernetes)}, {dra}{f', {gates}' if gates else ''}"
 
 
 def headline(audit: Audit) -> str:
@@ -90,7 +90,7 @@ def _counts(audit: Audit) -> List[str]:
     found = counts(audit)
     lines = ["Findings, the worst first, with the number of workloads:"] if found else []
     for code, number in found.items():
-        said = catalogue.SAID[code]
+        said = catalogue.TEXTS[code]
         lines += [f"  {number:>4}  {said.level:<6}  {said.title}", *_wrapped(said.advice, " " * 16)]
     return lines
 
@@ -125,8 +125,8 @@ class Block(NamedTuple):
 
     @property
     def title(self) -> str:
-        names = catalogue.shown(fold(workload.ref.name for workload in self.workloads), _NAMES)
-        return f"{catalogue.shown(self.kind)} {catalogue.shown(self.namespace)}/{names}"
+        names = catalogue.printable(fold(workload.ref.name for workload in self.workloads), _NAMES)
+        return f"{catalogue.printable(self.kind)} {catalogue.printable(self.namespace)}/{names}"
 
     @property
     def number(self) -> str:
@@ -184,7 +184,7 @@ def by_code(findings: Iterable[Finding]) -> Dict[str, List[Finding]]:
 def _cluster(audit: Audit) -> List[str]:
     lines: List[str] = ["The cluster, the worst first:"] if audit.cluster else []
     for code, findings in by_code(audit.cluster).items():
-        said = catalogue.SAID[code]
+        said = catalogue.TEXTS[code]
         lines += [f"  {said.level:<6}  {said.title}", *_wrapped(said.advice, " " * 10)]
         lines += _cut([f"          - {catalogue.text(finding)}" for finding in findings], "          ")
     return lines
@@ -203,6 +203,6 @@ def _rest(audit: Audit) -> List[str]:
         lines += _wrapped(f"hostNetwork without a sign of RDMA, in {number}: {named}", "")
     if audit.unseen:
         lines.append("Not looked at:")
-        told = [f"  {catalogue.shown(unseen.what)}: {catalogue.shown(unseen.why)}" for unseen in audit.unseen]
+        told = [f"  {catalogue.printable(unseen.what)}: {catalogue.printable(unseen.why)}" for unseen in audit.unseen]
         lines += _cut(told, "  ")
     return lines

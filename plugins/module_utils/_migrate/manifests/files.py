@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_text, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import is_object, name_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import rewrite
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
 _ENDINGS = (".yml", ".yaml", ".json")
@@ -34,7 +34,7 @@ class FilesRequest:
     """``paths`` are files and directories, ``directory`` where to write, empty for where they are."""
 
     paths: Sequence[str]
-    wish: Wish
+    options: RewriteOptions
     directory: str = ""
     back: bool = False
 
@@ -108,7 +108,7 @@ def rewrite_files(request: FilesRequest, check: bool) -> Dict[str, Any]:
     every = [document for file in files for document in file.documents]
     fixed: Dict[int, str] = {}
     while True:
-        moved = rewrite.back(every, fixed) if request.back else rewrite.forward(every, request.wish, fixed)
+        moved = rewrite.reverted(every, fixed) if request.back else rewrite.rewritten(every, request.options, fixed)
         changed, stuck = _texts(files, moved.documents)
         if not stuck:
             break

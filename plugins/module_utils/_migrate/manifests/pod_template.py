@@ -21,8 +21,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resou
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, integer, text, texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import findings
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import requests
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import PodAsk
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import choice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import NamedRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import ContainerShape, PodShape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 
@@ -51,10 +51,10 @@ class RewrittenTemplate:
     pods: Any = None
     namespace: str = ""
     volcano: bool = False
-    more: Names = WELL_KNOWN
+    site: Names = WELL_KNOWN
 
 
-def asking(pod: PodShape, more: Names) -> List[ContainerShape]:
+def requesting(pod: PodShape, site: Names) -> List[ContainerShape]:
     """The containers that get RDMA in the old way and are to request it.
 
     Not those that only name HCAs in a variable: a launcher does so for others.
@@ -62,94 +62,98 @@ def asking(pod: PodShape, more: Names) -> List[ContainerShape]:
     return [
         container
         for container in pod.containers
-        if findings.asked(container, more)
-        or findings.injected(pod, container, more)
-        or (pod.host_network and findings.has_gpu(container, more))
+        if findings.rdma_resources(container, site)
+        or findings.injected(pod, container, site)
+        or (pod.host_network and findings.has_gpu(container, site))
         or any("infiniband" in pod.host_paths.get(name, "") for name in container.mounts)
     ]
 
 
-def gpus(pod: PodShape, more: Names) -> int:
-    """Whole GPUs of the containers that ask."""
-    return sum(sum(_whole(container, more).values()) for container in asking(pod, more))
+def gpus(pod: PodShape, site: Names) -> int:
+    """Whole GPUs of the containers that are to request RDMA."""
+    return sum(sum(_whole(container, site).values()) for container in requesting(pod, site))
 
 
-def _whole(container: ContainerShape, more: Names) -> Dict[str, int]:
-    found = {name: gpu(name, more) for name in container.resources}
+def _whole(container: ContainerShape, site: Names) -> Dict[str, int]:
+    found = {name: gpu(name, site) for name in container.resources}
     return {
         name: integer(container.resources[name]) or 0 for name, kind in found.items() if kind and kind.part == WHOLE
     }
 
 
-def parts(pod: PodShape, more: Names) -> List[str]:
-    """What the containers that ask have of GPUs that are not whole, each with what it is."""
-    names = sorted({name for container in asking(pod, more) for name in container.resources})
-    found = [(name, gpu(name, more)) for name in names]
+def parts(pod: PodShape, site: Names) -> List[str]:
+    """What these containers have of GPUs that are not whole, each with what it is."""
+    names = sorted({name for container in requesting(pod, site) for name in container.resources})
+    found = [(name, gpu(name, site)) for name in names]
     return [f"{name}, a {kind.part} of a GPU" for name, kind in found if kind and kind.part != WHOLE]
 
 
-def _beside_gpu(container: ContainerShape, ask: PodAsk, more: Names) -> bool:
+def _beside_gpu(container: ContainerShape, request: NamedRequest, site: Names) -> bool:
     """Whether it has a GPU that the strategy inject, which knows those of NVIDIA, finds NICs for."""
-    found = [gpu(name, more) for name in container.resources]
-    return ask.gpu_resource in container.resources or any(kind and kind.vendor in (NVIDIA, "") for kind in found)
+    found = [gpu(name, site) for name in container.resources]
+    return request.gpu_resource in container.resources or any(kind and kind.vendor in (NVIDIA, "") for kind in found)
 
 
-def obstacles(template: RewrittenTemplate, asks: Sequence[PodAsk]) -> Iterator[str]:
+def obstacles(template: RewrittenTemplate, requests: Sequence[NamedRequest]) -> Iterator[str]:
     """Why the template cannot be changed, in the words of its manifest."""
-    pod, using = template.pod, asking(template.pod, template.more)
-    stays = any(ask.host_network for ask in asks)
+    pod, using = template.pod, requesting(template.pod, template.site)
+    stays = any(request.host_network for request in requests)
     if pod.host_network and not stays:
         yield from _host_network(template)
     if stays and not pod.host_network:
         yield "with RoCE, pods of this group get RDMA only on the host network: set hostNetwork"
-    if template.volcano and any(ask.templates for ask in asks):
+    if template.volcano and any(request.templates for request in requests):
         yield "its scheduler is Volcano, which fails on pods with ResourceClaimTemplates (volcano#5119)"
-    for ask in asks:
-        if ask.claims and template.pods != 1:
+    for request in requests:
+        if request.claims and template.pods != 1:
             many = "several" if template.pods is None else str(template.pods)
-            yield f"{ask.name} is one NIC of one host, but this workload has {many} pods: use a ResourceClaimTemplate"
-        if ask.namespace and template.namespace not in ("", ask.namespace):
-            yield f"{ask.name} can be requested in namespace {ask.namespace} only, not in {template.namespace}"
-        if ask.claimed and template.kind in _WITHOUT_CLAIMS:
-            yield f"{ask.name} is a claim, and a {template.kind} has no field for claims: use its InferenceServices"
+            pods = f"this workload has {many} pods"
+            yield f"{request.name} is one NIC of one host, but {pods}: use a ResourceClaimTemplate"
+        if request.namespace and template.namespace not in ("", request.namespace):
+            yield f"{request.name} can be requested in namespace {request.namespace} only, not in {template.namespace}"
+        if request.claimed and template.kind in _WITHOUT_CLAIMS:
+            yield f"{request.name} is a claim, and a {template.kind} has no field for claims: use its InferenceServices"
         without = [
-            container.name for container in using if ask.gpu_resource and not _beside_gpu(container, ask, template.more)
+            container.name
+            for container in using
+            if request.gpu_resource and not _beside_gpu(container, request, template.site)
         ]
         if without:
-            yield f"{ask.name} gives the NICs nearest to {ask.gpu_resource}, but container {without[0]} requests no GPU"
-        if ask.annotations and template.holder is None:
-            yield f"{ask.name} needs an annotation on the pods, which this {template.kind} cannot have"
-    wanted = sum(ask.gpus for ask in asks)
-    having = {container.name: found for container in using if (found := _whole(container, template.more))}
-    shared = parts(pod, template.more)
+            nearest = f"the NICs nearest to {request.gpu_resource}"
+            yield f"{request.name} gives {nearest}, but container {without[0]} requests no GPU"
+        if request.annotations and template.holder is None:
+            yield f"{request.name} needs an annotation on the pods, which this {template.kind} cannot have"
+    wanted = sum(request.gpus for request in requests)
+    having = {container.name: found for container in using if (found := _whole(container, template.site))}
+    shared = parts(pod, template.site)
     if wanted and shared:
         yield f"the claim has whole GPUs, which cannot replace {shared[0]}"
     elif wanted and [sum(found.values()) for found in having.values()] != [wanted]:
-        told = [f"{name} has {_told(found)}" for name, found in having.items()]
+        told = [f"{name} has {_written(found)}" for name, found in having.items()]
         yield f"the claim has {wanted} GPUs for one container, but {', '.join(told) or 'no container has any'}"
     networks = pod.annotations.get(findings.NETWORKS, "")
     if ("," in networks or networks.startswith("[")) and any(
-        findings.asked(container, template.more) for container in using
+        findings.rdma_resources(container, template.site) for container in using
     ):
         yield f"{findings.NETWORKS} names several networks, and which of them moves the NIC is unknown"
 
 
-def _told(limits: Mapping[str, int]) -> str:
+def _written(limits: Mapping[str, int]) -> str:
     return " and ".join(f"{name}: {number}" for name, number in limits.items())
 
 
-def fewer(template: RewrittenTemplate, asks: Sequence[PodAsk]) -> Iterator[str]:
+def fewer(template: RewrittenTemplate, requests: Sequence[NamedRequest]) -> Iterator[str]:
     """Resources of which the template requested more than its claims have."""
-    nics = sum(ask.nics for ask in asks)
-    if not nics or not all(ask.nics for ask in asks):
+    nics = sum(request.nics for request in requests)
+    if not nics or not all(request.nics for request in requests):
         return
     wanted: Dict[str, int] = {}
     for container in template.pod.containers:
-        for name in findings.asked(container, template.more) if not container.init else ():
+        for name in findings.rdma_resources(container, template.site) if not container.init else ():
             wanted[name] = wanted.get(name, 0) + (integer(container.resources[name]) or 0)
     for name, number in wanted.items():
         if number > nics:
-            claims = " and ".join(ask.name for ask in asks)
+            claims = " and ".join(request.name for request in requests)
             yield f"{name}: {number} became {claims}, with {counted(nics, 'NIC')} for all containers of the pod"
 
 
@@ -165,13 +169,14 @@ def _host_network(template: RewrittenTemplate) -> Iterator[str]:
             yield f"hostNetwork may have another reason: container {container.name} has the capability {admin[0]}"
 
 
-def change(template: RewrittenTemplate, asks: Sequence[PodAsk], namespace: str) -> None:
+def change(template: RewrittenTemplate, requests: Sequence[NamedRequest], namespace: str) -> None:
     """Change the template in place; there are no obstacles. Raises ChoiceError before anything is changed."""
-    names = [requests.object_name(ask, namespace) for ask in asks]
-    using = {container.name for container in asking(template.pod, template.more)}
-    networks = any(findings.asked(container, template.more) for container in asking(template.pod, template.more))
+    names = [choice.object_name(request, namespace) for request in requests]
+    containers = requesting(template.pod, template.site)
+    using = {container.name for container in containers}
+    networks = any(findings.rdma_resources(container, template.site) for container in containers)
     spec = template.spec
-    if template.pod.host_network and not any(ask.host_network for ask in asks):
+    if template.pod.host_network and not any(request.host_network for request in requests):
         _leave_host(spec)
     claims = _claims(spec, names)
     for container in _containers(spec):
@@ -179,11 +184,11 @@ def change(template: RewrittenTemplate, asks: Sequence[PodAsk], namespace: str) 
             continue
         if container is spec.get("model") and "model" not in using:
             continue
-        emptied = _strip(container, template.more, any(ask.gpus for ask in asks))
+        emptied = _strip(container, template.site, any(request.gpus for request in requests))
         for claim in claims:
             _list(_map(container, "resources"), "claims").append({"name": claim})
-        for ask in asks:
-            _ask(container, ask)
+        for request in requests:
+            _add_request(container, request)
         # Not before, so that what is asked for instead stands in the same place.
         for part in emptied:
             if not container["resources"][part]:
@@ -195,8 +200,8 @@ def change(template: RewrittenTemplate, asks: Sequence[PodAsk], namespace: str) 
         # Another network takes its place, so that the order stays.
         annotations[findings.NETWORKS] = ""
     _not_injected(template.holder)
-    for ask in asks:
-        _annotate(template.holder, ask)
+    for request in requests:
+        _annotate(template.holder, request)
     if networks:
         _drop_network(template.holder)
 
@@ -236,7 +241,7 @@ def _claims(spec: Dict[str, Any], names: Sequence[Mapping[str, Any]]) -> List[st
     return found
 
 
-def _strip(container: Any, more: Names, with_gpus: bool) -> List[str]:
+def _strip(container: Any, site: Names, with_gpus: bool) -> List[str]:
     """Remove what a device plugin hands out, and return which of limits and requests it was taken from."""
     resources = container.get("resources")
     found: List[str] = []
@@ -246,7 +251,7 @@ def _strip(container: Any, more: Names, with_gpus: bool) -> List[str]:
         values = resources.get(part)
         if not isinstance(values, dict):
             continue
-        gone = [name for name in values if is_rdma(name, more) or (with_gpus and is_gpu(name, more))]
+        gone = [name for name in values if is_rdma(name, site) or (with_gpus and is_gpu(name, site))]
         for name in gone:
             del values[name]
         if gone:
@@ -254,16 +259,16 @@ def _strip(container: Any, more: Names, with_gpus: bool) -> List[str]:
     return found
 
 
-def _ask(container: Any, ask: PodAsk) -> None:
-    for name, number in ask.limits.items():
+def _add_request(container: Any, request: NamedRequest) -> None:
+    for name, number in request.limits.items():
         _map(_map(container, "resources"), "limits")[name] = str(number)
     security = container.get("securityContext")
     there = set(texts(at(security, "capabilities", "add")))
-    missing = [name for name in ask.capabilities if not there & {name, f"CAP_{name}", "ALL"}]
+    missing = [name for name in request.capabilities if not there & {name, f"CAP_{name}", "ALL"}]
     if missing and at(security, "privileged") is not True:
         _list(_map(_map(container, "securityContext"), "capabilities"), "add").extend(missing)
     known = {variable.get("name") for variable in entries(container.get("env"))}
-    for name, value in ask.environment.items():
+    for name, value in request.environment.items():
         if name not in known:
             _list(container, "env").append({"name": name, "value": value})
 
@@ -304,8 +309,8 @@ def _drop(holder: Any, gone: Callable[[str, Any], bool]) -> None:
             del holder["metadata"]
 
 
-def _annotate(holder: Any, ask: PodAsk) -> None:
-    for name, value in ask.annotations.items():
+def _annotate(holder: Any, request: NamedRequest) -> None:
+    for name, value in request.annotations.items():
         known = _map(_map(holder, "metadata"), "annotations")
         several = name == findings.NETWORKS and known.get(name)
         known[name] = f"{known[name]},{value}" if several else value

@@ -50,7 +50,7 @@ class Server:
 
 
 @dataclass
-class Other:
+class Frontend:
     """An object that leads to pods: a Service or an InferencePool, changed in place unless it ``stays``."""
 
     ref: ObjectRef
@@ -59,15 +59,15 @@ class Other:
     stays: bool = False
 
 
-Said = Iterator[Tuple[Server, str]]
+Problems = Iterator[Tuple[Server, str]]
 Templates = Sequence[Tuple[ObjectRef, PodShape]]
 
 
 def server(
-    ref: ObjectRef, pod: PodShape, spec: Dict[str, Any], now: PodShape, document: int, more: Names
+    ref: ObjectRef, pod: PodShape, spec: Dict[str, Any], now: PodShape, document: int, site: Names
 ) -> List[Server]:
     """The template, if it listens on one port of the host. ``now`` is what the manifest has."""
-    for container in findings.main_containers(pod, more):
+    for container in findings.main_containers(pod, site):
         if pod.host_network and container.image and len(container.ports) == 1:
             port = container.ports[0]
             same = [same.ports[0] for same in now.containers if same.name == container.name and len(same.ports) == 1]
@@ -75,25 +75,25 @@ def server(
     return []
 
 
-def _selector(other: Other) -> Mapping[str, str]:
-    selector = table(at(other.item, "spec", "selector"))
+def _selector(frontend: Frontend) -> Mapping[str, str]:
+    selector = table(at(frontend.item, "spec", "selector"))
     return strings(selector.get("matchLabels") if "matchLabels" in selector else selector)
 
 
-def leads(other: Other, ref: ObjectRef, pod: PodShape) -> bool:
+def leads(frontend: Frontend, ref: ObjectRef, pod: PodShape) -> bool:
     """Whether it selects the pods of a template of ``ref``."""
-    selector = _selector(other)
-    return other.ref.namespace == ref.namespace and bool(selector) and selector.items() <= pod.labels.items()
+    selector = _selector(frontend)
+    return frontend.ref.namespace == ref.namespace and bool(selector) and selector.items() <= pod.labels.items()
 
 
-def _added(other: Other, ref: ObjectRef, pod: PodShape) -> str:
+def _added(frontend: Frontend, ref: ObjectRef, pod: PodShape) -> str:
     """A label by which it selects pods of ``ref`` although the template lacks it, because their controller adds it.
 
     Such labels have the name of the object (``leaderworkerset.sigs.k8s.io/name``) or one made of it; no list of them
     would be complete.
     """
-    selector = _selector(other)
-    if other.ref.namespace != ref.namespace or any(
+    selector = _selector(frontend)
+    if frontend.ref.namespace != ref.namespace or any(
         pod.labels.get(key, value) != value for key, value in selector.items()
     ):
         return ""
@@ -101,13 +101,13 @@ def _added(other: Other, ref: ObjectRef, pod: PodShape) -> str:
     return next((key for key in missing if f"{selector[key]}-".startswith(f"{ref.name}-")), "")
 
 
-def _pool_ports(pool: Other) -> List[int]:
+def _pool_ports(pool: Frontend) -> List[int]:
     spec = table(at(pool.item, "spec"))
     found = [integer(port.get("number")) for port in entries(spec.get("targetPorts"))]
     return [port for port in (found or [integer(spec.get("targetPortNumber"))]) if port is not None]
 
 
-def bring_back(servers: Sequence[Server], others: Sequence[Other], staying: Templates = ()) -> Said:
+def unify(servers: Sequence[Server], frontends: Sequence[Frontend], staying: Templates = ()) -> Problems:
     """Give servers of one image in one namespace one port. Yields what could not be done, and why.
 
     ``staying`` are the templates that keep their ports, whatever leads to them.
@@ -122,23 +122,23 @@ def bring_back(servers: Sequence[Server], others: Sequence[Other], staying: Temp
             # Its twin may be written elsewhere.
             for server in several:
                 if server.now != server.port:
-                    yield from _remap(server, server.now, others, staying)
+                    yield from _remap(server, server.now, frontends, staying)
             continue
-        pools = [_pool_ports(other) for other in others if other.is_pool]
+        pools = [_pool_ports(frontend) for frontend in frontends if frontend.is_pool]
         of_pools = [port for found in pools if len(found) > 1 for port in found]
         target = next((port for port in of_pools if port in have), min(have))
         for server in several:
             if server.port != target:
-                yield from _remap(server, target, others, staying)
-    for other in others:
-        led = [server for server in servers if leads(other, server.ref, server.pod)]
-        if other.is_pool:
-            _narrow(other, led)
+                yield from _remap(server, target, frontends, staying)
+    for frontend in frontends:
+        led = [server for server in servers if leads(frontend, server.ref, server.pod)]
+        if frontend.is_pool:
+            _narrow(frontend, led)
         else:
-            _redirect(other, led)
+            _redirect(frontend, led)
 
 
-def _remap(server: Server, target: int, others: Sequence[Other], staying: Templates) -> Said:
+def _remap(server: Server, target: int, frontends: Sequence[Frontend], staying: Templates) -> Problems:
     spec = copy.deepcopy(server.spec)
     for container in _containers(spec):
         if container.get("name", server.container) == server.container:
@@ -148,16 +148,18 @@ def _remap(server: Server, target: int, others: Sequence[Other], staying: Templa
         for container in server.pod.containers
         if container.name != server.container and target in container.ports
     ]
-    leading = [other for other in others if leads(other, server.ref, server.pod)]
-    headless = [other for other in leading if not other.is_pool and _is_headless(other)]
-    stuck = [other for other in leading if other.stays]
+    leading = [frontend for frontend in frontends if leads(frontend, server.ref, server.pod)]
+    headless = [frontend for frontend in leading if not frontend.is_pool and _is_headless(frontend)]
+    stuck = [frontend for frontend in leading if frontend.stays]
     beside = [
-        f"{other.ref} also leads to {ref}, which keeps it"
-        for other in leading
+        f"{frontend.ref} also leads to {ref}, which keeps it"
+        for frontend in leading
         for ref, pod in staying
-        if leads(other, ref, pod) and any(server.port in container.ports for container in pod.containers)
+        if leads(frontend, ref, pod) and any(server.port in container.ports for container in pod.containers)
     ]
-    added = [(other.ref, label) for other in others for label in [_added(other, server.ref, server.pod)] if label]
+    added = [
+        (frontend.ref, label) for frontend in frontends for label in [_added(frontend, server.ref, server.pod)] if label
+    ]
     what = f"port {server.port} stays, although {target} is the common port"
     if taken:
         yield server, f"{what}: container {taken[0]} has {target}"
@@ -203,11 +205,11 @@ def _exchange(value: Any, key: str, old: int, new: int) -> None:
         value[key] = new
 
 
-def _is_headless(other: Other) -> bool:
-    return text(at(other.item, "spec", "clusterIP")) == "None"
+def _is_headless(frontend: Frontend) -> bool:
+    return text(at(frontend.item, "spec", "clusterIP")) == "None"
 
 
-def _redirect(service: Other, led: Sequence[Server]) -> None:
+def _redirect(service: Frontend, led: Sequence[Server]) -> None:
     """Keep the Service's own port, by which clients know it."""
     still = {server.port for server in led}
     for server in led:
@@ -216,7 +218,7 @@ def _redirect(service: Other, led: Sequence[Server]) -> None:
                 port["targetPort"] = server.port
 
 
-def _narrow(pool: Other, led: Sequence[Server]) -> None:
+def _narrow(pool: Frontend, led: Sequence[Server]) -> None:
     """Each port of the pool that its pods had is the one that they have now, once."""
     still = {server.port for server in led}
     new = {server.was: server.port for server in led if server.was and server.was not in still}

@@ -3,8 +3,9 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Manifests of a fleet's workloads, rewritten to ask as a group's strategy wants it, and back. All of them together:
-twins on one port, Services and InferencePools belong to each other wherever they are written.
+"""Manifests of a fleet's workloads, rewritten to request RDMA as a group's strategy has it, and reverted.
+
+All of them together: twins on one port, Services and InferencePools belong to each other wherever they are written.
 """
 
 from __future__ import annotations
@@ -19,12 +20,16 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue, findings, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.catalogue import Finding
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import (
+    choice,
     pod_template,
     ports,
-    requests,
     revert,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.requests import ChoiceError, PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
+    ChoiceError,
+    NamedRequest,
+    RewriteOptions,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.revert import remembering, restored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import PodShape
 
@@ -54,17 +59,17 @@ class Note(NamedTuple):
 
 
 @dataclass
-class Moved:
+class RewriteResult:
     """New values of the documents, in their order, and what was not done."""
 
     documents: List[Any]
     notes: List[Note] = field(default_factory=list)
 
 
-def back(documents: Sequence[Any], fixed: Collection[int] = ()) -> Moved:
-    """The manifests as they were before :func:`forward`, except documents with the numbers in ``fixed``."""
-    moved = Moved(copy.deepcopy(list(documents)))
-    for slot in slots(moved.documents):
+def reverted(documents: Sequence[Any], fixed: Collection[int] = ()) -> RewriteResult:
+    """The manifests as they were before :func:`rewritten`, except documents with the numbers in ``fixed``."""
+    result = RewriteResult(copy.deepcopy(list(documents)))
+    for slot in slots(result.documents):
         if slot.document in fixed:
             continue
         item = slot.holder[slot.place]
@@ -72,12 +77,12 @@ def back(documents: Sequence[Any], fixed: Collection[int] = ()) -> Moved:
             slot.holder[slot.place] = restored(item)
         except (revert.PatchError, ValueError) as error:
             why = f"cannot go back, because it was changed since: {error}"
-            moved.notes.append(Note(slot.document, ref_of(item, ""), CANNOT, why))
-    return moved
+            result.notes.append(Note(slot.document, ref_of(item, ""), CANNOT, why))
+    return result
 
 
 @dataclass
-class _Unit:
+class _Object:
     """An object on its way: as it was before any rewrite, and as it is to be. With ``stays`` it is not touched."""
 
     slot: Slot
@@ -87,21 +92,21 @@ class _Unit:
     stays: bool = False
 
 
-class _Mover:
-    def __init__(self, wish: Wish) -> None:
-        self.wish = wish
+class _Rewriter:
+    def __init__(self, options: RewriteOptions) -> None:
+        self.options = options
         self.notes: List[Note] = []
         self.servers: List[ports.Server] = []
-        self.others: List[ports.Other] = []
+        self.frontends: List[ports.Frontend] = []
         # Templates that keep their ports.
         self.staying: List[Tuple[ObjectRef, PodShape]] = []
 
-    def note(self, unit: _Unit, level: str, why: str) -> None:
+    def note(self, unit: _Object, level: str, why: str) -> None:
         self.notes.append(Note(unit.slot.document, unit.ref, level, why))
 
-    def unit(self, slot: Slot, fixed: bool) -> Iterator[_Unit]:
+    def unit(self, slot: Slot, fixed: bool) -> Iterator[_Object]:
         item = slot.holder[slot.place]
-        ref = ref_of(item, self.wish.namespace)
+        ref = ref_of(item, self.options.namespace)
         if not isinstance(at(item, "metadata"), dict):
             return
         was = item
@@ -111,29 +116,29 @@ class _Mover:
             fixed = True
             why = f"was rewritten and then changed by somebody else: {error}"
             self.notes.append(Note(slot.document, ref, CANNOT, why))
-        yield _Unit(slot, ref, was, copy.deepcopy(was), fixed)
+        yield _Object(slot, ref, was, copy.deepcopy(was), fixed)
 
-    def take(self, unit: _Unit) -> None:
+    def take(self, unit: _Object) -> None:
         """Its templates, all or none of them."""
         if unit.ref.kind == _SERVICE or unit.ref.kind in pods.POOLS:
-            self.others.append(ports.Other(unit.ref, unit.item, unit.ref.kind != _SERVICE, unit.stays))
+            self.frontends.append(ports.Frontend(unit.ref, unit.item, unit.ref.kind != _SERVICE, unit.stays))
         if unit.ref.kind not in workloads.KINDS:
             return
-        now = pods.seen(unit.ref.kind, unit.slot.holder[unit.slot.place]).pods
+        now = pods.read(unit.ref.kind, unit.slot.holder[unit.slot.place]).pods
         moving = set() if unit.stays else self._rewritten(unit, now)
         self.staying += [(unit.ref, pod) for pod in now if pod.place not in moving]
 
-    def _rewritten(self, unit: _Unit, now: Sequence[PodShape]) -> Set[str]:
+    def _rewritten(self, unit: _Object, now: Sequence[PodShape]) -> Set[str]:
         """Change its templates. Returns the places of those whose port may change with that of their twins."""
-        shapes = pods.seen(unit.ref.kind, unit.item).pods
-        if not any(findings.uses_rdma(pod, self.wish.more) for pod in shapes):
+        shapes = pods.read(unit.ref.kind, unit.item).pods
+        if not any(findings.uses_rdma(pod, self.options.site) for pod in shapes):
             return set()
         plans, reasons = self._plans(unit, shapes)
-        namespace = text(at(unit.item, "metadata", "namespace")) or self.wish.namespace
+        namespace = text(at(unit.item, "metadata", "namespace")) or self.options.namespace
         try:
             if not reasons:
-                for template, asks in plans:
-                    pod_template.change(template, asks, namespace)
+                for template, requests in plans:
+                    pod_template.change(template, requests, namespace)
         except ChoiceError as error:
             reasons = [str(error)]
         if reasons:
@@ -143,25 +148,25 @@ class _Mover:
             return set()
         of_place = {pod.place: pod for pod in now}
         found: List[ports.Server] = []
-        for template, asks in plans:
-            for why in pod_template.fewer(template, asks):
+        for template, requests in plans:
+            for why in pod_template.fewer(template, requests):
                 self.note(unit, LEFT, why)
             shown = of_place.get(template.pod.place, template.pod)
-            found += ports.server(unit.ref, template.pod, template.spec, shown, unit.slot.document, self.wish.more)
+            found += ports.server(unit.ref, template.pod, template.spec, shown, unit.slot.document, self.options.site)
         self.servers += found
         self._left(unit, shapes)
         return {workload.pod.place for workload in found}
 
     def _plans(
-        self, unit: _Unit, shapes: Sequence[PodShape]
-    ) -> Tuple[List[Tuple[pod_template.RewrittenTemplate, List[PodAsk]]], List[str]]:
-        plans: List[Tuple[pod_template.RewrittenTemplate, List[PodAsk]]] = []
+        self, unit: _Object, shapes: Sequence[PodShape]
+    ) -> Tuple[List[Tuple[pod_template.RewrittenTemplate, List[NamedRequest]]], List[str]]:
+        plans: List[Tuple[pod_template.RewrittenTemplate, List[NamedRequest]]] = []
         reasons: List[str] = []
         found = zip(shapes, workloads.templates(unit.ref.kind, unit.item))
         for pod, place in found:
-            if not pod_template.asking(pod, self.wish.more):
+            if not pod_template.requesting(pod, self.options.site):
                 continue
-            namespace = text(at(unit.item, "metadata", "namespace")) or self.wish.namespace
+            namespace = text(at(unit.item, "metadata", "namespace")) or self.options.namespace
             template = pod_template.RewrittenTemplate(
                 pod,
                 dict_of(place.spec),
@@ -170,20 +175,21 @@ class _Mover:
                 workloads.pods_of(unit.ref.kind, unit.item, pod.place),
                 namespace,
                 pod.scheduler == "volcano" or unit.ref.kind.group == "batch.volcano.sh",
-                self.wish.more,
+                self.options.site,
             )
             try:
-                more = self.wish.more
-                asks = requests.chosen(unit.ref, pod_template.gpus(pod, more), self.wish, pod_template.parts(pod, more))
+                site = self.options.site
+                gpus, parts = pod_template.gpus(pod, site), pod_template.parts(pod, site)
+                requests = choice.chosen(unit.ref, gpus, self.options, parts)
             except ChoiceError as error:
                 reasons.append(str(error))
                 continue
-            reasons += pod_template.obstacles(template, asks)
-            plans.append((template, asks))
+            reasons += pod_template.obstacles(template, requests)
+            plans.append((template, requests))
         return plans, reasons
 
-    def _left(self, unit: _Unit, shapes: Sequence[PodShape]) -> None:
-        every = [finding for pod in shapes for finding in findings.of_pod(pod, self.wish.more)]
+    def _left(self, unit: _Object, shapes: Sequence[PodShape]) -> None:
+        every = [finding for pod in shapes for finding in findings.of_pod(pod, self.options.site)]
         for finding in findings.merged(every):
             if finding.code in _LEFT and not _solved(finding):
                 where = f" (container {', '.join(finding.containers)})" if finding.containers else ""
@@ -202,27 +208,31 @@ def _solved(finding: Finding) -> bool:
     return finding.code == catalogue.HOST_ADDRESS and finding.fields["variable"] in pod_template.OWN_ADDRESS
 
 
-def forward(documents: Sequence[Any], wish: Wish, fixed: Collection[int] = ()) -> Moved:
-    """The manifests as they ask by the group's strategy. Those that do already are as they are.
+def rewritten(documents: Sequence[Any], options: RewriteOptions, fixed: Collection[int] = ()) -> RewriteResult:
+    """The manifests with the requests of the group's strategy. Those that have them already are as they are.
 
     Documents with the numbers in ``fixed`` stay as they are, and what belongs to them with them.
     """
-    moved = Moved(copy.deepcopy(list(documents)))
-    mover = _Mover(wish)
-    units = [unit for slot in slots(moved.documents) for unit in mover.unit(slot, slot.document in fixed)]
+    result = RewriteResult(copy.deepcopy(list(documents)))
+    rewriter = _Rewriter(options)
+    units = [unit for slot in slots(result.documents) for unit in rewriter.unit(slot, slot.document in fixed)]
     for unit in units:
-        mover.take(unit)
-    for server, why in ports.bring_back(mover.servers, mover.others, mover.staying):
-        mover.notes.append(Note(server.document, server.ref, LEFT, why))
+        rewriter.take(unit)
+    for server, why in ports.unify(rewriter.servers, rewriter.frontends, rewriter.staying):
+        rewriter.notes.append(Note(server.document, server.ref, LEFT, why))
     # Without its pods, an object that leads to them keeps the ports that it got with them. Not by their names, since a
     # repository may have the same object for several clusters.
-    servers = [(server.ref, server.pod) for server in mover.servers]
-    alone = {id(other.item) for other in mover.others if not any(ports.leads(other, *server) for server in servers)}
+    servers = [(server.ref, server.pod) for server in rewriter.servers]
+    alone = {
+        id(frontend.item)
+        for frontend in rewriter.frontends
+        if not any(ports.leads(frontend, *server) for server in servers)
+    }
     for unit in units:
         if unit.stays or id(unit.item) in alone:
             continue
         new = remembering(unit.was, unit.item)
         if not yaml_values.same(new, unit.slot.holder[unit.slot.place]):
             unit.slot.holder[unit.slot.place] = new
-    moved.notes = sorted(mover.notes, key=lambda note: (note.document, note.level))
-    return moved
+    result.notes = sorted(rewriter.notes, key=lambda note: (note.document, note.level))
+    return result

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotatio
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, strings, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import components, findings, pods
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import Seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import WorkloadObject
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
@@ -123,15 +123,15 @@ def placed_by(pod: Mapping[str, Any], labels: Collection[str]) -> bool:
     return bool(set(labels) & pods.node_labels(table(pod.get("spec"))))
 
 
-def _why(seen: Seen, held: str, more: Names) -> str:
+def _why(seen: WorkloadObject, held: str, site: Names) -> str:
     """Why a pod counts as a user of NICs, empty if it does not."""
     if held:
         return f"holds devices of {held}"
-    using = [pod for pod in seen.pods if findings.uses_rdma(pod, more)]
-    asked = [name for pod in using for container in pod.containers for name in findings.asked(container, more)]
+    using = [pod for pod in seen.pods if findings.uses_rdma(pod, site)]
+    asked = [name for pod in using for container in pod.containers for name in findings.rdma_resources(container, site)]
     if asked:
         return ", ".join(dict.fromkeys(asked))
-    if any(findings.injected(pod, container, more) for pod in using for container in pod.containers):
+    if any(findings.injected(pod, container, site) for pod in using for container in pod.containers):
         return "devices by an annotation"
     if any(pod.host_network for pod in using):
         return "hostNetwork with RDMA"
@@ -139,7 +139,7 @@ def _why(seen: Seen, held: str, more: Names) -> str:
 
 
 def users(
-    items: Sequence[Mapping[str, Any]], held: Mapping[str, str], ours: Collection[str], more: Names = WELL_KNOWN
+    items: Sequence[Mapping[str, Any]], held: Mapping[str, str], ours: Collection[str], site: Names = WELL_KNOWN
 ) -> Tuple[List[User], List[str]]:
     """The pods among ``items`` that use NICs, and the DaemonSets of others that hand them out.
 
@@ -151,9 +151,9 @@ def users(
     for item in items:
         if ended(item):
             continue
-        seen = pods.seen(_POD, item)
+        seen = pods.read(_POD, item)
         place = _place(seen.ref)
-        uses = place in held or findings.asks(seen, more)
+        uses = place in held or findings.requests_rdma(seen, site)
         if placed_by(item, ours) and not uses:
             continue
         component = components.of(seen)
@@ -161,7 +161,7 @@ def users(
             if component.role == components.PLUGIN:
                 plugins[_place(seen.owner or seen.ref)] = None
             continue
-        why = _why(seen, held.get(place, ""), more)
+        why = _why(seen, held.get(place, ""), site)
         if why:
             uid = text(at(item, "metadata", "uid"))
             owner = seen.owner if _controlled(item) else None
@@ -178,11 +178,11 @@ def _place(ref: ObjectRef) -> str:
     return f"{ref.namespace}/{ref.name}"
 
 
-def resources(node: Mapping[str, Any], more: Names = WELL_KNOWN) -> Dict[str, int]:
+def resources(node: Mapping[str, Any], site: Names = WELL_KNOWN) -> Dict[str, int]:
     """The RDMA resources in a node's status, with what is allocatable."""
     status = table(node.get("status"))
     capacity, allocatable = strings(status.get("capacity")), strings(status.get("allocatable"))
-    names = sorted(name for name in {*capacity, *allocatable} if is_rdma(name, more))
+    names = sorted(name for name in {*capacity, *allocatable} if is_rdma(name, site))
     return {name: int(quantity(allocatable.get(name, "0")) or 0) for name in names}
 
 
@@ -191,12 +191,12 @@ def of_node(
     items: Sequence[Mapping[str, Any]],
     held: Mapping[str, str],
     ours: Collection[str],
-    more: Names = WELL_KNOWN,
+    site: Names = WELL_KNOWN,
 ) -> NodeUse:
     """A node with the pods on it, both as the API server gives them."""
     meta = table(node.get("metadata"))
     name, annotations = text(meta.get("name")), table(meta.get("annotations"))
-    found, plugins = users(items, held, ours, more)
+    found, plugins = users(items, held, ours, site)
     broken: List[str] = []
 
     def of_annotation(read_from: Callable[[str, Mapping[str, Any]], Read], otherwise: Read) -> Read:
@@ -211,7 +211,7 @@ def of_node(
         strings(meta.get("labels")),
         at(node, "spec", "unschedulable") is True,
         of_annotation(mark, None),
-        resources(node, more),
+        resources(node, site),
         found,
         plugins,
         of_annotation(plan_counters.recorded, {}),

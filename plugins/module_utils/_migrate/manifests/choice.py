@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Which of a group's requests (:class:`strategies.strategy.PodRequest`) a pod template is to make."""
+"""Which of a group's requests (:class:`strategies.strategy.PodRequest`) a pod template is to have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted impo
 
 
 @dataclass(frozen=True)
-class PodAsk:
+class NamedRequest:
     """A request with the names that objects have in the cluster.
 
     ``templates`` and ``claims`` are names of ResourceClaimTemplates and ResourceClaims by namespace; a request has one
@@ -45,16 +45,16 @@ class PodAsk:
 
 
 @dataclass(frozen=True)
-class Wish:
+class RewriteOptions:
     """What a rewrite is to do.
 
-    ``asks`` are the requests of the group. ``choices`` are names of requests by workload: its ``namespace/name``, or
-    its name. ``more`` are resources of the site. ``namespace`` is that of manifests without one.
+    ``requests`` are those of the group. ``choices`` are names of requests by workload: its ``namespace/name``, or
+    its name. ``site`` has the names of the site's own resources. ``namespace`` is that of manifests without one.
     """
 
-    asks: Sequence[PodAsk] = ()
+    requests: Sequence[NamedRequest] = ()
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    more: Names = WELL_KNOWN
+    site: Names = WELL_KNOWN
     namespace: str = ""
 
 
@@ -62,14 +62,14 @@ class ChoiceError(Exception):
     """No request matches, or several do; the text says why, and what to do."""
 
 
-def _named(ref: ObjectRef, wish: Wish) -> Sequence[str]:
-    return wish.choices.get(f"{ref.namespace}/{ref.name}") or wish.choices.get(ref.name) or ()
+def _named(ref: ObjectRef, options: RewriteOptions) -> Sequence[str]:
+    return options.choices.get(f"{ref.namespace}/{ref.name}") or options.choices.get(ref.name) or ()
 
 
-def chosen(ref: ObjectRef, gpus: int, wish: Wish, parts: Sequence[str] = ()) -> List[PodAsk]:
+def chosen(ref: ObjectRef, gpus: int, options: RewriteOptions, parts: Sequence[str] = ()) -> List[NamedRequest]:
     """The requests for a pod template with this many whole GPUs, and with ``parts`` of others. Raises ChoiceError."""
-    known: Dict[str, PodAsk] = {ask.name: ask for ask in wish.asks}
-    names = _named(ref, wish)
+    known: Dict[str, NamedRequest] = {request.name: request for request in options.requests}
+    names = _named(ref, options)
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ChoiceError(f"{unknown[0]} is not a request of the group, which has {', '.join(known) or 'none'}")
@@ -77,26 +77,30 @@ def chosen(ref: ObjectRef, gpus: int, wish: Wish, parts: Sequence[str] = ()) -> 
         return [known[name] for name in names]
     # A single claim is for one NIC of one host: that is for people to choose. Beside templates, extended resources are
     # for manifests that stay as they are.
-    free = [ask for ask in wish.asks if ask.templates] or [ask for ask in wish.asks if not ask.claims]
-    fitting = [ask for ask in free if gpus and ask.gpus == gpus] or [ask for ask in free if not ask.gpus]
+    free = [request for request in options.requests if request.templates]
+    free = free or [request for request in options.requests if not request.claims]
+    fitting = [request for request in free if gpus and request.gpus == gpus]
+    fitting = fitting or [request for request in free if not request.gpus]
     if len(fitting) == 1:
         return fitting
     has = f"with {counted(gpus, 'GPU')}" if gpus else f"with {parts[0]}" if parts else "without GPUs"
     what = f"a pod {has}"
-    if not wish.asks:
+    if not options.requests:
         raise ChoiceError("pods of the group cannot request anything: see rdma_strategy and rdma_claims_templates")
     if not fitting:
         raise ChoiceError(f"no request of the group fits {what}; it has {', '.join(known)}")
-    several = ", ".join(ask.name for ask in fitting)
+    several = ", ".join(request.name for request in fitting)
     raise ChoiceError(f"several requests fit {what} ({several}): choose in rdma_migrate_requests")
 
 
-def object_name(ask: PodAsk, namespace: str) -> Dict[str, Any]:
+def object_name(request: NamedRequest, namespace: str) -> Dict[str, Any]:
     """How an entry of ``resourceClaims`` names the object, empty without one. Raises ChoiceError."""
-    if not ask.claimed:
+    if not request.claimed:
         return {}
-    if namespace and namespace not in ask.claimed:
-        there = ", ".join(ask.claimed)
-        raise ChoiceError(f"{ask.name} is in the namespaces {there} only: add {namespace} to rdma_claims_namespaces")
-    name = ask.claimed[namespace] if namespace else next(iter(ask.claimed.values()))
-    return {"resourceClaimTemplateName" if ask.templates else "resourceClaimName": name}
+    if namespace and namespace not in request.claimed:
+        there = ", ".join(request.claimed)
+        raise ChoiceError(
+            f"{request.name} is in the namespaces {there} only: add {namespace} to rdma_claims_namespaces"
+        )
+    name = request.claimed[namespace] if namespace else next(iter(request.claimed.values()))
+    return {"resourceClaimTemplateName" if request.templates else "resourceClaimName": name}
