@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import content_hash, manifests
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, Object, placed_on
-from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
+from ansible_collections.zerocopy.rdma.tests.unit._migrate import audit_manifests
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import plan, published, template
 
 Facts = Callable[..., dict[str, Any]]

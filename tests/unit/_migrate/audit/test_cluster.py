@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import (
     CLASS,
     NAMESPACE,
     Server,

@@ -11,7 +11,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
     NamedRequest,
     RewriteOptions,
 )
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, Object
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import NAMESPACE, Object
 
 ONE = NamedRequest("one-nic", templates={NAMESPACE: "one-nic-0a1b2c3d4e"})
 PAIR = NamedRequest("pair", templates={NAMESPACE: "pair-5f6a7b8c9d"}, gpus=1)

@@ -16,8 +16,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
     RewriteOptions,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, Object, audited, pod
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.migrate_moves import NEAREST, ONE, PAIR, moved, only, refused
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import NAMESPACE, Object, audited, pod
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting import (
+    NEAREST,
+    ONE,
+    PAIR,
+    moved,
+    only,
+    refused,
+)
 
 # Whole ones, of which one is known to the site only.
 WHOLE = ["nvidia.com/gpu", "nvidia.com/v100", "amd.com/gpu", "gpu.intel.com/xe", "habana.ai/gaudi", "example.org/gpu"]

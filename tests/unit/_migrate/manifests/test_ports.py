@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import rewrite
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, Object, named
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.migrate_moves import container, moved
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import NAMESPACE, Object, named
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting import container, moved
 
 
 def _deployment(name: str, port: int, **more: Any) -> Object:

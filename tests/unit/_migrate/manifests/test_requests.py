@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
     NamedRequest,
     RewriteOptions,
 )
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import (
     NAMESPACE,
     Object,
     guides,
@@ -26,7 +26,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
     objects,
     pod,
 )
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.migrate_moves import (
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting import (
     NEAREST,
     ONE,
     PAIR,
@@ -135,7 +135,7 @@ def test_a_single_claim_is_for_one_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "why"),
+    ("options", "why"),
     [
         (RewriteOptions(), "pods of the group cannot request anything: see rdma_strategy and rdma_claims_templates"),
         (RewriteOptions([SINGLE]), "no request of the group fits a pod with 1 GPU; it has nic-a"),

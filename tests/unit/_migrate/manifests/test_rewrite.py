@@ -12,8 +12,8 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import revert, rewrite
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import Object, guides, named, objects, pod
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.migrate_moves import (
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import Object, guides, named, objects, pod
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting import (
     NEAREST,
     ONE,
     PAIR,
@@ -64,7 +64,9 @@ def test_only_named_paths_change() -> None:
     assert container(after)["ports"] == [{"containerPort": 8300}]
 
 
-@pytest.mark.parametrize("wish", [WISH, RewriteOptions([SHARED]), RewriteOptions([RAIL]), RewriteOptions([ONE, PAIR])])
+@pytest.mark.parametrize(
+    "options", [WISH, RewriteOptions([SHARED]), RewriteOptions([RAIL]), RewriteOptions([ONE, PAIR])]
+)
 def test_there_and_back(options: RewriteOptions) -> None:
     before = [*objects(), *guides()]
     there, _notes = moved(*before, options=options)

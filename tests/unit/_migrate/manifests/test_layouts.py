@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
     NamedRequest,
     RewriteOptions,
 )
-from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
+from ansible_collections.zerocopy.rdma.tests.unit._migrate import audit_manifests
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

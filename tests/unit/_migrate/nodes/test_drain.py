@@ -13,8 +13,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.drain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.look import MoveStep, MovingNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.nodes.moving_node import NODE, PlayedNode, pod
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.moving_node import NODE, PlayedNode, pod
 
 OURS = "zerocopy.rdma/shared-device"
 PLUGIN = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"

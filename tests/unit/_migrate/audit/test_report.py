@@ -17,8 +17,8 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.zerocopy.rdma.plugins.filter.audit_report import audit_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
-from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
+from ansible_collections.zerocopy.rdma.tests.unit._migrate import audit_manifests
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import (
     Server,
     audited,
     deployments,
@@ -27,7 +27,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
     pod,
 )
 
-CHECKOUT = Path(__file__).resolve().parents[3]
+CHECKOUT = Path(__file__).resolve().parents[4]
 BLOCK = """\
   Deployment llm/prefill
     change it in: Helm release llm/llama

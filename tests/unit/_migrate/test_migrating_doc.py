@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import audited
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import audited
 
 _DOC = (Path(__file__).resolve().parents[3] / "docs" / "migrating.md").read_text("utf-8")
 _GROUP, _SHARED = "zerocopy.rdma/group", "zerocopy.rdma/shared-device"

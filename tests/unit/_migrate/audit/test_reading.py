@@ -14,8 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
-from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import Server, audited, deployments, named, node
+from ansible_collections.zerocopy.rdma.tests.unit._migrate import audit_manifests
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import (
+    Server,
+    audited,
+    deployments,
+    named,
+    node,
+)
 
 
 def test_one_pass_of_lists_for_any_number_of_workloads() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import extended_resources, workloads
-from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, audited, codes, named, pod
+from ansible_collections.zerocopy.rdma.tests.unit._migrate import audit_manifests
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import NAMESPACE, audited, codes, named, pod
 
 _SHARED = "rdma/hca_shared_devices_a"
 # As they are in the file, the worst first; what is not there has nothing to change.
