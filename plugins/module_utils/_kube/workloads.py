@@ -15,24 +15,9 @@ github.com/kserve/kserve v0.17.0, and volcano.sh/apis (batch/v1alpha1).
 
 from __future__ import annotations
 
-from typing import (
-    Any,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Tuple,
-)
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import (
-    at,
-    entries,
-    integer,
-    table,
-    text,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, integer, table, text
 
 
 class Kind(NamedTuple):
@@ -157,11 +142,14 @@ def finished(kind: Kind, item: Mapping[str, Any]) -> bool:
 
 
 _REPLICAS = ("Deployment", "ReplicaSet", "StatefulSet")
-_LWS = Kind("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
+_LEADER_WORKER_SET = Kind("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
 
 
 def pods_of(kind: Kind, item: Mapping[str, Any], place: str) -> Optional[int]:
-    """The number, ``None`` where it depends on the cluster, or is written where this does not look."""
+    """How many pods an object makes of its template at this place.
+
+    ``None`` where that depends on the cluster, or is written where this does not look.
+    """
 
     def number(*steps: str) -> int:
         found = integer(at(item, *steps))
@@ -178,7 +166,7 @@ def pods_of(kind: Kind, item: Mapping[str, Any], place: str) -> Optional[int]:
     for name, steps in jobs:
         if kind == Kind("batch", name):
             return number(*steps)
-    if kind == _LWS:
+    if kind == _LEADER_WORKER_SET:
         leader = isinstance(at(item, "spec", "leaderWorkerTemplate", "leaderTemplate"), dict)
         size = number("spec", "leaderWorkerTemplate", "size")
         each = 1 if place.endswith("leaderTemplate") else size - 1 if leader else size

@@ -6,8 +6,10 @@
 
 """Changes in the text of YAML, where every line that says nothing else stays as it is.
 
-A library that writes parsed YAML back changes indentation and quotes, and a comment goes with the key before it. Here
-the places of keys and entries are taken from the parser, and the text is changed there only.
+A library that writes parsed YAML back has one indentation for a whole text, and spaces and lines of its own in braces.
+ruamel.yaml's round trip (0.19.1) keeps quotes and most comments, but not that, and a comment goes with the key before
+it: without ``hostNetwork``, the comment on the next key is lost. Here the places of keys and entries are taken from the
+parser, and the text is changed there only.
 """
 
 from __future__ import annotations

@@ -9,17 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterable,
-    Mapping,
-    NamedTuple,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import ManifestOwner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
@@ -43,6 +33,7 @@ class Finding:
     containers: Tuple[str, ...] = ()
 
 
+# Codes of findings. Of a workload, in the order in which they are shown:
 HOST_NETWORK = "host_network"
 POOL_PORTS = "pool_ports"
 VOLCANO_TEMPLATES = "volcano_templates"
@@ -61,7 +52,7 @@ INTERFACE_BY_HAND = "interface_by_hand"
 HOST_ADDRESS = "host_address"
 TRANSPORT_BY_HAND = "transport_by_hand"
 
-# Of the cluster.
+# Of the cluster:
 NO_DRA = "no_dra"
 OLD_KUBELET = "old_kubelet"
 EXTENDED_KUBELET = "extended_kubelet"
@@ -349,7 +340,7 @@ def text(finding: Finding) -> str:
 
 
 def level(finding: Finding) -> str:
-    """One of :data:`model.LEVELS`."""
+    """One of :data:`LEVELS`."""
     return TEXTS[finding.code].level
 
 

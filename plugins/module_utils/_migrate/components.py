@@ -13,21 +13,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import (
-    Any,
-    Collection,
-    Iterator,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-)
+from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import (
-    at,
-    integer,
-    table,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, integer, table
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import PodShape, WorkloadObject

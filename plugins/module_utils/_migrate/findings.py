@@ -4,19 +4,15 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The changes that a migration from hostNetwork and device plugins to DRA needs in one pod template."""
+"""How a pod template uses RDMA, and what in it has to change from hostNetwork and device plugins to DRA.
+
+Also ports that were moved so that pods with hostNetwork fit on one node, and the pools that had to follow them.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import (
-    Dict,
-    Iterator,
-    List,
-    NamedTuple,
-    Sequence,
-    Tuple,
-)
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod

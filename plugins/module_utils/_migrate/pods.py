@@ -17,17 +17,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import (
-    Any,
-    Dict,
-    FrozenSet,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Set,
-    Tuple,
-)
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import (

@@ -27,20 +27,10 @@ from typing import (
 )
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import (
-    WELL_KNOWN,
-    Names,
-    is_rdma,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, Names, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.kueue import LONGEST, KueueConfiguration
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotation import AnnotationError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import (
-    at,
-    entries,
-    strings,
-    table,
-    text,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, strings, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue, components
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.catalogue import FieldValue, Finding

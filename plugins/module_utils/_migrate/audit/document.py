@@ -8,23 +8,12 @@
 
 from __future__ import annotations
 
-from typing import (
-    Any,
-    Dict,
-    List,
-    Mapping,
-    Tuple,
-    Type,
-    TypeVar,
-)
+from typing import Any, Dict, List, Mapping, Tuple, Type, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.evaluate import Audit, Unseen, Workload
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.catalogue import (
-    FieldValue,
-    Finding,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.catalogue import FieldValue, Finding
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import ManifestOwner
 
 

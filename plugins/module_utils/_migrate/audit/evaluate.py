@@ -9,21 +9,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import (
-    Collection,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import (
-    WELL_KNOWN,
-    Names,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue, components, findings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import cluster

@@ -9,15 +9,7 @@
 from __future__ import annotations
 
 import textwrap
-from typing import (
-    Dict,
-    Iterable,
-    List,
-    NamedTuple,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.evaluate import Audit, Workload

@@ -14,20 +14,9 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import (
-    Any,
-    Dict,
-    Iterator,
-    Mapping,
-    Optional,
-    Sequence,
-)
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import (
-    at,
-    table,
-    text,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import ref_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.yaml_values import aligned, same
 

@@ -21,11 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
-    GroupKind,
-    Object,
-    metadata,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import JSON, METADATA_LIST, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.driver_pods import driver_pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until_published

@@ -15,12 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.look 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import ANNOTATION, Mark
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.tests.unit._migrate.nodes.moving_node import (
-    NODE,
-    RESOURCE,
-    PlayedNode,
-    pod,
-)
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.nodes.moving_node import NODE, RESOURCE, PlayedNode, pod
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
 
 OLD, NEW, THIRD = "zerocopy.rdma/shared-device", "zerocopy.rdma/group", "zerocopy.rdma/host-device"
