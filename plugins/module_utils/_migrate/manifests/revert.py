@@ -44,7 +44,7 @@ def restored(item: Any) -> Any:
     return found
 
 
-def remembering(before: Any, after: Any) -> Any:
+def with_way_back(before: Any, after: Any) -> Any:
     """``after`` with the way back to ``before`` in it."""
     ops = list(difference(after, before))
     if not ops:

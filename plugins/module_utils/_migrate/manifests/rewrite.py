@@ -30,7 +30,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
     NamedRequest,
     RewriteOptions,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.revert import remembering, restored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.revert import restored, with_way_back
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import PodShape
 
 _SERVICE = Kind("", "Service")
@@ -231,7 +231,7 @@ def rewritten(documents: Sequence[Any], options: RewriteOptions, fixed: Collecti
     for unit in units:
         if unit.stays or id(unit.item) in alone:
             continue
-        new = remembering(unit.was, unit.item)
+        new = with_way_back(unit.was, unit.item)
         if not yaml_values.same(new, unit.slot.holder[unit.slot.place]):
             unit.slot.holder[unit.slot.place] = new
     result.notes = sorted(rewriter.notes, key=lambda note: (note.document, note.level))
