@@ -43,14 +43,14 @@ from typing import Any, Callable, Dict
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import saved
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.audit import html
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.page import html
 
 
 def audit_report(found: Dict[str, Any], created: str = "") -> str:
     try:
-        return html(saved.read(found), str(created))
-    except saved.SavedError as error:
+        return html(document.read(found), str(created))
+    except document.SavedError as error:
         raise AnsibleFilterError(f"audit_report: {error}") from error
 
 

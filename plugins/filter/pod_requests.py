@@ -11,8 +11,8 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Returns the requests that the pods of one group can make, with the names that ResourceClaimTemplates and
-    ResourceClaims have in each namespace of the cluster. M(zerocopy.rdma.workload_manifests) and
-    M(zerocopy.rdma.workload_rewrite) take them as their option C(requests).
+    ResourceClaims have in each namespace of the cluster. M(zerocopy.rdma.workload_manifests) takes them as its option
+    C(requests).
 positional: group
 options:
   _input:

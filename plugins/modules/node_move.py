@@ -120,11 +120,11 @@ evicted:
 
 from typing import Any, Dict
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NETNS_MODES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.look import MoveStep
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.steps import STEPS, predicted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import NETNS_MODES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import MoveStep
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.steps import STEPS, predicted
 
 _SAME = (
     *("node", "to", "labels", "ours", "resources", "gpu_resources", "drivers"),

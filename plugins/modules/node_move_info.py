@@ -87,10 +87,10 @@ from dataclasses import asdict
 from typing import Any, Dict
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.look import foreign, info
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.node_move.look import foreign, info
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:

@@ -155,9 +155,9 @@ text:
 
 from typing import Any, Dict
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.read import AuditRequest, audit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.audit import AuditRequest, audit
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:

@@ -32,7 +32,6 @@ requirements:
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
   - zerocopy.rdma._attributes.state_module
-  - zerocopy.rdma._rewrite
 options:
   paths:
     description:
@@ -52,8 +51,92 @@ options:
       - Namespace of manifests that do not name one. By default, any namespace that has the template is assumed.
     type: str
     default: ''
+  state:
+    description: V(present) rewrites workloads, V(absent) reverts what was rewritten.
+    type: str
+    choices: [present, absent]
+    default: present
+  requests:
+    description:
+      - The requests that pods of the group can make, as the filter P(zerocopy.rdma.pod_requests#filter) returns them.
+        Not used with O(state=absent).
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Name of the request.
+        type: str
+        required: true
+      templates:
+        description: Name of the ResourceClaimTemplate in each namespace.
+        type: dict
+        default: {}
+      claims:
+        description: Name of the ResourceClaim in each namespace.
+        type: dict
+        default: {}
+      limits:
+        description: Extended resources, each with its number.
+        type: dict
+        default: {}
+      gpus:
+        description: Number of GPUs that the claim includes.
+        type: int
+        default: 0
+      nics:
+        description: Number of NICs that the claim includes, V(0) if it is not known.
+        type: int
+        default: 0
+      annotations:
+        description: Annotations of the pod.
+        type: dict
+        default: {}
+      capabilities:
+        description: Capabilities to add to the container.
+        type: list
+        elements: str
+        default: []
+      environment:
+        description: Environment variables of the container. Variables that are already set are kept.
+        type: dict
+        default: {}
+      namespace:
+        description: Namespace in which the request is possible. If empty, it is possible in any namespace.
+        type: str
+        default: ''
+      host_network:
+        description: Whether pods must be on the host network. If so, C(hostNetwork) stays.
+        type: bool
+        default: false
+      gpu_resource:
+        description:
+          - Extended resource of GPUs of which the container must request at least one. If empty, the request needs no
+            GPU.
+        type: str
+        default: ''
+  choices:
+    description:
+      - Names of the requests for each workload, by the workload's name or C(namespace/name).
+      - By default, a workload gets the group's only request with as many whole GPUs as the workload has, or else the
+        only request without GPUs. If several requests match, the workload stays as it is.
+    type: dict
+    default: {}
+  resources:
+    description:
+      - Extended resources that give access to RDMA in this cluster, besides those with well-known names. An entry that
+        ends with C(/) is a prefix.
+    type: list
+    elements: str
+    default: []
+  gpu_resources:
+    description:
+      - Extended resources that are GPUs in this cluster, besides those with well-known names. An entry that ends with
+        C(/) is a prefix. A claim with GPUs replaces limits of whole GPUs.
+    type: list
+    elements: str
+    default: []
 seealso:
-  - module: zerocopy.rdma.workload_rewrite
   - module: zerocopy.rdma.workload_audit
 """
 
@@ -103,30 +186,58 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.manifest_files import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
+    NamedRequest,
+    RewriteOptions,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.files import (
     FileError,
     FilesRequest,
-    rewrite,
+    rewrite_files,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rewrite_options import options, wish
+
+_NAMES = {"type": "list", "elements": "str", "default": []}
+_TABLE = {"type": "dict", "default": {}}
+_NUMBER = {"type": "int", "default": 0}
+_TEXT = {"type": "str", "default": ""}
+_REQUEST = {
+    "name": {"type": "str", "required": True},
+    "templates": _TABLE,
+    "claims": _TABLE,
+    "limits": _TABLE,
+    "gpus": _NUMBER,
+    "nics": _NUMBER,
+    "annotations": _TABLE,
+    "capabilities": _NAMES,
+    "environment": _TABLE,
+    "namespace": _TEXT,
+    "host_network": {"type": "bool", "default": False},
+    "gpu_resource": _TEXT,
+}
+_OPTIONS = {
+    "paths": {"type": "list", "elements": "path", "required": True},
+    "directory": {"type": "path"},
+    "namespace": _TEXT,
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "requests": {"type": "list", "elements": "dict", "default": [], "options": _REQUEST},
+    "choices": _TABLE,
+    "resources": _NAMES,
+    "gpu_resources": _NAMES,
+}
 
 
 def _request(params: Dict[str, Any]) -> FilesRequest:
-    return FilesRequest(params["paths"], wish(params), params["directory"] or "", params["state"] == "absent")
+    asks = [NamedRequest(**ask) for ask in params["requests"]]
+    choices = {name: [choice] if isinstance(choice, str) else choice for name, choice in params["choices"].items()}
+    wish = RewriteOptions(asks, choices, Names(params["resources"], params["gpu_resources"]), params["namespace"])
+    return FilesRequest(params["paths"], wish, params["directory"] or "", params["state"] == "absent")
 
 
 def main() -> None:
-    module = AnsibleModule(
-        {
-            "paths": {"type": "list", "elements": "path", "required": True},
-            "directory": {"type": "path"},
-            "namespace": {"type": "str", "default": ""},
-            **options(),
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(_OPTIONS, supports_check_mode=True)
     try:
-        result = rewrite(_request(module.params), module.check_mode)
+        result = rewrite_files(_request(module.params), module.check_mode)
     except FileError as error:
         done = f"Only changed: {', '.join(error.changed)}" if error.changed else "No file was changed"
         module.fail_json(msg=f"{done}. {error}")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vmlab.golang import go
 
-# Versions are those that plugins/module_utils/_plan/migrate/kinds.py names. Newer ones of Volcano are not served.
+# Versions are those that plugins/module_utils/_kube/workloads.py names. Newer ones of Volcano are not served.
 _MODULES = {
     "github.com/kserve/kserve@v0.17.0": (
         "config/crd/full/serving.kserve.io_inferenceservices.yaml",

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
-    ClusterSet,
-    actions,
-    config_map,
-)
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, actions, config_map
 
 TOOLING = "applyset.kubernetes.io/tooling"
 

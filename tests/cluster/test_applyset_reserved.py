@@ -11,13 +11,7 @@ from typing import Any, Dict, List
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
-    ClusterSet,
-    actions,
-    claim,
-    pod_spec,
-    reasons,
-)
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, actions, claim, pod_spec, reasons
 
 DRIVER = "reserved.example.org"
 

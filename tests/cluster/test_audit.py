@@ -18,8 +18,8 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.modules import workload_audit
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import CHECKOUT, Playbook
-from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.test_audit_workloads import EXPECTED
+from ansible_collections.zerocopy.rdma.tests.unit._migrate import audit_manifests
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit.test_workloads import EXPECTED
 
 _BUILT_IN = ("v1", "apps/v1", "batch/v1")
 _RBAC = "rbac.authorization.k8s.io"

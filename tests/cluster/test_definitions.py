@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 from control_plane import lifecycle, pins
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import rewrite
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
+    NamedRequest,
+    RewriteOptions,
+)
 from ansible_collections.zerocopy.rdma.tests.cluster import real_definitions
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Object
 from ansible_collections.zerocopy.rdma.tests.cluster.kubectl import kubectl_of
+from ansible_collections.zerocopy.rdma.tests.unit._migrate import audit_manifests
 from ansible_collections.zerocopy.rdma.tests.unit._workloads.workload_examples import GROUPS, made
-from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 
 Facts = Callable[..., dict[str, Any]]
 Apply = Callable[[list[Object]], list[str]]
@@ -58,10 +61,13 @@ def test_every_kind_as_it_was_and_rewritten(apply: Apply) -> None:
     items = [one for one in audit_manifests.guides() if one["kind"] != "LLMInferenceServiceConfig"]
     for one in items:
         one["metadata"]["namespace"] = "default"
-    asks = [PodAsk("one", templates={"default": "one-0a1b2c3d4e"}), PodAsk("rdma/one", limits={"rdma/one": 1})]
-    claims, limits = (move.forward(items, Wish([ask])).documents for ask in asks)
+    asks = [
+        NamedRequest("one", templates={"default": "one-0a1b2c3d4e"}),
+        NamedRequest("rdma/one", limits={"rdma/one": 1}),
+    ]
+    claims, limits = (rewrite.rewritten(items, RewriteOptions([ask])).documents for ask in asks)
     assert [sum(old != new for old, new in zip(items, found)) for found in (claims, limits)] == [25, 27]
-    for documents in (items, claims, limits, move.back(claims).documents, move.back(limits).documents):
+    for documents in (items, claims, limits, rewrite.reverted(claims).documents, rewrite.reverted(limits).documents):
         assert len(apply(documents)) == len(items)
 
 

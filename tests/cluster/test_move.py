@@ -17,7 +17,7 @@ import pytest
 from kubernetes import dynamic
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.modules import node_move, node_move_info
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import placed_on

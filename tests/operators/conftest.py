@@ -15,15 +15,11 @@ from ansible_collections.zerocopy.rdma.tests.cluster.conftest import (
     cluster,
     connect,
     control_plane,
-    facts_of,
-    make_nodes,
-    make_playbook,
     namespace,
-    root_of,
-    run_module,
     start_control_plane,
 )
-from ansible_collections.zerocopy.rdma.tests.cluster.provision import make_set_of_inventory
+from ansible_collections.zerocopy.rdma.tests.cluster.provision import make_nodes, make_playbook, make_set_of_inventory
+from ansible_collections.zerocopy.rdma.tests.unit.conftest import facts_of, root_of, run_module
 
 # Fixtures that are defined elsewhere.
 __all__ = [

@@ -31,7 +31,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.format
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 from ansible_collections.zerocopy.rdma.tests.report.chromium import Browser, BrowserError, browser
 from ansible_collections.zerocopy.rdma.tests.report.example import RECORDED, SMALL, example
-from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
+from ansible_collections.zerocopy.rdma.tests.unit._migrate import audit_manifests
 
 WIDTHS = (1280, 390)
 SCHEMES = ("light", "dark")

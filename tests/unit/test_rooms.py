@@ -30,9 +30,9 @@ FLOORS = {
     "_plan": 7,
     "_prepare": 8,
     "_provision": 9,
-    "_migrate": 10,
-    "_workloads": 11,
-    "_prove": 12,
+    "_workloads": 10,
+    "_prove": 11,
+    "_migrate": 12,
 }
 GLUE = {"module_utils._prepare.module", "module_utils._provision.api.module"}
 # What others print, for which they have no code: the kernel, systemd and NetworkManager, the API server and its

@@ -4,9 +4,16 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Objects of Kubernetes, ours and those of others, whatever they are for.
+"""What is known of objects of Kubernetes without asking a cluster.
 
-In reading order: :mod:`manifests` (what our objects have in common), :mod:`unstructured` (fields of others'),
-:mod:`extended_resources` (names of GPUs and of RDMA), :mod:`node_annotation`, :mod:`counters`. It may import
-:mod:`_values` and no other room.
+In reading order:
+
+* ``unstructured.py``: fields of objects that may have any form.
+* ``workloads.py``: which kinds have pod templates, and where.
+* ``extended_resources.py``: which extended resources are RDMA or GPUs, by their names.
+* ``node_annotation.py``, ``counters.py``: what we write to annotations of nodes.
+* ``kueue.py``: which DeviceClasses Kueue knows.
+* ``yaml_values.py``, ``yaml_text.py``: manifests as kubectl reads them, and changes in their text.
+
+Imports from ``_values`` only.
 """

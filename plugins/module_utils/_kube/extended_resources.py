@@ -67,10 +67,10 @@ def _is_of(name: str, names: Sequence[str]) -> bool:
     return name in names or name.startswith(tuple(prefix for prefix in names if prefix.endswith("/")))
 
 
-def is_rdma(name: str, more: Names = WELL_KNOWN) -> bool:
+def is_rdma(name: str, site: Names = WELL_KNOWN) -> bool:
     """Whether this extended resource is RDMA."""
-    if _is_of(name, more.rdma) or _is_of(name, more.gpus):
-        return _is_of(name, more.rdma)
+    if _is_of(name, site.rdma) or _is_of(name, site.gpus):
+        return _is_of(name, site.rdma)
     return name.startswith(_PREFIXES) or (name.startswith(_MIXED) and _NIC.fullmatch(_last(name)) is not None)
 
 
@@ -78,17 +78,17 @@ def _last(name: str) -> str:
     return name.partition("/")[2].lower()
 
 
-def gpu(name: str, more: Names = WELL_KNOWN) -> Optional[GpuResource]:
+def gpu(name: str, site: Names = WELL_KNOWN) -> Optional[GpuResource]:
     """The GPU that one of this extended resource is, ``None`` if it is something else."""
-    if is_rdma(name, more):
+    if is_rdma(name, site):
         return None
     vendor = next((vendor for vendor, pattern in _GPU if pattern.fullmatch(name)), None)
-    if vendor is None and not _is_of(name, more.gpus):
+    if vendor is None and not _is_of(name, site.gpus):
         return None
     part = PARTITION if _PARTITION.fullmatch(_last(name)) else SHARE if _SHARE.fullmatch(_last(name)) else WHOLE
     return GpuResource(vendor or "", part)
 
 
-def is_gpu(name: str, more: Names = WELL_KNOWN) -> bool:
+def is_gpu(name: str, site: Names = WELL_KNOWN) -> bool:
     """Whether this extended resource is a GPU, or a part of one."""
-    return gpu(name, more) is not None
+    return gpu(name, site) is not None

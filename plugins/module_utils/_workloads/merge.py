@@ -12,10 +12,10 @@ from __future__ import annotations
 import copy
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads, yaml_text, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names, is_gpu, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, table, text
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds, text_edit, yaml_values
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import GroupAsk, Manifest, Settings
 
@@ -37,10 +37,10 @@ def _wanted(documents: Sequence[Any], container: str) -> Iterator[Tuple[Manifest
     """Object, holder of the metadata, spec and container, wherever pods have a container of this name."""
     for item in [item for document in documents for item in _objects(document)]:
         kind = _kind(item)
-        for template in kinds.templates(kind, table(item)):
+        for template in workloads.templates(kind, table(item)):
             for entry in entries(template.spec.get("containers")):
                 if entry.get("name") == container:
-                    holder = kinds.holder(kind, item, template.place)
+                    holder = workloads.holder(kind, item, template.place)
                     yield item, holder, template.spec, entry  # type: ignore[misc]  # as they are in the document
 
 
@@ -58,7 +58,7 @@ def merged(manifest: str, container: str, ask: GroupAsk, settings: Settings) -> 
         for item, holder, spec, own in found:
             where = f"{item['kind']} {text(at(item, 'metadata', 'name'))}"
             _merge(where, item, (holder, spec, own), ask, settings)
-        return text_edit.changed(manifest, before, after)
+        return yaml_text.changed(manifest, before, after)
     except yaml_values.TextError as error:
         raise MergeError(str(error)) from error
 

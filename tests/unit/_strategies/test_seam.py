@@ -167,8 +167,7 @@ ALLOWED = {
     # Arguments and fields that say whether a cluster serves DRA.
     "playbooks/tasks/cluster.yml": {"dra"},
     "plugins/modules/cluster_info.py": {"dra"},
-    "plugins/module_utils/_plan/migrate/report.py": {"dra"},
-    "plugins/module_utils/_plan/migrate/saved.py": {"dra"},
+    "plugins/module_utils/_migrate/audit/document.py": {"dra"},
     # The default.
     "plugins/module_utils/_inventory/variables.py": {"dra"},
     # Concerns of a node, as above.

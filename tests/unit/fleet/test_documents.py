@@ -36,7 +36,7 @@ def rooms() -> list[list[str]]:
     """The cells of CONTRIBUTING's table of rooms, by its heading."""
     rows = [line.strip("|").split("|") for line in CONTRIBUTING.splitlines() if line.startswith("|")]
     heading = next(index for index, row in enumerate(rows) if row[0].strip() == "room")
-    return rows[heading + 2 : heading + 7]
+    return rows[heading + 2 : heading + 8]
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import OPERATED
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.objects import LABEL
@@ -181,7 +181,7 @@ def plan(
     hosts: Sequence[InventoryHost],
     uses: Mapping[str, NodeUse],
     probes: Mapping[str, Mapping[str, Any]],
-    known: variables.Options,
+    known: plan_variables.Options,
     ramp: Sequence[plan_waves.Size] = plan_waves.RAMP,
     limits: Optional[Mapping[str, int]] = None,
 ) -> OfedPlan:

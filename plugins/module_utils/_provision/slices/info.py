@@ -11,16 +11,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import notes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import kueue
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
-    GroupKind,
-    Object,
-    metadata,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import JSON, METADATA_LIST, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.driver_pods import driver_pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until_published
@@ -106,7 +102,7 @@ class _Info:
         if self._api.find(_QUEUE) is None:
             return None
         items = self._client.items_if_allowed("/api/v1/configmaps", _OF_KUEUE) or []
-        found = [note for item in items for note in notes.of_config_map(item) if isinstance(note, notes.KueueNote)]
+        found = [note for note in map(kueue.configuration, items) if note]
         return sorted({name for note in found for name in note.classes}) if found else None
 
     def _asks_for(self, *subsets: str) -> bool:

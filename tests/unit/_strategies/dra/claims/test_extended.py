@@ -11,9 +11,9 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import requests
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import choice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import cel
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
@@ -32,7 +32,7 @@ def plan(
 ) -> ClaimPlan:
     own = {**VERSIONS, "rdma_claims_extended_resources": list(resources), **variables}
     hosts = [InventoryHost(name, name.partition("-")[0], own, read.facts(one)) for name, one in facts.items()]
-    return planner.plan(hosts, kubernetes=kubernetes)
+    return claims_plan.plan(hosts, kubernetes=kubernetes)
 
 
 def the_class(found: ClaimPlan) -> dict[str, Any]:
@@ -120,17 +120,17 @@ def test_groups_share_a_class_only_if_they_mean_the_same(facts_of: Facts) -> Non
         ]
 
     # A class is in no namespace, so that those of templates may differ.
-    assert planner.plan(hosts("training")).problems == []
-    (problem,) = planner.plan(hosts("default", link_layer="Ethernet")).problems
+    assert claims_plan.plan(hosts("training")).problems == []
+    (problem,) = claims_plan.plan(hosts("default", link_layer="Ethernet")).problems
     assert "is 'rdma/hca_shared_devices_a', which is a different extended resource on lab-01" in problem
 
 
 def test_a_rewritten_manifest_uses_a_template_where_there_is_one() -> None:
-    by_limits = requests.PodAsk(HCA, limits={HCA: 1})
-    by_claim = requests.PodAsk("one-nic", templates={"default": "one-nic-0a1b2c3d4e"})
+    by_limits = choice.NamedRequest(HCA, limits={HCA: 1})
+    by_claim = choice.NamedRequest("one-nic", templates={"default": "one-nic-0a1b2c3d4e"})
     pod = ObjectRef(Kind("", "Pod"), "default", "trainer")
-    assert requests.chosen(pod, 0, requests.Wish([by_limits, by_claim])) == [by_claim]
-    assert requests.chosen(pod, 0, requests.Wish([by_limits])) == [by_limits]
+    assert choice.chosen(pod, 0, choice.RewriteOptions([by_limits, by_claim])) == [by_claim]
+    assert choice.chosen(pod, 0, choice.RewriteOptions([by_limits])) == [by_limits]
 
 
 def test_a_template_and_a_resource_stand_side_by_side(facts_of: Facts) -> None:

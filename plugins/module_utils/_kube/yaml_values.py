@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The values of YAML documents as kubectl reads them (YAML 1.1 without timestamps, no key twice), and compared."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import Any, Iterator, List, Optional, Sequence, Set, Tuple
+
+try:
+    import yaml
+    from yaml import SafeLoader
+except ImportError:
+    # Manifests are rewritten where Ansible runs, which needs it as well.
+    SafeLoader = object  # type: ignore[misc, assignment]
+
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+
+
+class TextError(Exception):
+    """The text cannot be read as YAML, or not be changed where it has to be; the text says why."""
+
+
+class Loader(SafeLoader):
+    """Dates are texts."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
+    for first, known in getattr(SafeLoader, "yaml_implicit_resolvers", {}).items()
+}
+
+
+def read(text: str) -> List[Any]:
+    """The values of all documents, none of them in two places. Raises TextError."""
+    try:
+        values = list(yaml.load_all(text, Loader=Loader))
+        _twice(text)
+        json.dumps(values)
+    except yaml.YAMLError as error:
+        if "{{" in text:
+            raise TextError("is a template, not YAML: render it first, or change its values") from error
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1})" if mark else ""
+        raise TextError(f"is not YAML{where}: {getattr(error, 'problem', None) or error}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TextError(f"has values that no manifest has: {error}") from error
+    return [_unshared(value) for value in values]
+
+
+def _unshared(value: Any) -> Any:
+    """A copy in which an alias is a value of its own: what is changed in one place is not changed in another."""
+    if isinstance(value, dict):
+        return {key: _unshared(entry) for key, entry in value.items()}
+    return [_unshared(entry) for entry in value] if isinstance(value, list) else value
+
+
+def _twice(text: str) -> None:
+    for node, _again in _nodes([node for node in yaml.compose_all(text, Loader=Loader) if node is not None]):
+        if isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _value in node.value if isinstance(key, yaml.ScalarNode)]
+            for key in keys:
+                if keys.count(key) > 1:
+                    raise TextError(f"has the key {key} twice (line {node.start_mark.line + 1})")
+
+
+def aliased(documents: Sequence[Any]) -> Set[int]:
+    """The nodes (by ``id``) of composed documents that are in more than one place."""
+    return {id(node) for node, again in _nodes(documents) if again}
+
+
+def _nodes(documents: Sequence[Any]) -> Iterator[Tuple[Any, bool]]:
+    """Each node, and whether it was there before; what is below it comes only once."""
+    waiting = list(documents)
+    seen = set()
+    while waiting:
+        node = waiting.pop()
+        yield node, id(node) in seen
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            waiting += [value for _key, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(_by_text(value), sort_keys=True, default=str)
+
+
+def _by_text(value: Any) -> Any:
+    """With texts as keys, as JSON has them: numbers and ``on`` are others in YAML, and cannot be sorted among texts."""
+    if isinstance(value, dict):
+        return {str(key): _by_text(entry) for key, entry in value.items()}
+    return [_by_text(entry) for entry in value] if isinstance(value, list) else value
+
+
+def same(old: Any, new: Any) -> bool:
+    """Whether two values are the same; to Python, ``1`` and ``True`` are."""
+    return _canonical(old) == _canonical(new)
+
+
+def aligned(old: Sequence[Any], new: Sequence[Any]) -> List[Tuple[Optional[int], Optional[int]]]:
+    """Which entry of one list is which of the other; ``None`` where one has no counterpart. In order."""
+    matcher = difflib.SequenceMatcher(None, [*map(_canonical, old)], [*map(_canonical, new)], autojunk=False)
+    found: List[Tuple[Optional[int], Optional[int]]] = []
+    for _tag, start, end, other, stop in matcher.get_opcodes():
+        both = min(end - start, stop - other)
+        found += [(start + step, other + step) for step in range(both)]
+        found += [(place, None) for place in range(start + both, end)]
+        found += [(None, place) for place in range(other + both, stop)]
+    return found

@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""From what was read of a cluster to what a migration to DRA has to deal with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue, components, findings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import cluster
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.cluster import ClusterFacts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.catalogue import LEVELS, Finding
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.components import Component
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import ManifestOwner, WorkloadObject
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
+
+
+@dataclass
+class Workload:
+    """A workload with what was found, the worst first; ``pods`` counts those of an owner that the audit cannot read."""
+
+    ref: ObjectRef
+    owners: Tuple[ManifestOwner, ...]
+    findings: List[Finding]
+    pods: int = 0
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """What could not be read: the plural name of a kind, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass
+class Audit:
+    """All of it. ``others`` are workloads with hostNetwork and no sign of RDMA, ``gates`` what is known of gates."""
+
+    kubernetes: str
+    dra: str
+    gates: Dict[str, bool]
+    workloads: List[Workload]
+    cluster: List[Finding]
+    others: List[ObjectRef]
+    unseen: List[Unseen]
+
+
+POD = Kind("", "Pod")
+_DEPLOYMENT, _REPLICA_SET = Kind("apps", "Deployment"), Kind("apps", "ReplicaSet")
+_VOLCANO_JOB = Kind("batch.volcano.sh", "Job")
+
+
+@dataclass
+class AuditInput:
+    """What was read: objects with pod templates, the kinds of which all objects are among them, and the cluster.
+
+    ``names`` are those of the site's own resources; ``device_class`` is the DeviceClass that claims for NICs will name.
+    """
+
+    kubernetes: str
+    objects: Sequence[WorkloadObject] = ()
+    listed: Collection[Kind] = ()
+    cluster: ClusterFacts = field(default_factory=ClusterFacts)
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    unseen: Sequence[Unseen] = ()
+    device_class: str = ""
+    names: Names = WELL_KNOWN
+
+
+def audit(given: AuditInput) -> Audit:
+    """All findings; workloads and the cluster's, the worst first."""
+    programs = {seen.ref: program for seen, program in _programs(given.objects, given.names)}
+    tops = [seen for seen in given.objects if not _known_owner(seen, given.listed)]
+    workloads, others = _workloads(tops, programs, given)
+    given.cluster.components = {
+        seen.ref: programs[seen.ref] for seen in tops if seen.ref in programs and seen.ref.kind != POD
+    }
+    if POD in given.listed:
+        given.cluster.placed = _placed(given.objects)
+    found = cluster.findings(given.cluster, given.device_class, given.names)
+    return Audit(
+        kubernetes=given.kubernetes,
+        dra=given.cluster.dra[0] if given.cluster.dra else "",
+        gates=dict(given.gates),
+        workloads=workloads,
+        cluster=sorted(found, key=_rank),
+        others=sorted(others, key=lambda ref: natural_key(str(ref))),
+        unseen=sorted(given.unseen, key=lambda unseen: unseen.what),
+    )
+
+
+def _programs(objects: Sequence[WorkloadObject], site: Names) -> Iterator[Tuple[WorkloadObject, Component]]:
+    for seen in objects:
+        # A sidecar that is called like one makes a workload no program of the node.
+        found = None if findings.requests_rdma(seen, site) else components.of(seen)
+        if found:
+            yield seen, found
+
+
+def _known_owner(seen: WorkloadObject, listed: Collection[Kind]) -> bool:
+    """Whether what makes the object is looked at itself."""
+    if seen.owner is None:
+        return False
+    # Nearly all of them belong to Deployments: where only these may be listed, pods would be told a second time.
+    return seen.owner.kind in listed or (seen.owner.kind == _REPLICA_SET and _DEPLOYMENT in listed)
+
+
+def _placed(objects: Sequence[WorkloadObject]) -> Dict[ObjectRef, Set[str]]:
+    found: Dict[ObjectRef, Set[str]] = {}
+    for seen in objects:
+        if seen.node and seen.owner is not None:
+            found.setdefault(seen.owner, set()).add(seen.node)
+    return found
+
+
+def _rank(finding: Finding) -> Tuple[int, str]:
+    return catalogue.ORDER[finding.code], catalogue.text(finding)
+
+
+def _workloads(
+    tops: Sequence[WorkloadObject], programs: Mapping[ObjectRef, Component], given: AuditInput
+) -> Tuple[List[Workload], List[ObjectRef]]:
+    """Those that use RDMA, and those that have hostNetwork without it."""
+    named: Dict[ObjectRef, List[WorkloadObject]] = {}
+    for seen in tops:
+        if seen.ref not in programs:
+            named.setdefault(_told_as(seen), []).append(seen)
+    using: Dict[ObjectRef, List[WorkloadObject]] = {}
+    others: List[ObjectRef] = []
+    for ref, several in named.items():
+        pods = [pod for seen in several for pod in seen.pods]
+        if any(findings.uses_rdma(pod, given.names) for pod in pods):
+            using[ref] = several
+        elif any(pod.host_network for pod in pods):
+            others.append(ref)
+    shapes = [
+        (ref, pod)
+        for ref, several in using.items()
+        for seen in several
+        for pod in seen.pods
+        if findings.uses_rdma(pod, given.names)
+    ]
+    found: Dict[ObjectRef, List[Finding]] = {ref: [] for ref in using}
+    for ref, pod in shapes:
+        found[ref] += findings.of_pod(pod, given.names)
+        if ref.kind == _VOLCANO_JOB and pod.scheduler in ("", "volcano"):
+            found[ref].append(Finding(catalogue.VOLCANO_TEMPLATES, {}, (pod.place,)))
+    for ref, finding in (*findings.remapped(shapes, given.names), *findings.of_pools(shapes, given.cluster.pools)):
+        found[ref].append(finding)
+    workloads = [
+        Workload(
+            ref,
+            _owners(ref, using[ref]),
+            sorted(findings.merged(found[ref]), key=_rank),
+            pods=len(using[ref]) if using[ref][0].ref != ref else 0,
+        )
+        for ref in using
+    ]
+    return sorted((workload for workload in workloads if workload.findings), key=_worst), others
+
+
+def _told_as(seen: WorkloadObject) -> ObjectRef:
+    """What an object is shown as: pods of an owner that the audit cannot read are one workload."""
+    if seen.ref.kind == POD and seen.owner is not None and seen.owner.kind.kind != "Node":
+        return seen.owner
+    return seen.ref
+
+
+def _owners(ref: ObjectRef, several: Sequence[WorkloadObject]) -> Tuple[ManifestOwner, ...]:
+    first = several[0]
+    if first.owner is None or first.owner.kind.kind == "Node":
+        return first.owners
+    # It is itself what makes the pods, and who made it was not read.
+    if first.owner == ref:
+        return ()
+    return (ManifestOwner("operator", str(first.owner)),)
+
+
+def _worst(workload: Workload) -> Tuple[int, int, List[Tuple[int, int, str]]]:
+    levels = [LEVELS.index(catalogue.level(finding)) for finding in workload.findings]
+    return min(levels), -len(levels), natural_key(str(workload.ref))

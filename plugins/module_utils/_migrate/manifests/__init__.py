@@ -1,0 +1,17 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Manifest files that request RDMA as a group's strategy has it.
+
+In reading order:
+
+* ``files.py``: files are read, rewritten together and written. The entry: module ``workload_manifests``.
+* ``rewrite.py``: all objects of the files, one by one, and what was not done to them.
+* ``choice.py``: which request of the group a pod template gets.
+* ``pod_template.py``: what changes in a pod template, and what keeps it from being changed.
+* ``ports.py``: twins that had ports of their own on the host's network get one port, with Services and pools.
+* ``revert.py``: the JSON Patch in an annotation that undoes it.
+"""

@@ -1,0 +1,215 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Manifests in files of the controller: read, rewritten together, and written where they are wanted."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_text, yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import is_object, name_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import rewrite
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
+
+_ENDINGS = (".yml", ".yaml", ".json")
+
+
+class FileError(Exception):
+    """Why not all could be written; ``changed`` are the files that were."""
+
+    def __init__(self, text: str, changed: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.changed = list(changed)
+
+
+@dataclass
+class FilesRequest:
+    """``paths`` are files and directories, ``directory`` where to write, empty for where they are."""
+
+    paths: Sequence[str]
+    options: RewriteOptions
+    directory: str = ""
+    back: bool = False
+
+
+@dataclass
+class _File:
+    """A file: its path, the one below the directory it was found in, and its text and documents.
+
+    ``first`` is the number of its first document among those of all files.
+    """
+
+    path: str
+    below: str
+    text: str
+    documents: List[Any] = field(default_factory=list)
+    first: int = 0
+
+
+def _paths(given: Sequence[str]) -> List[Tuple[str, str]]:
+    found: Dict[str, str] = {}
+    for path in given:
+        if os.path.isfile(path):
+            found[path] = os.path.basename(path)
+        elif os.path.isdir(path):
+            for directory, names, files in os.walk(path):
+                # Directories of the repository itself, such as .git.
+                names[:] = sorted(name for name in names if not name.startswith("."))
+                for name in sorted(files):
+                    if name.endswith(_ENDINGS):
+                        full = os.path.join(directory, name)
+                        found[full] = os.path.relpath(full, path)
+        else:
+            raise FileError(f"{path} is neither a file nor a directory")
+    below = list(found.values())
+    twice = next((name for name in below if below.count(name) > 1), None)
+    if twice:
+        raise FileError(f"{twice} is in two of the directories: rewrite them one after the other")
+    return list(found.items())
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{path} cannot be read: {error}") from error
+
+
+def _write(path: str, text: str) -> None:
+    """Whole or not at all, with the mode of what was there. A link stays one: what it leads to is written."""
+    target = os.path.realpath(path)
+    directory = os.path.dirname(target)
+    try:
+        os.makedirs(directory, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=directory, prefix=".rdma-migrate-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+            os.chmod(temporary, os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o644)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error}") from error
+
+
+def rewrite_files(request: FilesRequest, check: bool) -> Dict[str, Any]:
+    """The result of the module, with diffs. Raises FileError, before anything is written unless writing fails."""
+    files, notes = _files(request.paths)
+    every = [document for file in files for document in file.documents]
+    fixed: Dict[int, str] = {}
+    while True:
+        moved = rewrite.reverted(every, fixed) if request.back else rewrite.rewritten(every, request.options, fixed)
+        changed, stuck = _texts(files, moved.documents)
+        if not stuck:
+            break
+        # Others may depend on them, such as a pool on the ports of its pods.
+        fixed.update(stuck)
+    for file in files:
+        numbers = range(file.first, file.first + len(file.documents))
+        notes += [_note(file, number, fixed[number]) for number in numbers if number in fixed]
+        notes += [
+            {"file": file.below, "object": str(note.ref), "level": note.level, "text": note.text}
+            for note in moved.notes
+            if note.document in numbers
+        ]
+    result = _written(changed, request, check)
+    return {**result, "notes": notes, "text": _summary(result["files"], notes)}
+
+
+def _files(paths: Sequence[str]) -> Tuple[List[_File], List[Dict[str, str]]]:
+    """Those that have documents, and why others do not. Raises FileError."""
+    files: List[_File] = []
+    notes: List[Dict[str, str]] = []
+    for path, below in _paths(paths):
+        try:
+            file = _File(path, below, _read(path))
+            file.documents = yaml_values.read(file.text)
+        except (FileError, yaml_values.TextError) as error:
+            # In a directory there are other files as well, such as values of Helm charts.
+            if isinstance(error, FileError) and path in paths:
+                raise
+            notes.append({"file": below, "object": "", "level": rewrite.CANNOT, "text": str(error)})
+            continue
+        file.first = files[-1].first + len(files[-1].documents) if files else 0
+        files.append(file)
+        if path in paths and not any(is_object(document) for document in file.documents):
+            notes.append({"file": below, "object": "", "level": rewrite.CANNOT, "text": "has no Kubernetes object"})
+    return files, notes
+
+
+def _texts(files: Sequence[_File], wanted: Sequence[Any]) -> Tuple[List[Tuple[_File, str]], Dict[int, str]]:
+    """Each file with its new text, and the documents by number that cannot be changed in theirs, with the reason."""
+    changed: List[Tuple[_File, str]] = []
+    stuck: Dict[int, str] = {}
+    for file in files:
+        new = wanted[file.first : file.first + len(file.documents)]
+        try:
+            changed.append((file, yaml_text.changed(file.text, file.documents, new)))
+        except yaml_values.TextError as error:
+            places = [place for place in range(len(new)) if not yaml_values.same(file.documents[place], new[place])]
+            alone = [place for place in places if not _changeable(file, place, new[place])]
+            stuck.update({file.first + place: str(error) for place in alone or places})
+    return changed, stuck
+
+
+def _changeable(file: _File, place: int, wanted: Any) -> bool:
+    """Whether one document of a file can be changed, the others staying as they are."""
+    try:
+        yaml_text.changed(file.text, file.documents, [*file.documents[:place], wanted, *file.documents[place + 1 :]])
+    except yaml_values.TextError:
+        return False
+    return True
+
+
+def _note(file: _File, number: int, why: str) -> Dict[str, str]:
+    name = name_of(file.documents[number - file.first])
+    return {"file": file.below, "object": name, "level": rewrite.CANNOT, "text": why}
+
+
+def _summary(changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
+    """Files that changed, and the notes, for a terminal."""
+    lines = [f"{counted(len(changed), 'file')} changed" + (":" if changed else "")]
+    lines += [f"  {name}" for name in changed]
+    for level, title in ((rewrite.CANNOT, "Stays as it is:"), (rewrite.LEFT, "Changed, but needs a review:")):
+        told = [note for note in notes if note["level"] == level]
+        lines += [title] if told else []
+        for file, name in dict.fromkeys((note["file"], note["object"]) for note in told):
+            lines.append(f"  {name} ({file})" if name else f"  {file}")
+            lines += [f"    {note['text']}" for note in told if (note["file"], note["object"]) == (file, name)]
+    return "\n".join(lines)
+
+
+def _written(changed: Sequence[Tuple[_File, str]], request: FilesRequest, check: bool) -> Dict[str, Any]:
+    """Write what differs. Into a directory only what differs from the source, and what it holds already."""
+    todo: List[Tuple[_File, str, str, str]] = []
+    for file, text in changed:
+        path = os.path.join(request.directory, file.below) if request.directory else file.path
+        there = os.path.exists(path)
+        if not there and text == file.text:
+            continue
+        now = _read(path) if there else file.text
+        if not there or now != text:
+            todo.append((file, path, now, text))
+    written: List[str] = []
+    for file, path, _now, text in todo:
+        try:
+            if not check:
+                _write(path, text)
+        except FileError as error:
+            raise FileError(str(error), written) from error
+        written.append(file.below)
+    diffs = [
+        {"before_header": file.below, "after_header": path, "before": now, "after": text}
+        for file, path, now, text in todo
+    ]
+    return {"changed": bool(written), "files": written, "diff": diffs}

@@ -1,0 +1,238 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Manifests of a fleet's workloads, rewritten to request RDMA as a group's strategy has it, and reverted.
+
+All of them together: twins on one port, Services and InferencePools belong to each other wherever they are written.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads, yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef, Slot, ref_of, slots
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue, findings, pods
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.catalogue import Finding
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import (
+    choice,
+    pod_template,
+    ports,
+    revert,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
+    ChoiceError,
+    NamedRequest,
+    RewriteOptions,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.revert import restored, with_way_back
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import PodShape
+
+_SERVICE = Kind("", "Service")
+# Settings that a rewrite leaves to people, because it cannot know what else they are for.
+_LEFT = {
+    catalogue.PRIVILEGED,
+    catalogue.HOST_PATH,
+    catalogue.INJECTED,
+    catalogue.NODE_LABEL,
+    catalogue.NIC_BY_HAND,
+    catalogue.GID_BY_HAND,
+    catalogue.INTERFACE_BY_HAND,
+    catalogue.HOST_ADDRESS,
+    catalogue.TRANSPORT_BY_HAND,
+}
+CANNOT, LEFT = "cannot", "left"
+
+
+class Note(NamedTuple):
+    """What was not done to an object: it stays as it is (``cannot``), or people have to look at it (``left``)."""
+
+    document: int
+    ref: ObjectRef
+    level: str
+    text: str
+
+
+@dataclass
+class RewriteResult:
+    """New values of the documents, in their order, and what was not done."""
+
+    documents: List[Any]
+    notes: List[Note] = field(default_factory=list)
+
+
+def reverted(documents: Sequence[Any], fixed: Collection[int] = ()) -> RewriteResult:
+    """The manifests as they were before :func:`rewritten`, except documents with the numbers in ``fixed``."""
+    result = RewriteResult(copy.deepcopy(list(documents)))
+    for slot in slots(result.documents):
+        if slot.document in fixed:
+            continue
+        item = slot.holder[slot.place]
+        try:
+            slot.holder[slot.place] = restored(item)
+        except (revert.PatchError, ValueError) as error:
+            why = f"cannot go back, because it was changed since: {error}"
+            result.notes.append(Note(slot.document, ref_of(item, ""), CANNOT, why))
+    return result
+
+
+@dataclass
+class _Object:
+    """An object on its way: as it was before any rewrite, and as it is to be. With ``stays`` it is not touched."""
+
+    slot: Slot
+    ref: ObjectRef
+    was: Any
+    item: Any
+    stays: bool = False
+
+
+class _Rewriter:
+    def __init__(self, options: RewriteOptions) -> None:
+        self.options = options
+        self.notes: List[Note] = []
+        self.servers: List[ports.Server] = []
+        self.frontends: List[ports.Frontend] = []
+        # Templates that keep their ports.
+        self.staying: List[Tuple[ObjectRef, PodShape]] = []
+
+    def note(self, unit: _Object, level: str, why: str) -> None:
+        self.notes.append(Note(unit.slot.document, unit.ref, level, why))
+
+    def unit(self, slot: Slot, fixed: bool) -> Iterator[_Object]:
+        item = slot.holder[slot.place]
+        ref = ref_of(item, self.options.namespace)
+        if not isinstance(at(item, "metadata"), dict):
+            return
+        was = item
+        try:
+            was = item if fixed else restored(item)
+        except (revert.PatchError, ValueError) as error:
+            fixed = True
+            why = f"was rewritten and then changed by somebody else: {error}"
+            self.notes.append(Note(slot.document, ref, CANNOT, why))
+        yield _Object(slot, ref, was, copy.deepcopy(was), fixed)
+
+    def take(self, unit: _Object) -> None:
+        """Its templates, all or none of them."""
+        if unit.ref.kind == _SERVICE or unit.ref.kind in pods.POOLS:
+            self.frontends.append(ports.Frontend(unit.ref, unit.item, unit.ref.kind != _SERVICE, unit.stays))
+        if unit.ref.kind not in workloads.KINDS:
+            return
+        now = pods.read(unit.ref.kind, unit.slot.holder[unit.slot.place]).pods
+        moving = set() if unit.stays else self._rewritten(unit, now)
+        self.staying += [(unit.ref, pod) for pod in now if pod.place not in moving]
+
+    def _rewritten(self, unit: _Object, now: Sequence[PodShape]) -> Set[str]:
+        """Change its templates. Returns the places of those whose port may change with that of their twins."""
+        shapes = pods.read(unit.ref.kind, unit.item).pods
+        if not any(findings.uses_rdma(pod, self.options.site) for pod in shapes):
+            return set()
+        plans, reasons = self._plans(unit, shapes)
+        namespace = text(at(unit.item, "metadata", "namespace")) or self.options.namespace
+        try:
+            if not reasons:
+                for template, requests in plans:
+                    pod_template.change(template, requests, namespace)
+        except ChoiceError as error:
+            reasons = [str(error)]
+        if reasons:
+            unit.stays = True
+            for why in dict.fromkeys(reasons):
+                self.note(unit, CANNOT, why)
+            return set()
+        of_place = {pod.place: pod for pod in now}
+        found: List[ports.Server] = []
+        for template, requests in plans:
+            for why in pod_template.fewer(template, requests):
+                self.note(unit, LEFT, why)
+            shown = of_place.get(template.pod.place, template.pod)
+            found += ports.server(unit.ref, template.pod, template.spec, shown, unit.slot.document, self.options.site)
+        self.servers += found
+        self._left(unit, shapes)
+        return {workload.pod.place for workload in found}
+
+    def _plans(
+        self, unit: _Object, shapes: Sequence[PodShape]
+    ) -> Tuple[List[Tuple[pod_template.RewrittenTemplate, List[NamedRequest]]], List[str]]:
+        plans: List[Tuple[pod_template.RewrittenTemplate, List[NamedRequest]]] = []
+        reasons: List[str] = []
+        found = zip(shapes, workloads.templates(unit.ref.kind, unit.item))
+        for pod, place in found:
+            if not pod_template.requesting(pod, self.options.site):
+                continue
+            namespace = text(at(unit.item, "metadata", "namespace")) or self.options.namespace
+            template = pod_template.RewrittenTemplate(
+                pod,
+                dict_of(place.spec),
+                workloads.holder(unit.ref.kind, unit.item, pod.place),
+                unit.ref.kind.kind,
+                workloads.pods_of(unit.ref.kind, unit.item, pod.place),
+                namespace,
+                pod.scheduler == "volcano" or unit.ref.kind.group == "batch.volcano.sh",
+                self.options.site,
+            )
+            try:
+                site = self.options.site
+                gpus, parts = pod_template.gpus(pod, site), pod_template.parts(pod, site)
+                requests = choice.chosen(unit.ref, gpus, self.options, parts)
+            except ChoiceError as error:
+                reasons.append(str(error))
+                continue
+            reasons += pod_template.obstacles(template, requests)
+            plans.append((template, requests))
+        return plans, reasons
+
+    def _left(self, unit: _Object, shapes: Sequence[PodShape]) -> None:
+        every = [finding for pod in shapes for finding in findings.of_pod(pod, self.options.site)]
+        for finding in findings.merged(every):
+            if finding.code in _LEFT and not _solved(finding):
+                where = f" (container {', '.join(finding.containers)})" if finding.containers else ""
+                self.note(unit, LEFT, f"{catalogue.text(finding)}{where}")
+
+
+def dict_of(value: Any) -> Dict[str, Any]:
+    """A map that is changed in place."""
+    found: Dict[str, Any] = value
+    return found
+
+
+def _solved(finding: Finding) -> bool:
+    if finding.code == catalogue.INJECTED:
+        return findings.is_ours(str(finding.fields["annotation"]))
+    return finding.code == catalogue.HOST_ADDRESS and finding.fields["variable"] in pod_template.OWN_ADDRESS
+
+
+def rewritten(documents: Sequence[Any], options: RewriteOptions, fixed: Collection[int] = ()) -> RewriteResult:
+    """The manifests with the requests of the group's strategy. Those that have them already are as they are.
+
+    Documents with the numbers in ``fixed`` stay as they are, and what belongs to them with them.
+    """
+    result = RewriteResult(copy.deepcopy(list(documents)))
+    rewriter = _Rewriter(options)
+    units = [unit for slot in slots(result.documents) for unit in rewriter.unit(slot, slot.document in fixed)]
+    for unit in units:
+        rewriter.take(unit)
+    for server, why in ports.unify(rewriter.servers, rewriter.frontends, rewriter.staying):
+        rewriter.notes.append(Note(server.document, server.ref, LEFT, why))
+    # Without its pods, an object that leads to them keeps the ports that it got with them. Not by their names, since a
+    # repository may have the same object for several clusters.
+    servers = [(server.ref, server.pod) for server in rewriter.servers]
+    alone = {
+        id(frontend.item)
+        for frontend in rewriter.frontends
+        if not any(ports.leads(frontend, *server) for server in servers)
+    }
+    for unit in units:
+        if unit.stays or id(unit.item) in alone:
+            continue
+        new = with_way_back(unit.was, unit.item)
+        if not yaml_values.same(new, unit.slot.holder[unit.slot.place]):
+            unit.slot.holder[unit.slot.place] = new
+    result.notes = sorted(rewriter.notes, key=lambda note: (note.document, note.level))
+    return result
