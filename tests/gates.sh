@@ -46,7 +46,6 @@ gate 'pytest' pytest -q --numprocesses=auto --maxprocesses=8 tests/unit
 oldest=("${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.8.*/bin/python3.8)
 [ -x "${oldest[0]}" ] || oldest=("$(command -v python3.8)")
 gate 'molecule default' env RDMA_FLEET_PYTHON="${oldest[0]}" molecule test -s default
-gate 'collection build' ansible-galaxy collection build --force --output-path build
 gate 'installed collection' make --no-print-directory installed
 wait $beside
 cat $results/beside
