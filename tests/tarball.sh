@@ -7,6 +7,7 @@ output=$PWD/$1
 copy=$PWD/build/tarball/copy
 
 # Its example is a play that imports the role, and it has all variables.
+# shellcheck disable=SC2016  # these backticks are Markdown
 checked='
 import pathlib, sys, yaml
 role = pathlib.Path(sys.argv[1])
@@ -14,7 +15,7 @@ readme = (role / "README.md").read_text("utf-8")
 (play,) = yaml.safe_load(readme.partition("```yaml\n")[2].partition("```")[0])
 (task,) = play["tasks"]
 entries = yaml.safe_load((role / "meta/argument_specs.yml").read_text("utf-8"))["argument_specs"].values()
-missing = [name for entry in entries for name in entry["options"] if f"| {name} |" not in readme]
+missing = [name for entry in entries for name in entry.get("options", {}) if f"| {name} |" not in readme]
 imported = task == {"name": task["name"], "ansible.builtin.import_role": {"name": f"zerocopy.rdma.{role.name}"}}
 sys.exit(f"{role}/README.md: {play}, without {missing}" if missing or not imported else 0)
 '
