@@ -28,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONUNBUFFERED
 
 .PHONY: help demo test report format control-plane operators lab cluster plugins images lab-down bench-facts \
-  bench-prepare bench-cluster bench-inject mutants coverage installed clean
+  bench-prepare bench-cluster bench-inject mutants coverage tarball installed clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
@@ -116,12 +116,14 @@ clean: lab-down ## remove everything that was built
 	python3 tests/lab/control_plane down --all
 	rm -rf build
 
+tarball: $(VENV)/dev ## build the collection, with a README for each role, in build/tarball
+	@$(STEP) 'collection build' tests/tarball.sh build/tarball
+
 # Without a Python for the newest ansible-core the oldest is tried alone, but not in CI.
 INSTALLED = $(OLDEST) $(if $(NEWEST_PYTHON)$(CI),$(NEWEST))
-installed: $(addsuffix /controller,$(INSTALLED)) $(VENV)/controller ## follow the README's steps with the built collection, on the oldest and newest ansible-core
+installed: tarball $(addsuffix /controller,$(INSTALLED)) ## follow the README's steps with the built collection, on the oldest and newest ansible-core
 	@rm -rf build/installed
-	@ansible-galaxy collection build --output-path build/installed
-	@tests/installed.sh build/installed/*.tar.gz $(INSTALLED)
+	@tests/installed.sh build/tarball/*.tar.gz $(INSTALLED)
 	@[ '$(words $(INSTALLED))' = 2 ] || echo 'Not tested with the newest ansible-core: it needs Python 3.12, not installed here.'
 
 $(COLLECTION):

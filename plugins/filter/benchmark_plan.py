@@ -23,11 +23,6 @@ options:
     type: list
     elements: str
     default: []
-  nodes:
-    description: Nodes that may be used. By default all.
-    type: list
-    elements: str
-    default: []
   repetitions:
     description: Number of pairs for each template.
     type: int
@@ -40,14 +35,6 @@ options:
     description: Namespace of pods whose request is possible in any namespace.
     type: str
     default: default
-  gpus:
-    description: GPUs of a pod whose claim has none.
-    type: int
-    default: 0
-  gpu_resource:
-    description: Extended resource of these GPUs.
-    type: str
-    default: nvidia.com/gpu
   environment:
     description: Environment variables for the pods. They take precedence over those of the plan.
     type: dict
@@ -82,7 +69,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
-_NOT_TEXT: Mapping[str, Callable[[Any], Any]] = {"repetitions": int, "gpus": int, "floor": boolean}
+_NOT_TEXT: Mapping[str, Callable[[Any], Any]] = {"repetitions": int, "floor": boolean}
 
 
 def benchmark_plan(plan: Mapping[str, Any], **options: Any) -> Dict[str, Any]:

@@ -37,7 +37,7 @@ def _node(
         facts=facts,
         malformed=malformed,
         values={**verify, **values},
-        address=str(values.get(PREFIX + "address") or own.get(_HOST) or host),
+        address=str(own.get(_HOST) or host),
         drift=(_inventory.raw(variables, "rdma_drift_result") or {}).get("concerns") or {},
         reached=_inventory.raw(variables, "__rdma_verify_reached"),
         loopback=_inventory.raw(variables, "__rdma_verify_loopback"),

@@ -94,7 +94,7 @@ def transfers() -> BenchmarkDocument:
         run for run in _runs() if (run.group, run.kind, run.operation, run.repetition) != ("v100", RDMA, "WRITE", 3)
     ]
     settings = document.BenchmarkSettings(
-        {"repetitions": 3, "memory": "auto", "numa": "nic"},
+        {"repetitions": 3},
         0.7,
         _MODELS,
         ["a100: a100-2gpu is available on fewer than two of the nodes"],

@@ -28,7 +28,6 @@ NAMES = (
     "rdma_kubeconfig",
     "rdma_manifests",
     "rdma_serial",
-    "rdma_verify_cluster",
     "rdma_verify_directory",
     "rdma_verify_image",
     "rdma_verify_metrics",
@@ -37,7 +36,6 @@ NAMES = (
     "rdma_verify_pod_timeout",
     "rdma_verify_pull_secrets",
     "rdma_verify_tolerations",
-    "rdma_verify_whole_fleet",
     "rdma_verify_workloads",
 )
 

@@ -71,6 +71,7 @@ def results() -> Options:
         "rdma_set": {"type": "str"},
         "rdma_verify_batch": {"type": "raw"},
         "rdma_verify_moved": {"type": "raw"},
+        "rdma_verify_whole_fleet": {"type": "bool"},
         "rdma_waves": {"type": "raw"},
     }
     return {**{name: {"type": "raw"} for name in left_by()}, **of_plays}

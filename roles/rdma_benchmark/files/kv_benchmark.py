@@ -159,9 +159,9 @@ def cpus_of(text):
     return found
 
 
-def pin(numa, devices):
+def pin(devices):
     """Puts this process on the CPUs near its first NIC, before memory is filled; says what is so now."""
-    wanted = cpus_of(read(f"{CLASS}/{devices[0]}/device/local_cpulist")) if numa == "nic" and devices else set()
+    wanted = cpus_of(read(f"{CLASS}/{devices[0]}/device/local_cpulist")) if devices else set()
     near = wanted & os.sched_getaffinity(0)
     if near:
         os.sched_setaffinity(0, near)
@@ -241,12 +241,11 @@ class End:
     def __init__(self, options, size):
         devices = [entry.partition(":")[0] for entry in os.environ.get("UCX_NET_DEVICES", "").split(",")]
         self.devices = opened_devices()
-        self.numa = pin(options.numa, [device for device in devices if device in self.devices])
+        self.numa = pin([device for device in devices if device in self.devices])
         # UCX reads its environment when it is loaded.
         from nixl._api import nixl_agent, nixl_agent_config
 
-        vram = options.memory == "vram" or (options.memory == "auto" and has_gpu())
-        self.memory = (Vram if vram else Dram)(size)
+        self.memory = (Vram if has_gpu() else Dram)(size)
         self.name = f"{options.role}-{os.getpid()}-{socket.gethostname()}"
         self.agent = nixl_agent(self.name, nixl_agent_config(backends=["UCX"]))
         self.agent.register_memory([(self.memory.address, size, self.memory.device, "")], self.memory.kind)
@@ -439,8 +438,6 @@ def arguments():
     parser.add_argument("--sizes", type=lambda text: [natural(part) for part in text.split(",")], default=[1 << 30])
     parser.add_argument("--iterations", type=natural, default=100)
     parser.add_argument("--warmup", type=int, default=20)
-    parser.add_argument("--memory", choices=["auto", "dram", "vram"], default="auto")
-    parser.add_argument("--numa", choices=["nic", "none"], default="nic")
     parser.add_argument("--timeout", type=natural, default=120, help="seconds to wait for the other end or a transfer")
     options = parser.parse_args()
     if options.role == "initiator" and not options.peer:

@@ -110,7 +110,7 @@ def test_the_roles_refuse_it_without_the_playbooks() -> None:
 
 def test_every_default_of_a_name_is_worked_out() -> None:
     templates = {name for name, option in variables.options_of().items() if "{{" in str(option.get("default"))}
-    assert {"rdma_claims_set", "rdma_driver_set", "rdma_verify_cluster"} <= templates
+    assert {"rdma_claims_set", "rdma_driver_set"} <= templates
 
 
 @pytest.mark.parametrize(

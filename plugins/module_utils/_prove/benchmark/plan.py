@@ -24,18 +24,12 @@ _RDMA_TLS, _FLOOR_TLS, _GPU_TLS = "rc,ud,self", "tcp", "cuda_copy"
 
 @dataclass(frozen=True)
 class BenchmarkTests:
-    """``templates`` are names of the inventory, ``nodes`` those that may be used; empty: all that there are.
-
-    ``gpus`` of ``gpu_resource`` are for pods whose claim has none. ``environment`` takes precedence.
-    """
+    """``templates`` are names of the inventory; empty: all that there are. ``environment`` takes precedence."""
 
     templates: Sequence[str] = ()
-    nodes: Sequence[str] = ()
     repetitions: int = 3
     floor: bool = True
     namespace: str = "default"
-    gpus: int = 0
-    gpu_resource: str = "nvidia.com/gpu"
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -69,19 +63,18 @@ class _Planner:
         self.found = BenchmarkPlan()
 
     def _nodes(self, request: PodRequest) -> List[str]:
-        usable = [host for host in request.hosts if not self.tests.nodes or host in self.tests.nodes]
-        return sorted(usable, key=natural_key)[:2]
+        return sorted(request.hosts, key=natural_key)[:2]
 
     def _pod(self, request: PodRequest, role: str, node: str, source: Mapping[str, Any]) -> Dict[str, Any]:
         floor = request.name == FLOOR
-        # At least one if a pod gets the NICs nearest to its GPUs.
-        gpus = max(self.tests.gpus, 1 if request.gpu_resource else 0) if not request.gpus else 0
+        # One if a pod gets the NICs nearest to its GPUs, and none of them by its claim.
+        gpus = 1 if request.gpu_resource and not request.gpus else 0
         own = {"ZEROCOPY_NODE": node, "UCX_TLS": _FLOOR_TLS if floor else _RDMA_TLS}
         if gpus or request.gpus:
             own["UCX_TLS"] += f",{_GPU_TLS}"
         if floor:
             own["ZEROCOPY_RDMA"] = "off"
-        limits = {**request.limits, **({request.gpu_resource or self.tests.gpu_resource: gpus} if gpus else {})}
+        limits = {**request.limits, **({request.gpu_resource: gpus} if gpus else {})}
         return {
             "name": pod_name(f"rdma-benchmark-{role}", request.name, node),
             "node": node,

@@ -235,20 +235,3 @@ def test_no_variable_is_refused_that_a_playbook_or_role_reads() -> None:
     for path in [*variables.ROLES.glob("*/tasks/*.yml"), *(variables.ROLES.parent / "playbooks").rglob("*.yml")]:
         read = set(re.findall(r"(?<![\w./])rdma_[a-z0-9_]+\b", path.read_text("utf-8"))) - others
         assert read <= set(variables.options_of()), path
-
-
-@pytest.mark.parametrize("role", ROLES, ids=NAMES)
-def test_the_example_in_the_readme_of_a_role_is_a_play_that_imports_it(role: Path) -> None:
-    example = (role / "README.md").read_text("utf-8").partition("```yaml\n")[2].partition("```")[0]
-    (play,) = yaml.safe_load(example)
-    assert [task["ansible.builtin.import_role"] for task in play["tasks"]] == [{"name": f"zerocopy.rdma.{role.name}"}]
-    assert all("vars" not in task for task in play["tasks"])
-
-
-@pytest.mark.parametrize("role", ROLES, ids=NAMES)
-def test_the_readme_of_a_role_has_every_variable_and_no_other(role: Path) -> None:
-    _before, _marker, rest = (role / "README.md").read_text("utf-8").partition("<!-- BEGIN_ANSIBLE_DOCS -->")
-    block, end, _after = rest.partition("<!-- END_ANSIBLE_DOCS -->")
-    assert end, "the markers are missing"
-    named = set(re.findall(rf"\b{role.name}_[a-z_]+", block)) - set(variables.results())
-    assert named == {name for name in _specs(role) if name != "rdma_group"}

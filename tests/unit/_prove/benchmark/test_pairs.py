@@ -74,7 +74,7 @@ class Bench:
         hostvars = {
             host: {"ansible_facts": {"rdma": self.facts}, "rdma_claims_templates": self.templates} for host in HOSTS
         }
-        settings = {"fraction": self.fraction, "parameters": {"numa": "nic", **self.asked}, "models": [MODEL]}
+        settings = {"fraction": self.fraction, "parameters": self.asked, "models": [MODEL]}
         found = benchmark_document(pairs, results, self.plan, resource_slices(self.devices), hostvars, settings)
         jsonschema.validate(found["document"], SCHEMA)
         self.lines = found["lines"]
@@ -111,10 +111,9 @@ def test_what_its_pods_have(bench: Bench) -> None:
 
 
 def test_of_a_device_plugin(facts_of: Callable[..., Any]) -> None:
-    found = benchmark_plan(shared(facts_of), gpus=1)["pairs"]
-    pods = {pair["entry"]: pair["pods"][0] for pair in found}
-    assert pods["rdma/rdma_h100"]["limits"] == {"rdma/rdma_h100": 1, "nvidia.com/gpu": 1}
-    assert pods["tcp"]["limits"] == {"nvidia.com/gpu": 1}
+    pods = {pair["entry"]: pair["pods"][0] for pair in benchmark_plan(shared(facts_of))["pairs"]}
+    assert pods["rdma/rdma_h100"]["limits"] == {"rdma/rdma_h100": 1}
+    assert pods["tcp"]["limits"] == {}
 
 
 def test_only_what_is_wanted(bench: Bench) -> None:
@@ -123,7 +122,12 @@ def test_only_what_is_wanted(bench: Bench) -> None:
     assert problems[0].startswith(
         "rdma_benchmark_templates has h100-nowhere, which no pod can request; pods can request h100-1gpu"
     )
-    (problem,) = benchmark_plan(bench.plan, nodes=["n1"])["problems"]
+
+
+def test_one_node_is_not_enough(bench: Bench) -> None:
+    for request in bench.plan["asks"]["h100"]:
+        request["hosts"] = {"n1": request["hosts"]["n1"]}
+    (problem,) = benchmark_plan(bench.plan)["problems"]
     assert problem.startswith("nothing can be run: a pair needs two nodes of a group; h100: ")
 
 
@@ -161,7 +165,7 @@ def test_a_slow_port_fails(bench: Bench) -> None:
 
 def test_what_the_command_line_sets_is_a_text(bench: Bench) -> None:
     """As with -e rdma_benchmark_repetitions=2 and the others, which preflight accepts."""
-    assert bench.pairs(repetitions="2", gpus="1", floor="false") == bench.pairs(repetitions=2, gpus=1, floor=False)
+    assert bench.pairs(repetitions="2", floor="false") == bench.pairs(repetitions=2, floor=False)
     bench.fraction = "0.7"
     found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.5)}, repetitions=1)
     assert [line["verdict"] for line in found["summary"]] == ["fail"]

@@ -84,7 +84,7 @@ def pair(program: Any, **changed: Any) -> tuple[str, log.BenchmarkLog]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    common = {"port": port, "timeout": 600, "memory": "dram", "numa": "nic", "peer": "127.0.0.1"}
+    common = {"port": port, "timeout": 600, "peer": "127.0.0.1"}
     settings = {"operations": ["WRITE", "READ"], "sizes": SIZES, "iterations": 3, "warmup": 1, **common, **changed}
     said, wrote = [], []
     program.say = lambda word, value: wrote.append(f"{word} {value if isinstance(value, str) else json.dumps(value)}")
