@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inject.plan im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
+    ManifestNames,
     NodeStatus,
     PodRequest,
     Strategy,
@@ -65,6 +66,7 @@ class Inject(Strategy):
     slices = False
     counts_only = True
     pods = False
+    manifests = ManifestNames(labels="node-labels-inject.yml")
 
     def plan(
         self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options

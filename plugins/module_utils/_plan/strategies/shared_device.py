@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.device_plugin import DevicePluginStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import (
     ClusterState,
+    ManifestNames,
     NodeStatus,
     PodRequest,
     StrategyImage,
@@ -39,6 +40,7 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     prefix = plan.PREFIX
     driver_set = (plan.PREFIX + "set", plan.PARENT_NAMESPACE)
     needed = (network_operator.POLICY,)
+    manifests = ManifestNames("10-shared-device.yml", "node-labels-shared-device.yml")
 
     def planned(
         self,
