@@ -103,7 +103,7 @@ def _set(
 class Dra(Strategy):
     name = NAME
     manifests = ManifestNames("10-driver.yml", "node-labels.yml", "20-claims.yml")
-    roles, claim_roles = ("rdma_driver",), ("rdma_claims",)
+    roles = ("rdma_driver", "rdma_claims")
     label = GROUP_LABEL
     # DRANET works in both; in mode shared a pod sees the HCAs of others in sysfs.
     netns_modes: Tuple[str, ...] = ()

@@ -51,24 +51,9 @@ def lacking(hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_v
     return messages([entry for strategy in every for entry in strategy.lacking(hosts, cluster, known)])
 
 
-def driver_roles() -> List[str]:
-    """Every role that applies a strategy, also one that no group has: it then removes what is left of it."""
-    return [role for strategy in STRATEGIES.values() for role in strategy.roles]
-
-
-def claim_roles() -> List[str]:
-    """Every role that applies what pods claim of a strategy."""
-    return [role for strategy in STRATEGIES.values() for role in strategy.claim_roles]
-
-
 def roles() -> List[str]:
-    """Both, in the order in which they are applied."""
-    return [*driver_roles(), *claim_roles()]
-
-
-def set_roles() -> List[str]:
-    """Those of them that have a set of objects."""
-    return [role for role in roles() if f"{role}_set" in plan_variables.options_of()]
+    """The roles that have variables of strategies."""
+    return [role for strategy in STRATEGIES.values() for role in strategy.roles]
 
 
 def one_value(hosts: Sequence[Mapping[str, Any]]) -> List[str]:

@@ -198,14 +198,7 @@ class ClaimsStage:
 
 
 class Strategy(ABC):
-    """One strategy; ``roles`` apply it, and remove it in the opposite order.
-
-    The entry points of such a role are ``provision``, ``absent``, ``unused``, which fails where pods still need what
-    ``absent`` removes, and, if it has a set of objects (the variable ``<role>_set``), ``compare``, which in check mode
-    registers ``<role>_result`` with what applyset would do, and where fields of an operator's policy are ours,
-    ``<role>_policy`` with what would be done to them.
-    ``claim_roles`` are like ``roles``, for what pods claim (tag ``claims``): they apply it when the drivers of all
-    strategies are there, and remove it before those go.
+    """One strategy; ``roles`` have its variables, and apply it alone in a user's own playbook.
 
     ``also`` are further values of ``rdma_strategy`` that it serves beside its name, with the same objects and label.
     ``label`` is the label of nodes that have it at the moment, empty where it leaves nothing there. ``netns_modes`` are
@@ -227,7 +220,6 @@ class Strategy(ABC):
     also: Tuple[str, ...] = ()
     name: str
     roles: Tuple[str, ...]
-    claim_roles: Tuple[str, ...] = ()
     label: str
     netns_modes: Tuple[str, ...]
     slices: bool
