@@ -25,13 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 Found = List[Tuple[str, Problem]]
 
 # Variables of the role with one value for the whole fleet.
-FLEET_WIDE = (
-    "rdma_claims_set",
-    "rdma_claims_parent_namespace",
-    "rdma_claims_cluster",
-    "rdma_claims_manifests",
-    "rdma_claims_wait_timeout",
-)
+FLEET_WIDE = ("rdma_claims_set", "rdma_claims_parent_namespace", "rdma_claims_wait_timeout")
 
 
 @dataclass

@@ -46,14 +46,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
 WAIT, NAMESPACES = PREFIX + "wait", PREFIX + "namespaces"
 # Variables with one value for the whole fleet.
-FLEET_WIDE = (
-    PREFIX + "set",
-    PARENT_NAMESPACE,
-    NAMESPACE,
-    PREFIX + "cluster",
-    PREFIX + "manifests",
-    *programs.FLEET_WIDE,
-)
+FLEET_WIDE = (PREFIX + "set", PARENT_NAMESPACE, NAMESPACE, *programs.FLEET_WIDE)
 # Of the links, with which the rails of pods are numbered.
 _OF_LINKS = (
     links_addresses.SUBNET,

@@ -100,6 +100,3 @@ class Inject(Strategy):
         default = str(known[inject_plan.RESOURCE].get("default"))
         found = [str(host.variables.get(inject_plan.RESOURCE, default)) for host in self.own(hosts)]
         return [name for name in dict.fromkeys(found) if name]
-
-    def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-        return inject_plan.FLEET_WIDE
