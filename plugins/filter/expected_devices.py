@@ -56,7 +56,6 @@ _value:
       description:
         - Drivers to wait for, out of those whose devices are expected. DRANET if C(rdma_driver_wait) is V(true), and
           NVIDIA's DRA driver if C(rdma_driver_gpu_deploy) is V(true) as well.
-        - Empty for a node on which DRANET was found not to be ready earlier in the run (C(rdma_driver_result)).
       type: list
       elements: str
   sample:

@@ -162,7 +162,7 @@ def _deployment(
         title = _title(strategy, "Restart pods of the driver")
         yield RestartStep(title, DRIVER, str(values[pods[0]]), pods[1], restarted, found.wait)
     if found.joining:
-        yield LabelsStep(_title(strategy, "Remove the labels of nodes that leave"), DRIVER, found.leaving)
+        yield LabelsStep(_title(strategy, "Remove the labels of nodes that leave"), DRIVER, found.leaving, first=True)
         for each in sets:
             title = _title(strategy, "Update the objects before nodes join")
             yield ObjectsStep(
@@ -235,12 +235,12 @@ def _policy(
 
 def _left_behind(leaves: Mapping[str, Sequence[str]], cluster: ClusterState) -> Dict[str, Sequence[str]]:
     """What of these extended resources is in the status of nodes."""
-    if cluster.extended_resources is None:
-        return dict(leaves)
-    there = {
-        node: [name for name in names if name in cluster.extended_resources.get(node, ())]
-        for node, names in leaves.items()
-    }
+    there = dict(leaves)
+    if cluster.extended_resources is not None:
+        there = {
+            node: [name for name in names if name in cluster.extended_resources.get(node, ())]
+            for node, names in leaves.items()
+        }
     return {node: names for node, names in there.items() if names}
 
 

@@ -41,7 +41,8 @@ class HeldCheck(Step):
 class ObjectsStep(Step):
     """A set of objects (:mod:`applyset`), which is removed where there are no ``objects``.
 
-    ``first`` is for a configuration that has to be there before nodes get their labels: nothing is pruned or awaited.
+    ``first`` is for a configuration that has to be there before nodes get their labels: nothing is pruned or awaited,
+    and check mode leaves it to the step that follows.
     ``kept`` are kinds of which no pod or workload may use a member that is to go.
     ``rejectable`` are kinds that the cluster's admission may reject until nodes have their labels.
     ``pools`` is a namespace with address pools of whereabouts, which go with the definition of their kind.
@@ -61,10 +62,14 @@ class ObjectsStep(Step):
 
 @dataclass(frozen=True)
 class LabelsStep(Step):
-    """Labels by node, ``None`` to be removed; ``after_counters``: not where a step before could not count pods."""
+    """Labels by node, ``None`` to be removed; ``after_counters``: not where a step before could not count pods.
+
+    ``first`` is for labels that go before the objects change: check mode leaves them to the step that follows.
+    """
 
     kind: ClassVar[str] = "labels"
     nodes: Mapping[str, Mapping[str, Optional[str]]] = field(default_factory=dict)
+    first: bool = False
     after_counters: bool = False
 
 
@@ -134,7 +139,7 @@ def read(documents: Sequence[Mapping[str, Any]]) -> List[AnyStep]:
 
 def _read(document: Mapping[str, Any]) -> Any:
     kind = _KINDS.get(str(document.get("kind")))
-    names = {one.name for one in fields(kind)} if kind else set()
+    names = {known.name for known in fields(kind)} if kind else set()
     given = {name: value for name, value in document.items() if name != "kind"}
     if kind is None or not {"title", "part"} <= given.keys() <= names:
         raise ValueError(f"{dict(document)!r} is no step: it needs a kind, one of {', '.join(_KINDS)}, and its fields")

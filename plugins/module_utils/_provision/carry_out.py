@@ -96,7 +96,7 @@ class _Run:
         self.late |= bool(done["changed"]) and step.part == plan_steps.DRIVER and not self._check
 
     def _result_of(self, step: AnyStep) -> Any:
-        if isinstance(step, HeldCheck):
+        if isinstance(step, HeldCheck) or (self._check and getattr(step, "first", False)):
             return None
         if isinstance(step, ObjectsStep):
             return self._objects(step)
@@ -190,9 +190,10 @@ def _refuse_used(step: ObjectsStep, objects: Sequence[Mapping[str, Any]]) -> Non
     if not step.prune:
         return
     used = [
-        " ".join(filter(None, (each["kind"], each["namespace"], each["name"], each.get("reason", ""))))
+        f"{each['kind']} {'/'.join(filter(None, (each['namespace'], each['name'])))} {each.get('reason', '')}"
         for each in objects
         if each["action"] == "kept" and each["kind"] in step.kept
     ]
     if used:
-        raise ClusterError(f"Delete the pods and workloads that use these objects first: {'; '.join(used)}")
+        told = "; ".join(used)
+        raise ClusterError(f"Nothing was changed. Delete the pods and workloads that use these objects first: {told}")
