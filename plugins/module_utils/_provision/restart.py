@@ -48,8 +48,7 @@ def restart(client: Client, step: RestartStep, check: bool) -> Dict[str, Any]:
         client.all(lambda pod: _delete(client, path, pod), going)
         if step.wait and of_changed:
             _await(client, path, query, of_changed)
-    names = [metadata(pod)["name"] for pod in going]
-    return {"changed": bool(going), "pods": names}
+    return {"changed": bool(going), "nodes": [str((pod.get("spec") or {}).get("nodeName", "")) for pod in going]}
 
 
 def _delete(client: Client, path: str, pod: Object) -> None:
