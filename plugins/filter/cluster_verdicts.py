@@ -11,8 +11,8 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Checks for each node whether DRANET runs and publishes what the facts say, and for each set of objects whether it is
-    still as applied. Run the entry points C(compare) of the strategies' roles before, because this filter reads the
-    results that they registered.
+    still as applied. Run the role C(zerocopy.rdma.rdma_provision) in check mode before, because this filter reads its
+    result.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
 positional: hostvars

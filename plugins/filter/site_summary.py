@@ -12,7 +12,7 @@ author:
 description:
   - Returns a few lines that say how many nodes of each group were changed, were left unchanged or failed, what was done
     to objects of the cluster, and how to verify the result.
-  - Reads the results of the role C(zerocopy.rdma.rdma_drift) and of the roles of all strategies. Compute it once for
+  - Reads the results of the roles C(zerocopy.rdma.rdma_drift) and C(zerocopy.rdma.rdma_provision). Compute it once for
     all hosts (C(run_once)), not per host.
 positional: hostvars, active
 options:

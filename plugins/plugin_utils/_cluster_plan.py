@@ -33,6 +33,8 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _
 
 # What the tasks of this run have left on hosts.
 _DRIFT, _KERNEL = "rdma_drift_result", "rdma_kernel_result"
+# Which node a host is, recorded or real, and its runtime.
+_OF_NODE = _ROOT, _FLAVOUR = "rdma_discover_root", "rdma_runtime_flavour"
 # Changes of files alone concern no driver that runs.
 _FILES = ("file", "initramfs")
 
@@ -143,11 +145,10 @@ def late(fleet: Fleet, answer: Mapping[str, Any]) -> bool:
 
 
 def _of_host(fleet: Fleet, host: InventoryHost) -> Dict[str, Any]:
-    return {**fleet.values, **plan_variables.converted(host.variables, fleet.known)[0]}
-
-
-def _root(variables: Mapping[str, Any]) -> str:
-    return str(_inventory.raw(variables, "rdma_discover_root") or "/")
+    """Its variables in their types, with those that say what its node is."""
+    of_node = _inventory.of_host(fleet.context["hostvars"][host.name], {}, _OF_NODE.__contains__)[0]
+    own = plan_variables.converted({**host.variables, **of_node}, fleet.known)[0]
+    return {**plan_variables.defaults(fleet.known), **own}
 
 
 def with_cni(fleet: Fleet) -> List[str]:
@@ -156,7 +157,7 @@ def with_cni(fleet: Fleet) -> List[str]:
     for host in fleet.hosts:
         values = _of_host(fleet, host)
         strategy = registry.of_host(values)
-        if strategy and strategy.needs_cni(values) and _root(fleet.context["hostvars"][host.name]) == "/":
+        if strategy and strategy.needs_cni(values) and values[_ROOT] == "/":
             found.append(host.name)
     return found
 
@@ -172,7 +173,7 @@ def with_images(fleet: Fleet) -> List[str]:
         values = _of_host(fleet, host)
         strategy = registry.of_host(values)
         imported = [image for image in strategy.images(values) if image.archive] if strategy else []
-        if imported and values.get("rdma_runtime_flavour") != "none" and _root(variables) == "/":
+        if imported and values[_FLAVOUR] != "none" and values[_ROOT] == "/":
             found.append(host.name)
     return found
 

@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import (
     RestartStep,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import carry_out as module
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import object_fields, pools
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.cluster_client import Server, holding, node, pod
 
@@ -121,7 +122,7 @@ def test_nothing_is_changed_if_any_step_is_refused(
         assert request.check
         raise ClusterError("NicClusterPolicy x: others have this field")
 
-    monkeypatch.setattr(module.object_fields, "converge", fields)
+    monkeypatch.setattr(object_fields, "converge", fields)
     counted = node("n3", annotation='{"rdma/counted": 5}', counted="5")
     server.lists["/api/v1/nodes"] = [node("n1", hca="1"), node("n2", annotation=BROKEN), counted]
     server.lists["/api/v1/pods"] = [holding("prefill", "n1", "rdma/hca"), holding("decode", "n3", "rdma/counted")]
@@ -301,7 +302,7 @@ def test_pools_go_with_their_definition(
     server: Server,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module.pools, "remove", lambda client, namespace: server.writes.append(f"pools {namespace}"))
+    monkeypatch.setattr(pools, "remove", lambda client, namespace: server.writes.append(f"pools {namespace}"))
     sets.predicted["multus"] = [{**DEFINITION, "action": action}]
     carried(server, ObjectsStep("Apply", DRIVER, "multus", "kube-system", **{"pools": "rdma", **own}), check=check)
     expected = ["pools rdma", "try multus"] if removed else []

@@ -105,7 +105,8 @@ def test_a_move_verifies_the_nodes_of_its_wave() -> None:
 def test_the_gpu_driver_is_checked_before_the_driver_is_deployed() -> None:
     """A missing helm must not be found out when nodes have labels and DRANET runs."""
     tasks = yaml.safe_load((CHECKOUT / "roles" / "rdma_provision" / "tasks" / "apply.yml").read_text("utf-8"))
-    check, apply, gpu, claims = tasks
+    check, apply, told, gpu, claims = tasks
+    assert "ansible.builtin.debug" in told
     files = [task["ansible.builtin.include_role"]["tasks_from"] for task in (check, gpu)]
     assert files == ["gpu_check", "gpu"]
     assert check["when"] == gpu["when"]

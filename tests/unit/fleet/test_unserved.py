@@ -103,7 +103,7 @@ def test_a_role_on_its_own_fails_hosts_as_the_playbook_does() -> None:
     (expected,) = play["tasks"]
     *_before, last = tasks_of("roles/rdma_provision/tasks/main.yml")
     assert last["name"] == expected["name"]
-    of_host = "[inventory_hostname] | join('\\n') }}"
+    of_host = "[inventory_hostname] | join('\n') }}"
     assert last["ansible.builtin.fail"]["msg"] == "{{ __rdma_provision_unserved" + of_host
     assert last["when"] == "inventory_hostname in __rdma_provision_unserved"
     assert expected["ansible.builtin.fail"]["msg"] == "{{ hostvars['localhost'].rdma_provision_unserved" + of_host
