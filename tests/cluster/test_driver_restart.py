@@ -115,7 +115,7 @@ def kubelet(cluster: dynamic.DynamicClient, namespace: str, create: Callable[...
 
 
 @pytest.fixture
-def restart(run_module: Callable[..., Any], namespace: str) -> Callable[..., List[str]]:
+def restart(control_plane: Any, run_module: Callable[..., Any], namespace: str) -> Callable[..., List[str]]:
     """Restarts the driver for hosts with these changes, and tells on which hosts it was, or would be, restarted."""
 
     def play(changes: Dict[str, Any], check: bool = False) -> List[str]:
@@ -128,7 +128,12 @@ def restart(run_module: Callable[..., Any], namespace: str) -> Callable[..., Lis
             _cluster_plan.restarted(hostvars, [InventoryHost(host) for host in HOSTS]),
             wait=True,
         )
-        done = run_module(cluster_apply, steps=steps.written([step]), _ansible_check_mode=check)
+        done = run_module(
+            cluster_apply,
+            kubeconfig=str(control_plane.kubeconfig),
+            steps=steps.written([step]),
+            _ansible_check_mode=check,
+        )
         (result,) = done["steps"]
         assert result["changed"] == done["changed"] == bool(result["nodes"])
         return sorted(result["nodes"])
