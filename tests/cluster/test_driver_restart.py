@@ -153,9 +153,13 @@ def test_only_where_the_kernel_was_changed(kubelet: Kubelet, restart: Callable[.
     assert kubelet.running == before
 
     assert restart(changes) == ["restart-a1", "restart-b1"]
-    # The step has waited, so the successors are here without any waiting.
-    replaced = {host for host in HOSTS if kubelet.running[host] != before[host]}
-    assert replaced == {"restart-a1", "restart-b1"}
+    # The step has waited for the successors, of which the played kubelet is told as well.
+    wanted = {"restart-a1", "restart-b1"}
+    with kubelet.changed:
+        kubelet.changed.wait_for(
+            lambda: {host for host in HOSTS if kubelet.running[host] != before[host]} == wanted, 60
+        )
+    assert {host for host in HOSTS if kubelet.running[host] != before[host]} == wanted
 
     unchanged = {host: {"changed": False, "changes": []} for host in HOSTS}
     assert restart(unchanged) == []
