@@ -11,8 +11,8 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:
   - Checks for each node whether DRANET runs and publishes what the facts say, and for each set of objects whether it is
-    still as applied. Run the entry points C(compare) of the strategies' roles before, because this filter reads the
-    results that they registered.
+    still as applied. Run the role C(zerocopy.rdma.rdma_provision) in check mode before, because this filter reads its
+    result.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
 positional: hostvars
@@ -48,15 +48,7 @@ from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
-
-# What a role that compares leaves: its set, and the fields of an operator's policy.
-_LEFT = ("result", "policy")
-
-
-def _objects(variables: Mapping[str, Any], role: str) -> List[Mapping[str, Any]]:
-    left = [_inventory.raw(variables, f"{role}_{name}") or {} for name in _LEFT]
-    return [item for result in left for item in result.get("objects", ())]
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _provisioned, _strategy_inventory
 
 
 @pass_context
@@ -69,14 +61,12 @@ def cluster_verdicts(
 ) -> Dict[str, List[Dict[str, Any]]]:
     every = _strategy_inventory.hosts(context, hosts, hostvars)
     own = hostvars[str(context["inventory_hostname"])]
-    sets = {role.partition("_")[2]: _objects(own, role) for role in registry.set_roles()}
     found = verdicts.checks(
         {host.name: host.group for host in every},
         registry.driven(every, _inventory.options(context)),
         nodes,
         pods,
-        # Strategies that no group has, have no set.
-        {name: objects for name, objects in sets.items() if objects},
+        _provisioned.objects(own),
     )
     return {"checks": [asdict(check) for check in found]}
 

@@ -56,7 +56,6 @@ _value:
       description:
         - Drivers to wait for, out of those whose devices are expected. DRANET if C(rdma_driver_wait) is V(true), and
           NVIDIA's DRA driver if C(rdma_driver_gpu_deploy) is V(true) as well.
-        - Empty for a node on which DRANET was found not to be ready earlier in the run (C(rdma_driver_result)).
       type: list
       elements: str
   sample:
@@ -75,23 +74,15 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import served
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices as expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.strategy import NAME
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 
 @pass_context
 def expected_devices(
     context: Mapping[str, Any], hosts: List[str], hostvars: Mapping[str, Mapping[str, Any]]
 ) -> Dict[str, Dict[str, Any]]:
-    found = expected.expected(served(NAME, _strategy_inventory.hosts(context, hosts, hostvars)))
-    for name, awaited in found.items():
-        # The wait for the pod of DRANET has failed, so a second wait would only take time.
-        result = _inventory.raw(hostvars[name], "rdma_driver_result") or {}
-        if name in (result.get("unready") or {}):
-            awaited["wait"] = []
-    return found
+    return registry.expected(_strategy_inventory.hosts(context, hosts, hostvars))
 
 
 class FilterModule:

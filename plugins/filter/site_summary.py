@@ -12,7 +12,7 @@ author:
 description:
   - Returns a few lines that say how many nodes of each group were changed, were left unchanged or failed, what was done
     to objects of the cluster, and how to verify the result.
-  - Reads the results of the role C(zerocopy.rdma.rdma_drift) and of the roles of all strategies. Compute it once for
+  - Reads the results of the roles C(zerocopy.rdma.rdma_drift) and C(zerocopy.rdma.rdma_provision). Compute it once for
     all hosts (C(run_once)), not per host.
 positional: hostvars, active
 options:
@@ -50,33 +50,14 @@ _value:
     - "next: ansible-playbook -i inventory zerocopy.rdma.verify"
 """
 
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drift
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats import site
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run
-
-
-def _place(entry: Mapping[str, Any]) -> Tuple[Any, ...]:
-    return tuple(entry.get(part) for part in ("kind", "namespace", "name"))
-
-
-def _objects(variables: Mapping[str, Any], role: str) -> List[Mapping[str, Any]]:
-    """What a role has applied, also where it had to do so before nodes got their labels."""
-    updated, applied = (
-        (_inventory.raw(variables, f"{role}_{part}") or {}).get("objects") or [] for part in ("updated", "result")
-    )
-    before = {_place(entry): entry for entry in updated}
-    return [before.get(_place(entry), entry) if entry["action"] == "unchanged" else entry for entry in applied]
-
-
-def _sets(variables: Mapping[str, Any]) -> Dict[str, List[Mapping[str, Any]]]:
-    """What each role of a strategy has applied, by role."""
-    return {role: objects for role in registry.roles() for objects in [_objects(variables, role)] if objects}
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _provisioned, _run
 
 
 @pass_context
@@ -91,7 +72,7 @@ def site_summary(
         site.SiteRun(
             nodes,
             [host for host in hosts if host not in set(active)],
-            _sets(hostvars[active[0]]) if active else {},
+            _provisioned.objects(hostvars[active[0]]) if active else {},
             bool(context.get("ansible_check_mode")),
             _run.of(context, groups),
         )

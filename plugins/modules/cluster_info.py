@@ -145,11 +145,18 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices import info as slices
 
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
-    sets = [Parent(each["name"], each["namespace"]) for each in module.params["sets"]]
-    return cluster.info(client, module.params["dra"], sets, module.params["kinds"], module.params["objects"])
+    params = module.params
+    sets = [Parent(each["name"], each["namespace"]) for each in params["sets"]]
+    found = cluster.info(client, params["dra"], sets, params["kinds"], params["objects"])
+    if params["published"] is not None:
+        wanted = params["published"]
+        wait = wanted["wait_timeout"] if wanted["wait"] and not module.check_mode else None
+        found["published"] = slices.info(client, slices.SliceRequest(wanted["expected"], ["slices"], wait))
+    return found
 
 
 def main() -> None:
@@ -164,6 +171,14 @@ def main() -> None:
                 "options": {
                     "kind": {"type": "str", "required": True},
                     "name": {"type": "str", "default": ""},
+                },
+            },
+            "published": {
+                "type": "dict",
+                "options": {
+                    "expected": {"type": "dict", "default": {}},
+                    "wait": {"type": "bool", "default": False},
+                    "wait_timeout": {"type": "int", "default": 120},
                 },
             },
             "sets": {

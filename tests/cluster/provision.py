@@ -23,6 +23,8 @@ from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterS
 CHECKOUT = Path(__file__).resolve().parents[2]
 # The task in which a host fails that is not served.
 SERVED = "Fail if the host is not served"
+# A step of cluster_apply, and all that its steps show with --diff.
+STEP, DIFF = "step", "diff of the cluster"
 HOSTS = ["v100-01", "v100-02", "a100-01", "a100-02", "h100-01", "h100-02", "h100-03", "lab-01", "lab-02"]
 
 Results = Dict[str, Object]
@@ -192,11 +194,18 @@ def _tasks(text: str) -> List[Object]:
 
 
 def _results(text: str) -> Results:
-    return {
-        task["task"]["name"].rpartition(" : ")[2]: next(iter(task["hosts"].values()))
-        for task in _tasks(text)
-        if task["hosts"]
-    }
+    """Results by task and, of what was done in the cluster, by step; :data:`DIFF` has the differences of all steps."""
+    found: Results = {}
+    diffs: List[Object] = []
+    for task in _tasks(text):
+        if not task["hosts"]:
+            continue
+        result = next(iter(task["hosts"].values()))
+        found[task["task"]["name"].rpartition(" : ")[2]] = result
+        for step in result.get("steps", []):
+            found[step["title"]] = {"action": STEP, **step}
+        diffs += result.get("diff", []) if "steps" in result else []
+    return {**found, DIFF: {"action": DIFF, "diff": diffs}}
 
 
 @pytest.fixture(scope="session", name="nodes")

@@ -6,13 +6,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import subprocess
-import sys
 import threading
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 from kubernetes import dynamic
@@ -21,26 +16,18 @@ from urllib3.exceptions import ProtocolError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import steps
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import RestartStep
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
+from ansible_collections.zerocopy.rdma.plugins.modules import cluster_apply
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_plan
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 HOSTS = {"restart-a1": "a", "restart-a2": "a", "restart-a3": "a", "restart-b1": "b", "restart-b2": "b"}
 MODULE = {"kind": "module", "name": "ib_umad", "before": "unloaded", "after": "loaded"}
 NETNS = {"kind": "rdma_netns_mode", "name": "rdma", "before": "shared", "after": "exclusive"}
 FILE = {"kind": "file", "name": "/etc/modules-load.d/zerocopy-rdma.conf", "before": "absent", "after": "present"}
-PLAY = [
-    {
-        "hosts": "all",
-        "gather_facts": False,
-        "tasks": [
-            {
-                "ansible.builtin.import_role": {"name": "zerocopy.rdma.rdma_driver", "tasks_from": "restart"},
-                "run_once": True,
-            }
-        ],
-    }
-]
 
 
 class Kubelet(threading.Thread):
@@ -129,38 +116,33 @@ def kubelet(cluster: dynamic.DynamicClient, namespace: str, create: Callable[...
 
 
 @pytest.fixture
-def restart(control_plane: Any, namespace: str, tmp_path: Path) -> Callable[..., Dict[str, bool]]:
-    """Plays the tasks for hosts with these changes, and tells by task whether it changed something."""
+def restart(control_plane: Any, run_module: Callable[..., Any], namespace: str) -> Callable[..., List[str]]:
+    """Restarts the driver for hosts with these changes, and tells on which hosts it was, or would be, restarted."""
 
-    def play(changes: Dict[str, Any], *options: str) -> Dict[str, bool]:
-        hosts = {host: {"rdma_kernel_result": changes[host]} if host in changes else {} for host in HOSTS}
-        inventory, playbook = tmp_path / "hosts.yml", tmp_path / "play.yml"
-        inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": {"ansible_connection": "local"}}}))
-        playbook.write_text(json.dumps(PLAY))
-        program = str(Path(sys.executable).with_name("ansible-playbook"))
-        done = subprocess.run(
-            [program, "-i", str(inventory), "-e", f"rdma_driver_namespace={namespace}", *options, str(playbook)],
-            cwd=CHECKOUT,
-            env={
-                **os.environ,
-                "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
-                "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
-                "K8S_AUTH_KUBECONFIG": str(control_plane.kubeconfig),
-                "LC_ALL": "C.UTF-8",
-            },
-            capture_output=True,
-            text=True,
-            check=False,
+    def play(changes: Dict[str, Any], check: bool = False) -> List[str]:
+        hostvars = {host: {"rdma_kernel_result": changes[host]} if host in changes else {} for host in HOSTS}
+        step = RestartStep(
+            "restart",
+            "driver",
+            namespace,
+            drivers_objects.SELECTOR,
+            _cluster_plan.restarted(hostvars, [InventoryHost(host) for host in HOSTS]),
+            wait=True,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        tasks = [task for one in json.loads(done.stdout)["plays"] for task in one["tasks"]]
-        results = {task["task"]["name"].rpartition(" : ")[2]: next(iter(task["hosts"].values())) for task in tasks}
-        return {name: result["changed"] for name, result in results.items() if not result.get("skipped")}
+        done = run_module(
+            cluster_apply,
+            kubeconfig=str(control_plane.kubeconfig),
+            steps=steps.written([step]),
+            _ansible_check_mode=check,
+        )
+        (result,) = done["steps"]
+        assert result["changed"] == done["changed"] == bool(result["nodes"])
+        return sorted(result["nodes"])
 
     return play
 
 
-def test_only_where_the_kernel_was_changed(kubelet: Kubelet, restart: Callable[..., Dict[str, bool]]) -> None:
+def test_only_where_the_kernel_was_changed(kubelet: Kubelet, restart: Callable[..., List[str]]) -> None:
     changes = {
         "restart-a1": {"changed": True, "changes": [FILE, MODULE]},
         "restart-a2": {"changed": True, "changes": [FILE]},
@@ -168,31 +150,27 @@ def test_only_where_the_kernel_was_changed(kubelet: Kubelet, restart: Callable[.
         "restart-b2": {"changed": False, "skipped": True},
     }
     before = dict(kubelet.running)
-    look = {
-        "Find the driver's pods": False,
-        "Restart the driver on nodes whose kernel was changed in this run": False,
-    }
-
-    predicted = restart(changes, "--check")
-    assert predicted == {**look, "Delete the driver's pods": True}
+    assert restart(changes, check=True) == ["restart-a1", "restart-b1"]
     assert kubelet.running == before
 
-    done = restart(changes)
-    assert done == {**predicted, "Wait for the new pods": False}
-    # The tasks have waited, so the successors are here without any waiting.
-    replaced = {host for host in HOSTS if kubelet.running[host] != before[host]}
-    assert replaced == {"restart-a1", "restart-b1"}
+    assert restart(changes) == ["restart-a1", "restart-b1"]
+    # The step has waited for the successors, of which the played kubelet is told as well.
+    wanted = {"restart-a1", "restart-b1"}
+    with kubelet.changed:
+        kubelet.changed.wait_for(
+            lambda: {host for host in HOSTS if kubelet.running[host] != before[host]} == wanted, 60
+        )
+    assert {host for host in HOSTS if kubelet.running[host] != before[host]} == wanted
 
     unchanged = {host: {"changed": False, "changes": []} for host in HOSTS}
-    assert restart(unchanged) == {"Find the driver's pods": False}
+    assert restart(unchanged) == []
 
 
-def test_where_it_waits_after_a_crash(kubelet: Kubelet, restart: Callable[..., Dict[str, bool]]) -> None:
+def test_where_it_waits_after_a_crash(kubelet: Kubelet, restart: Callable[..., List[str]]) -> None:
     before = dict(kubelet.running)
     kubelet.crash("restart-a2")
-    found, deleted = "Find the driver's pods", "Delete pods of the driver that wait after a crash"
-    assert restart({}) == {found: False, deleted: True}
+    assert restart({}) == ["restart-a2"]
     with kubelet.changed:
         assert kubelet.changed.wait_for(lambda: kubelet.running["restart-a2"] != before["restart-a2"], timeout=60)
     assert {host for host in HOSTS if kubelet.running[host] != before[host]} == {"restart-a2"}
-    assert restart({}) == {found: False}
+    assert restart({}) == []

@@ -19,9 +19,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
 
-SHARED, NICS = "Apply the plugin's objects", "Apply the SR-IOV device plugin's objects"
-LOOKED = "Look at the policy of the Network Operator for shared devices"
-FOR_NICS = "Look at the policy of the Network Operator for NICs"
+SHARED, NICS = "Apply the objects (shared_device)", "Apply the objects (host_device)"
 POLICY = "nic-cluster-policy"
 # The groups that the operator serves, and a node that it does not.
 FLEET = ("v100-01", "v100-02", "a100-01", "a100-02", "h100-01")

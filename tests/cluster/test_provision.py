@@ -19,14 +19,18 @@ from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
     pod_spec,
     reasons,
 )
-from ansible_collections.zerocopy.rdma.tests.cluster.provision import HOSTS, Playbook, Results, make_set_of_inventory
+from ansible_collections.zerocopy.rdma.tests.cluster.provision import (
+    DIFF,
+    HOSTS,
+    STEP,
+    Playbook,
+    Results,
+    make_set_of_inventory,
+)
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
 
-# What is tried first and tells nothing that is not told again.
-TRIED = {"Validate the driver's objects on the API server", "Validate the plugin's objects on the API server"}
-APPLYSET, LABELS = "zerocopy.rdma.applyset", "zerocopy.rdma.node_labels"
 # All that the playbook could touch.
 KINDS = (
     "nodes,secrets,serviceaccounts,daemonsets,clusterroles,clusterrolebindings,"
@@ -44,12 +48,12 @@ def versions(cluster_set: ClusterSet) -> Dict[str, str]:
 
 
 def ours(results: Results) -> Dict[str, Object]:
-    """What the modules that talk to the API server said about what they did."""
+    """What the steps in the cluster said about what they did, and all differences."""
     said = ("changed", "objects", "names", "nodes", "diff")
     return {
         task: {key: result[key] for key in said if key in result}
         for task, result in results.items()
-        if result["action"] in (APPLYSET, LABELS) and not result.get("skipped") and task not in TRIED
+        if result["action"] in (STEP, DIFF) and not result.get("skipped")
     }
 
 
@@ -71,8 +75,8 @@ def test_check_mode_the_run_and_the_runs_after_it(cluster_set: ClusterSet, playb
     done = ours(playbook("--diff", **own))
     assert predicted == done
     # The other strategies have no group, so that there is nothing of them to apply or to remove.
-    changed = [task for task, result in done.items() if result["changed"]]
-    assert changed == ["Label the nodes with their groups", "Apply the driver's objects", "Apply the claims"]
+    changed = [task for task, result in done.items() if result.get("changed")]
+    assert changed == ["Label the nodes (dra)", "Apply the objects (dra)", "Apply the claims (dra)"]
     labels = json.loads(cluster_set.kubectl("get", "nodes", "-o", "json"))["items"]
     groups = {item["metadata"]["name"]: item["metadata"]["labels"].get("zerocopy.rdma/group") for item in labels}
     assert {name: groups[name] for name in HOSTS} == {name: name.partition("-")[0] for name in HOSTS}
@@ -92,11 +96,13 @@ def test_check_mode_the_run_and_the_runs_after_it(cluster_set: ClusterSet, playb
 
     with cluster_set.requests() as requests:
         again = ours(playbook("--diff", **own))
-    assert [result["changed"] for result in again.values()] == [False] * len(done)
+    assert set(again) == set(done)
+    assert {result.get("changed", False) for result in again.values()} == {False}
+    assert again[DIFF]["diff"] == []
     assert {verb for verb, _path in requests} == {"get", "list"}
     # What is not in a limited run would be pruned, so it leaves all of it alone.
     with cluster_set.requests() as requests:
-        assert ours(playbook("--limit", "h100", **own)) == {}
+        assert set(ours(playbook("--limit", "h100", **own))) == {DIFF}
     assert requests == []
 
 
@@ -116,8 +122,8 @@ def test_teardown_removes_no_claim_as_long_as_one_is_in_use(cluster_set: Cluster
 
     for options in ((), ("--check",)):
         said = playbook.refused("--tags=claims", *options, name="teardown.yml", **own)
-        assert said.startswith("No claim was removed. Delete the pods and workloads that use these claims first: ")
-        assert f"ResourceClaimTemplate {templates['v100-1nic']} named by Pod trainer" in said
+        assert said.startswith("Nothing was changed. Delete the pods and workloads that use these objects first: ")
+        assert f"ResourceClaimTemplate {cluster_set.namespace}/{templates['v100-1nic']} named by Pod trainer" in said
     assert templates_of(cluster_set) == templates
     cluster_set.kubectl("delete", "pod", "trainer", "-n", cluster_set.namespace, "--force")
     # The claim that was made for it goes a moment later.
@@ -136,16 +142,18 @@ def test_a_template_that_is_dropped(cluster_set: ClusterSet, playbook: Playbook)
 
     left = {"v100": [{"name": "v100-2gpu-1nic", "gpus": 2, "nics": 1}], "a100": []}
     name, gone = before["v100-1nic"], [before["a100-1nic"], before["a100-8gpu-1nic"]]
-    kept = ours(playbook(templates=left, **own))["Apply the claims"]
+    kept = ours(playbook(templates=left, **own))["Apply the claims (dra)"]
     assert reasons(kept) == {name: "named by Pod trainer"}
     assert {one["name"] for one in kept["objects"] if one["action"] == "pruned"} == set(gone)
     assert templates_of(cluster_set) == {alias: one for alias, one in before.items() if one not in gone}
     with cluster_set.requests() as requests:
-        assert reasons(ours(playbook(templates=left, **own))["Apply the claims"]) == {name: "named by Pod trainer"}
+        assert reasons(ours(playbook(templates=left, **own))["Apply the claims (dra)"]) == {
+            name: "named by Pod trainer"
+        }
     assert {verb for verb, _path in requests} == {"get", "list"}
 
     cluster_set.kubectl("delete", "pod", "trainer", "-n", cluster_set.namespace, "--grace-period=0")
-    after = ours(playbook(templates=left, **own))["Apply the claims"]
+    after = ours(playbook(templates=left, **own))["Apply the claims (dra)"]
     assert actions(after)[f"ResourceClaimTemplate {cluster_set.namespace}/{name}"] == "pruned"
     assert templates_of(cluster_set) == {alias: one for alias, one in before.items() if one not in [name, *gone]}
 
@@ -154,7 +162,7 @@ def test_manifests_are_what_would_be_applied(cluster_set: ClusterSet, playbook: 
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     directory = tmp_path / "manifests"
     before = versions(cluster_set)
-    assert ours(playbook(rdma_cluster="none", rdma_manifests=str(directory), **own)) == {}
+    assert set(ours(playbook(rdma_cluster="none", rdma_manifests=str(directory), **own))) == {DIFF}
     files = sorted(directory.iterdir())
     assert [path.name for path in files] == ["10-driver.yml", "20-claims.yml", "node-labels.yml"]
     items = [item for path in files for item in yaml.safe_load_all(path.read_text())]

@@ -9,7 +9,7 @@ import json
 from typing import Any, Dict, List, Set
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, patched
-from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
+from ansible_collections.zerocopy.rdma.tests.cluster.provision import DIFF, Playbook, make_set_of_inventory
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
@@ -17,8 +17,8 @@ __all__ = ["make_set_of_inventory"]
 LABEL = "zerocopy.rdma/shared-device"
 # The group that the tests are about, and a node of another one.
 FLEET = ("v100-01", "v100-02", "h100-01")
-LEFT = "Remove resources that the plugin left behind"
-APPLIED, RESOURCE = "Apply the plugin's objects", "rdma/rdma_v100"
+LEFT = "Remove resources that were left behind (shared_device)"
+APPLIED, RESOURCE = "Apply the objects (shared_device)", "rdma/rdma_v100"
 
 
 def group(strategy: str) -> Dict[str, Any]:
@@ -63,7 +63,7 @@ def test_a_group_shares_its_devices_and_leaves(cluster_set: ClusterSet, playbook
     assert there(cluster_set) == before
     done = playbook("--diff", groups=group("shared_device"), **own)
     assert done[APPLIED]["objects"] == predicted[APPLIED]["objects"]
-    assert done[APPLIED]["diff"] == predicted[APPLIED]["diff"]
+    assert done[DIFF] == predicted[DIFF]
     assert {name for name in there(cluster_set) if "secret" not in name} == {
         "configmap/rdma-shared-v100",
         "daemonset.apps/rdma-shared-v100",
@@ -72,7 +72,7 @@ def test_a_group_shares_its_devices_and_leaves(cluster_set: ClusterSet, playbook
     assert {name for name, value in labels(cluster_set).items() if value == "v100"} == {"v100-01", "v100-02"}
     again = playbook(groups=group("shared_device"), **own)
     assert not again[APPLIED]["changed"]
-    assert not again["Label the nodes with their plugin"]["changed"]
+    assert not again["Label the nodes (shared_device)"]["changed"]
 
     said = playbook.refused(groups=group("dra"), **own)
     assert "v100-[01-02]: rdma_strategy is 'dra', but shared_device still serves this node" in said
@@ -86,7 +86,7 @@ def test_a_group_shares_its_devices_and_leaves(cluster_set: ClusterSet, playbook
         "secret/zerocopy-rdma-driver",
     }
     assert set(labels(cluster_set).values()) == {""}
-    assert not playbook(groups=group("none"), **own)[APPLIED]["changed"]
+    assert APPLIED not in playbook(groups=group("none"), **own)
     # Then nothing is in the way of another one.
     playbook(groups=group("dra"), **own)
     assert "daemonset.apps/dranet-v100" in there(cluster_set)
@@ -106,11 +106,11 @@ def test_a_node_that_cannot_be_reached_keeps_its_configuration(cluster_set: Clus
         return cluster_set.kubectl(*listed)
 
     first = config("gpu")
-    predicted = both.without("a100-01").partly("--check", "--diff", **own)[1][APPLIED]
+    predicted = both.without("a100-01").partly("--check", "--diff", **own)[1]
     assert labels(cluster_set)["v100-01"] == ""
     said, done = both.without("a100-01").partly("--diff", **own)
     assert said == {"a100-01": ""}
-    assert done[APPLIED]["diff"] == predicted["diff"]
+    assert done[DIFF] == predicted[DIFF]
     found = labels(cluster_set)
     assert found["a100-01"] == "gpu"
     assert found["v100-01"].startswith("gpu-")
@@ -118,7 +118,7 @@ def test_a_node_that_cannot_be_reached_keeps_its_configuration(cluster_set: Clus
     assert config(found["v100-01"]) != first
     again = both.without("a100-01").partly(**own)[1]
     assert not again[APPLIED]["changed"]
-    assert not again["Label the nodes with their plugin"]["changed"]
+    assert not again["Label the nodes (shared_device)"]["changed"]
     # Verify expects what provision does.
     _said, report = both.without("a100-01").verified("--tags=cluster", **own)
     assert [subject for _host, subject, _verdict in verdicts(report, "cluster.plugin")] == [
@@ -147,7 +147,7 @@ def test_a_plugin_is_updated_before_a_node_joins_it(cluster_set: ClusterSet, pla
     assert {name for name, value in labels(cluster_set).items() if value == "gpu"} == {"v100-01", "v100-02"}
     again = whole(**joined)
     assert not again[APPLIED]["changed"]
-    assert again["Update the plugin's objects"]["skipped"]
+    assert "Update the objects before nodes join (shared_device)" not in again
 
 
 def test_the_strategies_of_the_example_inventory(cluster_set: ClusterSet, playbook: Playbook) -> None:
@@ -178,7 +178,7 @@ def test_verify_looks_at_plugins_and_resources(cluster_set: ClusterSet, playbook
     ]
     # No kubelet starts its pods.
     assert verdicts(report, "cluster.plugin") == [("", "kube-system/rdma-shared-v100", "fail")]
-    assert ("", "shared_device", "pass") in verdicts(report, "cluster.objects")
+    assert ("", "zerocopy-rdma-shared-device", "pass") in verdicts(report, "cluster.objects")
     assert {host for host, _subject, _verdict in verdicts(report, "cluster.driver")} == {"h100-01"}
 
 
@@ -193,13 +193,13 @@ def test_what_a_plugin_leaves_behind_goes_with_it(cluster_set: ClusterSet, playb
     assert left(cluster_set) == {"v100-01": "63"}
     # The kubelet, five minutes after the plugin has gone.
     offer(cluster_set, "v100-01", "0")
-    predicted = playbook("--check", "--diff", groups=group("none"), **own)[LEFT]
+    predicted = playbook("--check", "--diff", groups=group("none"), **own)
     assert left(cluster_set) == {"v100-01": "0"}
-    done = playbook("--diff", groups=group("none"), **own)[LEFT]
-    assert done["nodes"] == predicted["nodes"] == {"v100-01": [RESOURCE]}
-    assert done["diff"] == predicted["diff"]
+    done = playbook("--diff", groups=group("none"), **own)
+    assert done[LEFT]["nodes"] == predicted[LEFT]["nodes"] == {"v100-01": [RESOURCE]}
+    assert done[DIFF] == predicted[DIFF]
     assert left(cluster_set) == {}
-    assert not playbook(groups=group("none"), **own)[LEFT]["changed"]
+    assert LEFT not in playbook(groups=group("none"), **own)
 
 
 def holder(namespace: str, name: str, node: str) -> Object:

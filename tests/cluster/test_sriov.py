@@ -17,7 +17,7 @@ __all__ = ["make_set_of_inventory"]
 
 # The group that the test is about, and a node of another one.
 FLEET = ("lab-01", "lab-02", "h100-01")
-APPLIED, RESOURCE = "Apply the SR-IOV device plugin's objects", "rdma/sriov_lab"
+APPLIED, RESOURCE = "Apply the objects (host_device)", "rdma/sriov_lab"
 
 
 def group(strategy: str, namespace: str, **more: Any) -> Dict[str, Any]:
@@ -57,7 +57,7 @@ def test_a_group_gets_vfs_and_then_whole_nics(cluster_set: ClusterSet, playbook:
     offer(cluster_set, "lab-02", RESOURCE, "3")
     _said, report = playbook.verified("--tags=cluster", groups=vfs, **own)
     assert verdicts(report, "cluster.resources") == [("lab-01", RESOURCE, "pass"), ("lab-02", RESOURCE, "fail")]
-    assert ("", "host_device", "pass") in verdicts(report, "cluster.objects")
+    assert ("", "zerocopy-rdma-host-device", "pass") in verdicts(report, "cluster.objects")
 
     # To whole NICs only without pods that have VFs, and nothing of these stays in the status of nodes.
     for name in ("lab-01", "lab-02"):

@@ -32,7 +32,7 @@ _GROUP = "sriovnetwork.openshift.io"
 _OF_NODES = ("sriovnetworknodepolicies", "sriovnetworknodestates", "sriovnetworkpoolconfigs")
 KINDS = (*_OF_NODES, "sriovnetworks", "sriovibnetworks")
 SET: Dict[str, str] = {"name": "zerocopy-rdma-host-device", "namespace": "kube-system"}
-APPLIED, RESOURCE = "Apply the SR-IOV device plugin's objects", "openshift.io/sriov_lab"
+APPLIED, RESOURCE = "Apply the objects (host_device)", "openshift.io/sriov_lab"
 
 
 def daemon_set(namespace: str) -> Object:

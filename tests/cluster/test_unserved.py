@@ -82,7 +82,7 @@ def test_a_host_that_is_no_node_stops_no_other(
     said, results = playbook.partly(**own)
     assert set(said) == {"v100-01", "v100-02"}
     assert there(cluster_set) == before
-    assert not results["Apply the claims"]["changed"]
+    assert not results["Apply the claims (dra)"]["changed"]
 
     for name in ("v100-01", "v100-02"):
         cluster_set.kubectl("apply", "-f", "-", stdin=node(name))
@@ -172,7 +172,7 @@ def test_nothing_is_pruned_while_a_host_is_unknown(cluster_set: ClusterSet, play
     left = {"v100": {"rdma_claims_templates": [{"name": "v100-1nic", "nics": 1}]}}
     said, results = playbook.without("v100-02").partly(groups=left, **own)
     assert said == {"v100-02": ""}
-    assert set(reasons(results["Apply the claims"]).values()) == {"prune is off"}
+    assert set(reasons(results["Apply the claims (dra)"]).values()) == {"prune is off"}
     assert there(cluster_set) == before
     # By now it is there again.
     playbook(groups=left, **own)
@@ -187,7 +187,7 @@ def test_a_host_that_is_unknown_keeps_its_protection(cluster_set: ClusterSet, pl
         "rdma_group": "gpu",
         "groups": {"a100": {"rdma_claims_templates": []}},
     }
-    alone, apply = playbook.without("a100-01"), "Apply the driver's objects"
+    alone, apply = playbook.without("a100-01"), "Apply the objects (dra)"
 
     def seen() -> Tuple[str, str]:
         """The label of the host, and the spec of the driver."""
@@ -208,7 +208,7 @@ def test_a_host_that_is_unknown_keeps_its_protection(cluster_set: ClusterSet, pl
         assert said == {"a100-01": ""}
         assert results[apply]["changed"] is False
         assert "a100-01: no facts, so the NICs that these nodes need are unknown" in str(
-            results["Show the driver's warnings"]["msg"]
+            results["Show what pods can claim"]["msg"]
         )
     assert seen() == whole
     # Nor does a driver come back to a node that only has the label.

@@ -68,6 +68,8 @@ def results() -> Options:
         "rdma_preflight_facts": {"type": "bool"},
         "rdma_preflight_parts": {"type": "raw"},
         "rdma_preflight_role": {"type": "str"},
+        "rdma_provision_nodes": {"type": "raw"},
+        "rdma_provision_unserved": {"type": "raw"},
         "rdma_set": {"type": "str"},
         "rdma_verify_batch": {"type": "raw"},
         "rdma_verify_moved": {"type": "raw"},

@@ -13,6 +13,7 @@ import re
 from http import HTTPStatus
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.counters import ANNOTATION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
@@ -20,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, Query
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_extended_resource
 
 # Their kubelets lose the registration of DRA drivers (kubernetes#133920).
 _BROKEN = re.compile(r"v?1\.34\.[01](?![0-9]).*")
@@ -101,13 +103,25 @@ def _told(kind: str, item: Object) -> Object:
     return {"kind": kind, "metadata": meta, "spec": item.get("spec") or {}}
 
 
-def _daemon_sets(client: Client, sets: Iterable[Parent]) -> List[Object]:
+def _daemon_sets(client: Client, sets: Sequence[Parent]) -> List[Object]:
     """The DaemonSets of these sets of objects."""
-    found: List[Object] = []
-    for parent in sets:
-        items = _needed(client, "/apis/apps/v1/daemonsets", {"labelSelector": f"{PART_OF}={parent.id}"})
-        found += [_told("DaemonSet", item) for item in items]
-    return found
+    if not sets:
+        return []
+    ids = ",".join(dict.fromkeys(parent.id for parent in sets))
+    items = _needed(client, "/apis/apps/v1/daemonsets", {"labelSelector": f"{PART_OF} in ({ids})"})
+    return [_told("DaemonSet", item) for item in items]
+
+
+def _parents(client: Client, sets: Sequence[Parent]) -> List[Dict[str, str]]:
+    """Those of these sets of objects that there are. Raises ClusterError."""
+    found = client.all(lambda parent: client.find(parent.path), sets)
+    return [{"name": parent.name, "namespace": parent.namespace} for parent, live in zip(sets, found) if live]
+
+
+def _extended_resources(node: Object) -> List[str]:
+    status = node.get("status") or {}
+    every = dict.fromkeys(name for part in ("capacity", "allocatable") for name in status.get(part) or {})
+    return [name for name in every if is_extended_resource(name)]
 
 
 def _objects(client: Client, api: Api, wanted: Iterable[Mapping[str, str]]) -> List[Object]:
@@ -149,6 +163,11 @@ def info(
         "kinds": [kind for kind in kinds if kind in {str(resource.group_kind) for resource in api.all()}],
         "objects": _objects(client, api, objects),
         "nodes": {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes},
+        "parents": _parents(client, sets),
+        "extended_resources": {metadata(node)["name"]: _extended_resources(node) for node in nodes},
+        "counted": [
+            metadata(node)["name"] for node in nodes if ANNOTATION in (metadata(node).get("annotations") or {})
+        ],
     }
     if dra:
         refuse_broken(release)

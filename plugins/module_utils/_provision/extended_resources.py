@@ -13,7 +13,7 @@ When a plugin goes, the kubelet sets what is allocatable of its resources to 0, 
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
@@ -110,17 +110,24 @@ def requested(pod: Mapping[str, Any]) -> Iterator[str]:
 
 
 def remove(
-    client: Client, wanted: Wanted, timeout: float, check: bool, keep_used: bool = False, label: str = ""
+    client: Client,
+    wanted: Wanted,
+    timeout: float,
+    check: bool,
+    keep_used: bool = False,
+    label: str = "",
+    awaited: Optional[Collection[str]] = None,
 ) -> Dict[str, Any]:
     """Remove resources from capacity and allocatable; ``changed``, ``nodes``, ``warnings`` and ``diff``.
 
     Waits up to ``timeout`` seconds for device plugins that are on their way out, and for kubelets to let go, but not
-    for a plugin that comes back meanwhile. Nodes that are not in the cluster, and resources that are not on a node, are
-    as they should be. Raises ClusterError, before anything is changed where a pod holds one or a plugin still has
-    devices to give; in check mode the plugin may be about to go, and is not asked for. With ``keep_used``, and with
-    ``label`` on the nodes that do not have it (:func:`found`), that is a warning, and those resources stay.
+    for a plugin that comes back meanwhile; with ``awaited``, only on these nodes. Nodes that are not in the cluster,
+    and resources that are not on a node, are as they should be. Raises ClusterError, before anything is changed where a
+    pod holds one or a plugin still has devices to give; in check mode the plugin may be about to go, and is not asked
+    for. With ``keep_used``, and with ``label`` on the nodes that do not have it (:func:`found`), that is a warning, and
+    those resources stay.
     """
-    leftovers = _gone(client, wanted, 0 if check else timeout, label)
+    leftovers = _gone(client, wanted, 0 if check else timeout, label, awaited)
     pods = unfinished(client) if leftovers else []
     refused, _used = _in_use(pods, [entry for entry in leftovers if entry.ours and not keep_used], check)
     if refused:
@@ -168,7 +175,9 @@ def _in_use(pods: Sequence[Object], leftovers: Sequence[Leftover], check: bool) 
     return problems, used.union(*held.values())
 
 
-def _gone(client: Client, wanted: Wanted, timeout: float, label: str) -> List[Leftover]:
+def _gone(
+    client: Client, wanted: Wanted, timeout: float, label: str, awaited: Optional[Collection[str]]
+) -> List[Leftover]:
     """What is left when no plugin is on its way out any more and no kubelet keeps it, or when the time is over."""
     deadline = time.monotonic() + timeout
     idle: Set[Tuple[str, str]] = set()
@@ -177,9 +186,10 @@ def _gone(client: Client, wanted: Wanted, timeout: float, label: str) -> List[Le
         leftovers = found(nodes["items"], wanted, label)
         idle.update((entry.node, entry.resource) for entry in leftovers if not entry.advertised)
         # A resource whose plugin has come back is no longer a leftover.
-        leaving = [entry for entry in leftovers if entry.advertised and (entry.node, entry.resource) not in idle]
+        ours = [entry for entry in leftovers if awaited is None or entry.node in awaited]
+        leaving = [entry for entry in ours if entry.advertised and (entry.node, entry.resource) not in idle]
         left = deadline - time.monotonic()
-        if left <= 0 or not (leaving or any(entry.kept for entry in leftovers)):
+        if left <= 0 or not (leaving or any(entry.kept for entry in ours)):
             return leftovers
         version = metadata(nodes).get("resourceVersion", "")
         for event in client.watch(_NODES, {"resourceVersion": version}, left):

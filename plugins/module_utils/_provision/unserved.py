@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 @dataclass(frozen=True)
 class Provisioned:
-    """What the role of a strategy left.
+    """What provision left.
 
     ``missing`` are nodes that could not be labelled, ``nodes`` what ``resource_slice_info`` said of each node,
     ``unready`` by node the DaemonSets that are not ready there and the policies that were rejected, ``broken`` by node

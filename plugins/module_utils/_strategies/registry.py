@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
@@ -51,24 +51,9 @@ def lacking(hosts: Sequence[InventoryHost], cluster: ClusterState, known: variab
     return messages([entry for strategy in every for entry in strategy.lacking(hosts, cluster, known)])
 
 
-def driver_roles() -> List[str]:
-    """Every role that applies a strategy, also one that no group has: it then removes what is left of it."""
-    return [role for strategy in STRATEGIES.values() for role in strategy.roles]
-
-
-def claim_roles() -> List[str]:
-    """Every role that applies what pods claim of a strategy."""
-    return [role for strategy in STRATEGIES.values() for role in strategy.claim_roles]
-
-
 def roles() -> List[str]:
-    """Both, in the order in which they are applied."""
-    return [*driver_roles(), *claim_roles()]
-
-
-def set_roles() -> List[str]:
-    """Those of them that have a set of objects."""
-    return [role for role in roles() if f"{role}_set" in variables.options_of()]
+    """The roles that have variables of strategies."""
+    return [role for strategy in STRATEGIES.values() for role in strategy.roles]
 
 
 def one_value(hosts: Sequence[Mapping[str, Any]]) -> List[str]:
@@ -120,10 +105,47 @@ def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
     return strategy.networks(values) if strategy else []
 
 
+def expected(hosts: Sequence[InventoryHost], unready: Collection[str] = ()) -> Dict[str, Dict[str, Any]]:
+    """By host what DRA drivers have to publish; on ``unready`` hosts nobody waits for it again."""
+    found = {host: each for strategy in STRATEGIES.values() for host, each in strategy.expected(hosts).items()}
+    return {host: {**each, "wait": []} if host in unready else each for host, each in found.items()}
+
+
+def publish_timeout(values: Mapping[str, Any]) -> int:
+    """Seconds that drivers may take until they publish, the longest of all strategies; ``values`` are typed."""
+    names = [strategy.publish_timeout for strategy in STRATEGIES.values() if strategy.publish_timeout]
+    return max(int(values[name]) for name in names)
+
+
+def charts(values: Mapping[str, Any]) -> bool:
+    """Whether a chart of this run brings DRA drivers; ``values`` are typed."""
+    return any(values.get(variable) for strategy in STRATEGIES.values() for variable in strategy.beside)
+
+
+def sets(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:
+    """Name and namespace of each set of objects of all strategies."""
+    values = of_fleet(hosts, known)
+    every = [each for strategy in STRATEGIES.values() for part in ("driver", "claims") for each in strategy.sets(part)]
+    return [{"name": str(values[name]), "namespace": str(values[namespace])} for name, namespace in every]
+
+
 def plan_of(name: str, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
     """The answers of one strategy, by its first name, for a fleet, with what nodes must not have of its resources."""
     strategy = STRATEGIES[name]
-    found = strategy.plan(hosts, cluster, known)
+    return _with_leaves(strategy, strategy.plan(hosts, cluster, known), hosts, known)
+
+
+def deployment_of(
+    name: str, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
+) -> StrategyPlan:
+    """The same of its driver or device plugin alone."""
+    strategy = STRATEGIES[name]
+    return _with_leaves(strategy, strategy.deployment(hosts, cluster, known), hosts, known)
+
+
+def _with_leaves(
+    strategy: Strategy, found: StrategyPlan, hosts: Sequence[InventoryHost], known: variables.Options
+) -> StrategyPlan:
     if found.problems:
         return found
     every = strategy.resources(hosts, known)

@@ -13,13 +13,21 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
-from ansible_collections.zerocopy.rdma.plugins.filter.driver import driver
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import strategy as dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 HOSTS = ["a100-01", "v100-01", "v100-02"]
+
+
+def driver_problems(context: dict[str, Any], hostvars: dict[str, dict[str, Any]]) -> list[str]:
+    """What the plan of DRANET says for a role on its own."""
+    hosts = _strategy_inventory.hosts(context, HOSTS, hostvars)
+    return dra.driver(hosts, ClusterState(), _inventory.options(context)).problems
 
 
 def preflight(hostvars: dict[str, dict[str, Any]], **context: Any) -> list[str]:
@@ -101,11 +109,11 @@ def test_sets_of_one_name_in_two_namespaces_are_two() -> None:
 
 def test_the_roles_refuse_it_without_the_playbooks() -> None:
     text = "is 'zerocopy-rdma-driver' on a100-01; 'mine' on v100-[01-02]: it must be the same on all hosts"
-    problems = driver({}, HOSTS, on_v100(rdma_driver_set="mine"))["problems"]
+    problems = driver_problems({}, on_v100(rdma_driver_set="mine"))
     assert problems == [f"a100-01,v100-[01-02]: rdma_driver_set {text}"]
     # In a role its own defaults are in the context, worked out.
     context = {"inventory_hostname": "a100-01", "rdma_driver_set": "zerocopy-rdma-driver"}
-    assert driver(context, HOSTS, on_v100(rdma_driver_set="mine"))["problems"] == problems
+    assert driver_problems(context, on_v100(rdma_driver_set="mine")) == problems
 
 
 def test_every_default_of_a_name_is_worked_out() -> None:
@@ -123,7 +131,7 @@ def test_what_is_no_namespace_is_refused_before_nodes_get_labels(name: str, valu
     assert "it must be the name of a namespace" in found
     # By the role, too.
     if name.startswith("rdma_driver"):
-        assert driver({}, HOSTS, everywhere(**{name: value}))["problems"] == [found]
+        assert driver_problems({}, everywhere(**{name: value})) == [found]
 
 
 def set_of(rdma_hosts: str) -> str:

@@ -59,12 +59,18 @@ def test_a_host_has_its_own_values_and_those_of_the_play() -> None:
 
 
 def test_results_of_earlier_tasks_are_no_variables_of_a_host() -> None:
-    host = {"rdma_driver_plan": {"objects": []}, "rdma_claims_published": "{{ gone }}", "rdma_driver_enabled": False}
+    host = {"rdma_provision_plan": {"path": ""}, "rdma_provision_result": "{{ gone }}", "rdma_driver_enabled": False}
     assert _inventory.of_host(host, {}, variables.ours) == ({"rdma_driver_enabled": False}, [])
 
 
 def test_one_host_has_the_variables_of_its_task() -> None:
-    inventory = {"inventory_hostname": "one", MTU: 4092, "rdma_links_rails": 2, "rdma_driver_plan": {}, "rdma_typo": 1}
+    inventory = {
+        "inventory_hostname": "one",
+        MTU: 4092,
+        "rdma_links_rails": 2,
+        "rdma_provision_plan": {},
+        "rdma_typo": 1,
+    }
     context = {"inventory_hostname": "one", MTU: 9000, DRIVERS: ["ionic"], "rdma_links_rails": 2}
 
     def found(host: str, variables_of: Any) -> Any:

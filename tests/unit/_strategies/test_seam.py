@@ -19,16 +19,19 @@ from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import pr
 from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_roles import strategy_roles
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import LabelsStep, ObjectsStep
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
+    ManifestNames,
     ObjectSet,
     StrategyPlan,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 CHECKOUT = variables.ROLES.parent
 ROLE = "rdma_toy"
@@ -43,6 +46,8 @@ class Toy(NoStrategy):
     name = "toy"
     roles = (ROLE,)
     label = "zerocopy.rdma/toy"
+    driver_set = (f"{ROLE}_set", f"{ROLE}_parent_namespace")
+    manifests = ManifestNames("10-toy.yml")
 
     def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         own = {host.name for host in self.own(hosts)}
@@ -68,27 +73,37 @@ def fleet(**own: Any) -> dict[str, dict[str, Any]]:
     return {host: {**base, "inventory_hostname": host} for host in ("h100-01", "h100-02")}
 
 
-def test_playbooks_apply_and_remove_it() -> None:
-    assert strategy_roles("drivers")[-1] == strategy_roles("sets")[-2] == f"zerocopy.rdma.{ROLE}"
-    assert f"zerocopy.rdma.{ROLE}" not in strategy_roles("claims")
+def inventory(**own: Any) -> list[InventoryHost]:
+    return _strategy_inventory.hosts({}, list(fleet()), fleet(**own))
 
 
-@pytest.mark.parametrize(
-    ("playbook", "way", "parts"),
-    [
-        ("provision_cluster", "", ["drivers", "claims"]),
-        # Asked of all of them, before the first one is removed.
-        ("teardown", " | reverse", ["claims", "drivers"] * 2),
-    ],
+# A cluster that has nothing of ours, and one that has what the toy brings.
+EMPTY = ClusterState(parents=(), extended_resources={}, counted=())
+LABELLED = {host: {"zerocopy.rdma/toy": "yes"} for host in fleet()}
+HAVING = ClusterState(
+    labels=LABELLED, parents=[("kube-system", "zerocopy-rdma-toy")], extended_resources={}, counted=()
 )
-def test_playbooks_include_the_roles_in_their_order(playbook: str, way: str, parts: list[str]) -> None:
-    plays = yaml.safe_load((CHECKOUT / "playbooks" / f"{playbook}.yml").read_text("utf-8"))
-    included = [task for play in plays for task in play.get("tasks", []) if "loop" in task]
-    assert [task["loop"] for task in included] == [
-        f"{{{{ '{part}' | zerocopy.rdma.strategy_roles{way} }}}}" for part in parts
+
+
+def test_it_is_provisioned() -> None:
+    plan = cluster_plan.cluster_plan(inventory(), EMPTY, _inventory.options({}))
+    labels = {host: {"zerocopy.rdma/toy": "yes"} for host in fleet()}
+    assert [step for step in plan.steps if step.title.endswith("(toy)")] == [
+        LabelsStep("Label the nodes (toy)", "driver", labels),
+        ObjectsStep("Apply the objects (toy)", "driver", "zerocopy-rdma-toy", "kube-system", [OBJECT]),
     ]
-    # A tag that is left out (--skip-tags claims) must not take the others along.
-    assert [task["tags"][1] for task in included] == [{"drivers": "driver"}.get(part, part) for part in parts]
+    assert [each for each in plan.manifests if each.name == "10-toy.yml"] == [("10-toy.yml", [OBJECT], "")]
+    alone = cluster_plan.cluster_plan(inventory(), EMPTY, _inventory.options({}), ["toy"])
+    assert [step.title for step in alone.steps] == ["Label the nodes (toy)", "Apply the objects (toy)"]
+
+
+def test_it_is_removed() -> None:
+    known = _inventory.options({})
+    assert cluster_plan.removal(inventory(), EMPTY, known).steps == []
+    assert cluster_plan.removal(inventory(), HAVING, known).steps == [
+        ObjectsStep("Remove the objects (toy)", "driver", "zerocopy-rdma-toy", "kube-system", wait=True),
+        LabelsStep("Remove the labels (toy)", "driver", {host: {"zerocopy.rdma/toy": None} for host in fleet()}),
+    ]
 
 
 def test_preflight_takes_its_name_and_its_variables() -> None:
@@ -114,10 +129,11 @@ def test_it_is_planned_with_the_others() -> None:
 
 def test_what_its_role_did_is_told_and_judged() -> None:
     result = {"objects": [{"kind": "ConfigMap", "namespace": "kube-system", "name": "toy", "action": "configured"}]}
-    hosts = fleet(rdma_toy_result=result)
+    steps = [{"title": "Apply the objects (toy)", "set": "zerocopy-rdma-toy", **result}]
+    hosts = fleet(rdma_provision_result={"steps": steps})
     assert site_summary({}, list(hosts), hosts, list(hosts))[0] == "objects of the cluster: 1 configured"
     (check,) = cluster_verdicts({"inventory_hostname": "h100-01"}, list(hosts), hosts, {}, [])["checks"]
-    assert check["text"] == "ConfigMap kube-system/toy of set toy was changed by hand"
+    assert check["text"] == "ConfigMap kube-system/toy of set zerocopy-rdma-toy was changed by hand"
 
 
 def test_what_its_role_leaves_is_no_variable_of_a_user(tmp_path: Path) -> None:
@@ -130,17 +146,6 @@ def test_what_its_role_leaves_is_no_variable_of_a_user(tmp_path: Path) -> None:
     assert variables.left_by(tmp_path) == ["rdma_toy_result", "rdma_toy_plan"]
 
 
-def entry_points(role: str) -> set[str]:
-    return {path.stem for path in (variables.ROLES / role / "tasks").glob("*.yml")}
-
-
-def test_roles_of_strategies_have_the_entry_points() -> None:
-    for role in registry.roles():
-        if role != ROLE:
-            assert {"provision", "absent", "unused"} <= entry_points(role)
-            assert ("compare" in entry_points(role)) == (role in registry.set_roles())
-
-
 # What a strategy is called outside its own rooms, and why.
 ALLOWED = {
     # The program of `inject` on nodes: prepare and drift know every concern of a node, whichever strategy it serves.
@@ -150,10 +155,14 @@ ALLOWED = {
     "roles/rdma_drift/tasks/revert.yml": {"rdma_inject", "inject"},
     "roles/rdma_migrate/tasks/move_back.yml": {"rdma_inject", "inject"},
     "roles/rdma_migrate/tasks/move_prepare.yml": {"rdma_inject"},
+    # What is no step of the cluster: the CNI plugin of a node, and a driver that helm deploys.
+    "playbooks/provision_cluster.yml": {"rdma_host_device"},
+    "roles/rdma_provision/tasks/nodes.yml": {"rdma_host_device"},
+    "roles/rdma_provision/tasks/apply.yml": {"rdma_driver"},
+    "roles/rdma_provision/tasks/remove.yml": {"rdma_driver"},
+    "roles/rdma_provision/tasks/unused.yml": {"rdma_driver"},
     # What DRA drivers publish is awaited once, before claims are planned, and device classes may be still to come.
-    "plugins/filter/expected_devices.py": {"rdma_driver"},
-    "roles/rdma_verify/tasks/cluster.yml": {"rdma_claims"},
-    "roles/rdma_verify/tasks/pod.yml": {"rdma_claims", "rdma_driver"},
+    "roles/rdma_verify/tasks/pod.yml": {"rdma_driver"},
     "roles/rdma_migrate/tasks/main.yml": {"rdma_driver"},
     "roles/rdma_migrate/tasks/plan_move.yml": {"rdma_driver"},
     # A message about a group whose pods can request nothing: with the default strategy these are its claims.
@@ -165,9 +174,10 @@ ALLOWED = {
     "roles/rdma_ofed/tasks/objects.yml": {"shared_device"},
     "plugins/module_utils/_inventory/operator_rules.py": {"sriov"},
     # Arguments and fields that say whether a cluster serves DRA.
-    "playbooks/tasks/cluster.yml": {"dra"},
     "plugins/modules/cluster_info.py": {"dra"},
-    "plugins/module_utils/_migrate/audit/document.py": {"dra"},
+    "plugins/plugin_utils/_cluster_plan.py": {"dra"},
+    "plugins/module_utils/_plan/migrate/report.py": {"dra"},
+    "plugins/module_utils/_plan/migrate/saved.py": {"dra"},
     # The default.
     "plugins/module_utils/_inventory/variables.py": {"dra"},
     # Concerns of a node, as above.

@@ -9,18 +9,14 @@ from typing import Any
 
 import pytest
 import yaml
-from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 
-RESOURCES = "zerocopy.rdma.node_extended_resources"
 HARMLESS = {
-    "ansible.builtin.assert",
     "ansible.builtin.fail",
     # Of helm, whose version is asked for.
-    "ansible.builtin.include_tasks",
-    "zerocopy.rdma.cluster_info",
+    "ansible.builtin.include_role",
+    "zerocopy.rdma.cluster_plan",
 }
 
 # Only of use to a call that changes something.
@@ -75,33 +71,30 @@ def test_teardown_looks_at_all_nodes_before_its_first_change() -> None:
     found = [task.get("ansible.builtin.import_role") or task["ansible.builtin.include_role"] for task in every]
     roles = [(role["name"].rpartition(".")[2], role["tasks_from"]) for role in found]
     # What rdma_ofed does there is to refuse.
-    looks = [("rdma_drift", "revert"), ("rdma_ofed", "absent"), *[("{{ __role }}", "unused")] * 2]
+    looks = [("rdma_drift", "revert"), ("rdma_ofed", "absent"), ("rdma_provision", "unused")]
     assert roles[: len(looks)] == looks
-    assert {tasks_from for _role, tasks_from in roles[len(looks) :]} == {"absent", "node_absent"}
+    assert roles[len(looks)] == ("rdma_provision", "remove")
+    assert {tasks_from for _role, tasks_from in roles[len(looks) + 1 :]} == {"absent", "node_absent"}
     # On its own and not in waves, so that a bad node of the last wave stops the first one.
     assert (len(plays[0]["tasks"]), plays[0]["any_errors_fatal"], plays[0].get("serial")) == (len(looks), True, None)
 
 
-@pytest.mark.parametrize("role", registry.roles())
-def test_nothing_is_removed_before_it_is_known_to_be_unused(role: str) -> None:
-    assert tasks(role, "absent")[0]["ansible.builtin.import_tasks"] == "unused.yml"
+def test_nothing_is_removed_before_it_is_known_to_be_unused() -> None:
+    assert [task["ansible.builtin.import_tasks"] for task in tasks("rdma_provision", "absent")] == [
+        "unused.yml",
+        "remove.yml",
+    ]
+    looks = tasks("rdma_provision", "unused")
     # What could change something is told not to.
-    for task in tasks(role, "unused"):
+    for task in looks:
         assert task.get("check_mode") is True or HARMLESS & set(task), task["name"]
-
-
-@pytest.mark.parametrize(("role", "label"), [("shared_device", "shared-device"), ("host_device", "host-device")])
-def test_the_plugins_nodes_are_known_until_the_end(role: str, label: str) -> None:
-    """By their label: the same resources on other nodes are of other plugins, and so are the pods that hold them."""
-    (query,) = [task for task in tasks(f"rdma_{role}", "unused") if "zerocopy.rdma.cluster_info" in task]
-    (asked,) = [task[RESOURCES] for task in tasks(f"rdma_{role}", "unused") if RESOURCES in task]
-    absent = tasks(f"rdma_{role}", "absent")
-    (removed,) = [place for place, task in enumerate(absent) if RESOURCES in task]
-    (unlabelled,) = [place for place, task in enumerate(absent) if "zerocopy.rdma.node_labels" in task]
-    assert absent[removed][RESOURCES]["label"] == f"zerocopy.rdma/{label}"
-    assert f"{query['register']}.nodes" in asked["nodes"]
-    assert asked["nodes"].endswith(f".offered.{role} }}}}")
-    assert removed < unlabelled
+    # The same steps are tried that are carried out.
+    (tried,) = [task for task in looks if "zerocopy.rdma.cluster_apply" in task]
+    (carried_out,) = [task for task in tasks("rdma_provision", "remove") if "zerocopy.rdma.cluster_apply" in task]
+    for keyword in ("zerocopy.rdma.cluster_apply", "when", "tags"):
+        assert tried[keyword] == carried_out[keyword]
+    (plan,) = [task["zerocopy.rdma.cluster_plan"] for task in looks if "zerocopy.rdma.cluster_plan" in task]
+    assert plan["state"] == "absent"
 
 
 def test_the_images_are_those_of_the_strategy() -> None:
@@ -109,28 +102,8 @@ def test_the_images_are_those_of_the_strategy() -> None:
     (compared,) = [one for one in tasks("rdma_drift", "compare") if "zerocopy.rdma.node_drift" in one]
     made = task["zerocopy.rdma.container_image"]
     assert compared["vars"]["__strategy"][3:-3] in task["loop"]
-    assert "map(attribute='images') | flatten | selectattr('archive')" in task["loop"]
+    assert task["loop"].endswith(".images | selectattr('archive') }}")
     assert compared["vars"]["__archived"] == "{{ __strategy.images | selectattr('archive') }}"
     assert (made["name"], made["archive"]) == ("{{ item.name }}", "{{ item.archive }}")
     assert f"map('combine', {{'runtime': {made['runtime'][3:-3]}}})" in compared["vars"]["__images"]
-    assert ".images | default(" in task["vars"]["__compared"]
     assert compared["zerocopy.rdma.node_drift"]["images"].startswith("{{ __images ")
-
-
-@pytest.mark.parametrize(
-    ("answer", "imported"),
-    [
-        ({"changed": True, "error": None}, True),
-        ({"changed": False, "error": None}, False),
-        ({"changed": False, "error": "ctr is not there"}, True),
-        # Drift was not compared.
-        ({"changed": True}, True),
-    ],
-)
-def test_images_are_imported_where_one_is_missing(answer: dict[str, Any], imported: bool) -> None:
-    (task,) = tasks("rdma_runtime", "images")
-    assert task["loop"].endswith(" if __needed else [] }}")
-    assert " and __missing }}" in task["vars"]["__needed"]
-    # A condition that is no boolean is an error since ansible-core 2.19.
-    missing = NativeEnvironment(autoescape=False).compile_expression(task["vars"]["__missing"][3:-3])
-    assert missing(__compared=answer) is imported

@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_roles import strategy_roles
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 PLAYBOOKS = sorted((CHECKOUT / "playbooks").glob("*.yml"))
@@ -22,10 +19,7 @@ OURS = ("ansible.builtin.", "zerocopy.rdma.")
 
 
 def tasks_of(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every task of a file of plays or tasks and of what it imports, with the file that it stands in.
-
-    The roles of strategies count as imported: site.yml includes them for a fleet without a cluster as well.
-    """
+    """Every task of a file of plays or tasks and of what it imports, with the file that it stands in."""
     for found in yaml.safe_load(path.read_text("utf-8")):
         yield from task_and_imports(path, found)
 
@@ -38,20 +32,10 @@ def task_and_imports(path: Path, found: dict[str, Any]) -> Iterator[tuple[Path, 
     for module in ("ansible.builtin.import_playbook", "ansible.builtin.import_tasks"):
         if module in found:
             yield from tasks_of(path.parent / found[module])
-    for module in ("ansible.builtin.import_role", "ansible.builtin.include_role"):
-        if module == "ansible.builtin.include_role" and "loop" not in found:
-            continue
-        for role in named(found.get(module, {}).get("name", ""), str(found.get("loop"))):
-            tasks = CHECKOUT / "roles" / role.removeprefix("zerocopy.rdma.") / "tasks"
-            yield from tasks_of(tasks / f"{found[module].get('tasks_from', 'main')}.yml")
-
-
-def named(name: str, loop: str) -> list[str]:
-    """The roles that a task imports, or includes in a loop over those of strategies."""
-    if not name.startswith("{{"):
-        return [name] if name else []
-    parts = re.findall(r"'(\w+)' \| zerocopy\.rdma\.strategy_roles", loop)
-    return [role for part in parts for role in strategy_roles(part)]
+    role = found.get("ansible.builtin.import_role")
+    if role:
+        tasks = CHECKOUT / "roles" / role["name"].removeprefix("zerocopy.rdma.") / "tasks"
+        yield from tasks_of(tasks / f"{role.get('tasks_from', 'main')}.yml")
 
 
 def foreign(playbook: Path) -> set[str]:
@@ -72,7 +56,7 @@ def test_no_module_of_another_collection_is_resolved_in_advance(playbook: Path) 
 
 def test_imports_are_followed() -> None:
     files = {str(path.relative_to(CHECKOUT)) for path, _task in tasks_of(CHECKOUT / "playbooks" / "site.yml")}
-    assert files >= {"playbooks/provision_cluster.yml", "roles/rdma_host_device/tasks/deploy.yml"}
+    assert files >= {"playbooks/provision_cluster.yml", "roles/rdma_provision/tasks/apply.yml"}
     assert "roles/rdma_driver/tasks/gpu.yml" not in files
 
 
@@ -96,6 +80,7 @@ CHANGE = {
     f"zerocopy.rdma.{name}"
     for name in (
         "applyset",
+        "cluster_apply",
         "container_image",
         "container_runtime",
         "inject_plugin",
@@ -106,38 +91,6 @@ CHANGE = {
         "object_fields",
     )
 }
-
-
-@pytest.mark.parametrize("role", ["rdma_driver", "rdma_shared_device", "rdma_host_device"])
-def test_objects_are_validated_before_nodes_get_labels(role: str) -> None:
-    """Labels bring pods, so that what the API server rejects must not be found out after them."""
-    tasks = yaml.safe_load((CHECKOUT / "roles" / role / "tasks" / "deploy.yml").read_text("utf-8"))
-    sets = [number for number, task in enumerate(tasks) if "zerocopy.rdma.applyset" in task]
-    labels = [task.get("zerocopy.rdma.node_labels", {}).get("nodes", "") for task in tasks]
-    (labelled,) = (number for number, nodes in enumerate(labels) if nodes.endswith("plan.labels }}"))
-    assert tasks[sets[0]]["check_mode"] is True
-    assert sets[0] < labelled < sets[1]
-
-
-@pytest.mark.parametrize("role", ["rdma_driver", "rdma_shared_device", "rdma_host_device"])
-def test_a_driver_or_plugin_is_updated_before_nodes_join_it(role: str) -> None:
-    """Its pods start with the labels, and a configuration of before may offer NICs that a new node needs itself."""
-    tasks = yaml.safe_load((CHECKOUT / "roles" / role / "tasks" / "deploy.yml").read_text("utf-8"))
-    place = next(number for number, task in enumerate(tasks) if "block" in task)
-    leave, update = tasks[place]["block"]
-    changes = [task for task in tasks if CHANGE & set(task) and not task.get("check_mode")]
-    label, last = changes[0], next(task for task in changes if "zerocopy.rdma.applyset" in task)
-    assert tasks[place + 1] is label
-    assert update["register"] == f"{role}_updated"
-    plan = label["zerocopy.rdma.node_labels"]["nodes"].removesuffix(".labels }}").removeprefix("{{ ")
-    when = str(tasks[place]["when"])
-    assert f"{plan}.joining | length > 0" in when
-    assert "not ansible_check_mode" in when
-    assert leave["zerocopy.rdma.node_labels"]["nodes"] == f"{{{{ {plan}.leaving }}}}"
-    # The same objects, without the wait for pods of nodes that have no label yet.
-    own, whole = (task["zerocopy.rdma.applyset"] for task in (update, last))
-    assert own == {**{name: whole[name] for name in own}, "prune": False}
-    assert set(whole) - set(own) <= {"state", "wait", "unready_nodes"}
 
 
 def test_a_move_verifies_the_nodes_of_its_wave() -> None:
@@ -151,10 +104,41 @@ def test_a_move_verifies_the_nodes_of_its_wave() -> None:
 
 def test_the_gpu_driver_is_checked_before_the_driver_is_deployed() -> None:
     """A missing helm must not be found out when nodes have labels and DRANET runs."""
-    tasks = yaml.safe_load((CHECKOUT / "roles" / "rdma_driver" / "tasks" / "provision.yml").read_text("utf-8"))
-    names = [task["name"] for task in tasks]
-    deployed = [names.index(name) for name in ("Image", "Restart", "Driver", "GPU driver")]
-    assert names.index("Check that the GPU driver can be deployed") < min(deployed)
+    tasks = yaml.safe_load((CHECKOUT / "roles" / "rdma_provision" / "tasks" / "apply.yml").read_text("utf-8"))
+    check, apply, told, gpu, claims = tasks
+    assert "ansible.builtin.debug" in told
+    files = [task["ansible.builtin.include_role"]["tasks_from"] for task in (check, gpu)]
+    assert files == ["gpu_check", "gpu"]
+    assert check["when"] == gpu["when"]
+    assert "zerocopy.rdma.cluster_apply" in apply
+    # The device classes of the chart have to be there.
+    assert claims["ansible.builtin.include_tasks"]["file"] == "claims.yml"
+    assert (
+        "difference(['claims'] if rdma_provision_plan.charts else [])" in apply["zerocopy.rdma.cluster_apply"]["parts"]
+    )
+
+
+def test_the_gpu_driver_is_checked_before_anything_is_removed() -> None:
+    """Teardown asks the same entry point before it changes anything."""
+    tasks = yaml.safe_load((CHECKOUT / "roles" / "rdma_provision" / "tasks" / "unused.yml").read_text("utf-8"))
+    (check,) = [task for task in tasks if "ansible.builtin.include_role" in task]
+    assert check["ansible.builtin.include_role"]["tasks_from"] == "gpu_helm"
+    (tried,) = [task for task in tasks if "zerocopy.rdma.cluster_apply" in task]
+    assert tried["check_mode"] is True
+    plays = yaml.safe_load((CHECKOUT / "playbooks" / "teardown.yml").read_text("utf-8"))
+    entries = [
+        [role_of(task).get("tasks_from", "main") for task in play["tasks"] if provisions(task)] for play in plays
+    ]
+    assert entries == [["unused"], ["remove"], []]
+
+
+def role_of(task: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = task.get("ansible.builtin.import_role", {})
+    return found
+
+
+def provisions(task: dict[str, Any]) -> bool:
+    return role_of(task).get("name") == "zerocopy.rdma.rdma_provision"
 
 
 def test_configuration_and_cluster_are_checked_before_anything_changes() -> None:
@@ -163,8 +147,9 @@ def test_configuration_and_cluster_are_checked_before_anything_changes() -> None
     names = [str(task.get("name")) for task in tasks]
     checks = [
         "Fail on invalid configuration",
-        "Query the cluster",
-        "Fail without a usable API server",
+        "Compare the cluster with the inventory",
+        "Fail if RDMA links or pods would get addresses of the cluster's networks, or another strategy still serves"
+        " nodes",
         "Fail if pods hold devices that their node would lose",
     ]
     places = [names.index(name) for name in checks]

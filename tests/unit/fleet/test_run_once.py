@@ -16,8 +16,6 @@ from typing import Any, Dict, Iterator, List, Set, Tuple
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
-
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILTIN = "ansible.builtin."
 # These run where Ansible runs, and return no facts.
@@ -71,10 +69,8 @@ def _named(path: Path, arguments: Any) -> List[Path]:
         return [path.parent / arguments]
     if "file" in arguments:
         return [path.parent / arguments["file"]]
-    # Of a loop over the roles of strategies.
-    found = registry.roles() if "{{" in arguments["name"] else [arguments["name"].rpartition(".")[2]]
-    every = [_CHECKOUT / "roles" / role / "tasks" / f"{arguments.get('tasks_from', 'main')}.yml" for role in found]
-    return [file for file in every if len(every) == 1 or file.exists()]
+    role = arguments["name"].rpartition(".")[2]
+    return [_CHECKOUT / "roles" / role / "tasks" / f"{arguments.get('tasks_from', 'main')}.yml"]
 
 
 def _all() -> Tuple[List[Found], Set[Path]]:
@@ -83,8 +79,10 @@ def _all() -> Tuple[List[Found], Set[Path]]:
     for playbook in sorted((_CHECKOUT / "playbooks").glob("*.yml")):
         for play in yaml.safe_load(playbook.read_text()):
             found += _of_tasks(playbook, play.get("tasks", []), {}, seen)
-    for main in sorted((_CHECKOUT / "roles").glob("*/tasks/main.yml")):
-        found += _of_file(main, {}, seen)
+    # Entry points that users import themselves.
+    for entry in ("main", "absent"):
+        for file in sorted((_CHECKOUT / "roles").glob(f"*/tasks/{entry}.yml")):
+            found += _of_file(file, {}, seen)
     return found, seen
 
 

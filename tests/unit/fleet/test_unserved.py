@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Why hosts fail at the end of provision, by what the roles of strategies have left."""
+"""Why hosts fail at the end of provision, by the plan and by what its steps have done."""
 
 from __future__ import annotations
 
@@ -11,96 +11,117 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.filter.unserved import unserved
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_plan, _provisioned
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 MISSING = no_node("n1")
-SKIPPED = {"changed": False, "skipped": True}
 
 
-def published(**own: Any) -> dict[str, Any]:
-    return {"rdma_claims_published": {"nodes": {"n1": {"exists": True, "silent": "", "missing": [], **own}, "n2": {}}}}
+def unserved(given: dict[str, Any], result: dict[str, Any], *hosts: str) -> dict[str, list[str]]:
+    """``given`` is of the plan, ``result`` of its steps."""
+    return _cluster_plan.unserved(hosts or ["n1"], {"nodes": {}, "unmet": {}, **given}, result)
 
 
-def planned(**unmet: list[str]) -> dict[str, Any]:
-    return {"rdma_claims_planned": {"results": [{"item": {"problems": [], "unmet": unmet}}]}}
+def published(unmet: dict[str, list[str]] | None = None, **own: Any) -> dict[str, Any]:
+    nodes = {"n1": {"exists": True, "silent": "", "missing": [], **own}, "n2": {}}
+    return {"nodes": nodes, "unmet": unmet or {}}
 
 
 EXCLUDED = {"intended": True, "reason": "it carries the default route"}
 RESTART = {"intended": False, "reason": "restart it"}
+CASES: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
+    ({}, {}, []),
+    (published({"n2": ["n2: x"]}), {"missing": ["n2"]}, []),
+    ({}, {"missing": ["n2", "n1"]}, [MISSING]),
+    # Of a site that runs DRANET itself nothing is labelled. Whatever else is the matter follows from it.
+    (published({"n1": ["n1: x"]}, exists=False), {}, [MISSING]),
+    ({}, {"unready": {"n1": ["DaemonSet a/b: not ready"], "n2": ["c"]}}, ["n1: DaemonSet a/b: not ready"]),
+    ({}, {"broken": {"n1": "n1: annotation x", "n2": "n2: y"}}, ["n1: annotation x"]),
+    (published(silent="it has no pod there"), {}, ["n1: no pod can claim its NICs: it has no pod there"]),
+    (published(without_gpus="it does not run there"), {}, ["n1: no pod can claim its GPUs: it does not run there"]),
+    (
+        published({"n1": ["n1: x is wrong"]}, missing=[EXCLUDED, RESTART, RESTART]),
+        {},
+        ["n1: x is wrong, although the facts allow it: restart it"],
+    ),
+    (
+        published({"n1": ["n1: x is wrong"]}, missing=[EXCLUDED]),
+        {},
+        [
+            "n1: x is wrong, although the facts allow it: what its drivers publish differs from the facts, as shown"
+            " above"
+        ],
+    ),
+    # What a node says is no template.
+    (
+        published(silent="{{ lookup('pipe', 'id') }}"),
+        {},
+        ["n1: no pod can claim its NICs: { { lookup('pipe', 'id') }}"],
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("left", "expected"),
-    [
-        ({}, []),
-        ({"rdma_driver_labelled": SKIPPED, "rdma_claims_published": SKIPPED, "rdma_claims_planned": SKIPPED}, []),
-        ({"rdma_driver_labelled": {"missing": ["n2"]}, **published(), **planned(n2=["n2: x"])}, []),
-        *(({f"{role}_labelled": {"missing": ["n2", "n1"]}}, [MISSING]) for role in registry.driver_roles()),
-        # Of a site that runs DRANET itself nothing is labelled. Whatever else is the matter follows from it.
-        ({**published(exists=False), **planned(n1=["n1: x"])}, [MISSING]),
-        (
-            {"rdma_host_device_result": {"unready": {"n1": ["DaemonSet a/b: not ready"], "n2": ["c"]}}},
-            ["n1: DaemonSet a/b: not ready"],
-        ),
-        ({"rdma_inject_result": {"broken": {"n1": "n1: annotation x", "n2": "n2: y"}}}, ["n1: annotation x"]),
-        (published(silent="it has no pod there"), ["n1: no pod can claim its NICs: it has no pod there"]),
-        (published(without_gpus="it does not run there"), ["n1: no pod can claim its GPUs: it does not run there"]),
-        (
-            {**published(missing=[EXCLUDED, RESTART, RESTART]), **planned(n1=["n1: x is wrong"])},
-            ["n1: x is wrong, although the facts allow it: restart it"],
-        ),
-        (
-            {**published(missing=[EXCLUDED]), **planned(n1=["n1: x is wrong"])},
-            [
-                "n1: x is wrong, although the facts allow it: what its drivers publish differs from the facts, as shown"
-                " above"
-            ],
-        ),
-        # What a node says is no template.
-        (
-            published(silent="{{ lookup('pipe', 'id') }}"),
-            ["n1: no pod can claim its NICs: { { lookup('pipe', 'id') }}"],
-        ),
-    ],
-)
-def test_why_a_host_is_not_served(left: dict[str, Any], expected: list[str]) -> None:
-    assert unserved({"inventory_hostname": "n1", **left}) == expected
+@pytest.mark.parametrize(("given", "result", "expected"), CASES)
+def test_why_a_host_is_not_served(given: dict[str, Any], result: dict[str, Any], expected: list[str]) -> None:
+    assert unserved(given, result).get("n1", []) == expected
 
 
-def test_roles_leave_what_is_read() -> None:
-    left = set(variables.left_by())
-    assert left >= {f"{role}_labelled" for role in registry.driver_roles()}
-    assert left >= {f"{role}_{name}" for role in registry.claim_roles() for name in ("published", "planned")}
-    assert left >= {f"{role}_result" for role in registry.set_roles()}
+def test_all_that_is_wrong_with_every_host() -> None:
+    given = published(without_gpus="it does not run there")
+    result = {"missing": ["n2"], "unready": {"n1": ["DaemonSet a/b: not ready"]}}
+    assert unserved(given, result, "n1", "n2", "n3") == {
+        "n1": ["n1: DaemonSet a/b: not ready", "n1: no pod can claim its GPUs: it does not run there"],
+        "n2": [no_node("n2")],
+    }
+    # The result is shown as it is.
+    assert result == {"missing": ["n2"], "unready": {"n1": ["DaemonSet a/b: not ready"]}}
+
+
+def test_what_was_published_before_a_driver_has_changed_says_nothing() -> None:
+    """The claims are planned again then, and judged by what is published at that time."""
+    given = published({"n1": ["n1: x"]}, silent="it has no pod there", without_gpus="it does not run there")
+    assert unserved(given, {"late": True}) == {}
+    unready = {"n1": ["DaemonSet a/b: not ready"]}
+    assert unserved(given, {"late": True, "unready": unready}) == {"n1": ["n1: DaemonSet a/b: not ready"]}
+
+
+def test_the_role_leaves_what_is_read() -> None:
+    assert set(variables.left_by()) >= {*_provisioned._RESULTS, "rdma_provision_plan"}
+
+
+def tasks_of(path: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load((CHECKOUT / path).read_text("utf-8"))
+    return found
 
 
 def test_a_role_on_its_own_fails_hosts_as_the_playbook_does() -> None:
     """At its end, when all other hosts have been served."""
-    (play,) = yaml.safe_load((CHECKOUT / "playbooks" / "provision_result.yml").read_text("utf-8"))
+    (play,) = tasks_of("playbooks/provision_result.yml")
     (expected,) = play["tasks"]
-    assert "zerocopy.rdma.unserved" in expected["vars"]["__why"]
-    for role in registry.roles():
-        *_before, last = yaml.safe_load((variables.ROLES / role / "tasks" / "main.yml").read_text("utf-8"))
-        part = "claims" if role in registry.claim_roles() else "driver"
-        assert last == {**expected, "tags": ["provision", part]}
+    *_before, last = tasks_of("roles/rdma_provision/tasks/main.yml")
+    assert last["name"] == expected["name"]
+    of_host = "[inventory_hostname] | join('\n') }}"
+    assert last["ansible.builtin.fail"]["msg"] == "{{ __rdma_provision_unserved" + of_host
+    assert last["when"] == "inventory_hostname in __rdma_provision_unserved"
+    assert expected["ansible.builtin.fail"]["msg"] == "{{ hostvars['localhost'].rdma_provision_unserved" + of_host
+    (noted,) = tasks_of("roles/rdma_provision/tasks/unserved.yml")
+    assert noted["ansible.builtin.set_fact"] == {"rdma_provision_unserved": "{{ __rdma_provision_unserved }}"}
+    assert "rdma_provision_unserved | default({}) | list" in play["hosts"]
 
 
-def test_every_wait_for_daemon_sets_leaves_the_others_alone() -> None:
-    """A node on which they do not become ready must not keep all others from being provisioned."""
-    waits = {}
-    for role in registry.driver_roles():
-        for path in sorted((variables.ROLES / role / "tasks").glob("deploy.yml")):
-            for task in yaml.safe_load(path.read_text("utf-8")):
-                given = task.get("zerocopy.rdma.applyset", {})
-                if "wait" in given:
-                    waits[role] = (given.get("unready_nodes"), task.get("register"))
-    assert waits == {
-        role: ("report", f"{role}_result") for role in registry.driver_roles() if role in registry.set_roles()
-    }
+@pytest.mark.parametrize(
+    ("role", "strategy"), [(role, name) for name, one in registry.STRATEGIES.items() for role in one.roles]
+)
+def test_a_role_of_a_strategy_provisions_it_alone(role: str, strategy: str) -> None:
+    part = "claims" if role == "rdma_claims" else "driver"
+    for entry in ("main", "absent"):
+        *_before, last = tasks_of(f"roles/{role}/tasks/{entry}.yml")
+        found = last["ansible.builtin.import_role"]
+        assert (found["name"], found.get("tasks_from", "main")) == ("zerocopy.rdma.rdma_provision", entry)
+        assert last["vars"] == {"rdma_provision_strategies": [strategy], "rdma_provision_parts": [part]}
 
 
 def test_no_helm_release_is_waited_for() -> None:
@@ -117,7 +138,7 @@ def test_no_helm_release_is_waited_for() -> None:
 
 def test_hosts_fail_after_the_summary() -> None:
     """If all hosts fail, Ansible plays nothing more."""
-    plays = yaml.safe_load((CHECKOUT / "playbooks" / "site.yml").read_text("utf-8"))
+    plays = tasks_of("playbooks/site.yml")
     assert [play.get("ansible.builtin.import_playbook") for play in plays][-3:] == [
         "provision_cluster.yml",
         None,

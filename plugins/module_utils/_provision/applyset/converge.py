@@ -13,7 +13,8 @@ See :mod:`live_parent` for runs at the same time.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, NoReturn, Optional, Set
+from dataclasses import replace
+from typing import Any, Callable, Dict, Iterable, List, NoReturn, Optional, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import daemon_sets, wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api
@@ -56,20 +57,58 @@ def converge(client: Client, request: ApplysetRequest) -> Dict[str, Any]:
     A run that meets another one of the same set before its first change waits for that one and plans again. Raises
     ClusterError.
     """
-    identity = Parent(request.name, request.namespace)
-    identity.check()
-    patient = True
-    for _attempt in range(_ATTEMPTS):
-        parent = LiveParent(client, identity)
-        try:
-            planned, api = plan(client, request, parent)
-            return _ApplysetRun(client, request, planned, api, patient).result()
-        except OvertakenError:
-            patient = parent.wait_until_idle()
-    raise ClusterError(
-        f"Secret {request.namespace}/{request.name}: other runs of this set kept changing it, nothing was changed by "
-        f"this one; run again"
-    )
+    return Convergence(client, request).finish()
+
+
+class Convergence:
+    """Making the cluster have a set, in two stages: what may be wrong is found before anything is changed."""
+
+    def __init__(self, client: Client, request: ApplysetRequest) -> None:
+        """Plan it, with a dry run of every object that differs. Raises ClusterError."""
+        self._client = client
+        self._request = request
+        self._identity = Parent(request.name, request.namespace)
+        self._identity.check()
+        self._patient = True
+        self._planned = self._plan()
+
+    def _plan(self) -> Tuple[ApplysetPlan, Api]:
+        for _attempt in range(_ATTEMPTS):
+            parent = LiveParent(self._client, self._identity)
+            try:
+                return plan(self._client, self._request, parent)
+            except OvertakenError:
+                self._patient = parent.wait_until_idle()
+        raise self._overtaken()
+
+    def _overtaken(self) -> ClusterError:
+        return ClusterError(
+            f"Secret {self._request.namespace}/{self._request.name}: other runs of this set kept changing it, nothing "
+            f"was changed by this one; run again"
+        )
+
+    def predicted(self) -> Dict[str, Any]:
+        """The result that :meth:`finish` would have in check mode. Raises ClusterError."""
+        planned, api = self._planned
+        steps = [replace(step) for step in planned.steps]
+        request = replace(self._request, check=True)
+        return _ApplysetRun(self._client, request, replace(planned, steps=steps), api, self._patient).result()
+
+    @property
+    def rejected(self) -> bool:
+        """Whether admission has rejected an object, which it may accept after a change of something else."""
+        return any(step.action == REJECTED for step in self._planned[0].steps)
+
+    def finish(self) -> Dict[str, Any]:
+        """Do it, and return the module's result. Raises ClusterError."""
+        for _attempt in range(_ATTEMPTS):
+            planned, api = self._planned
+            try:
+                return _ApplysetRun(self._client, self._request, planned, api, self._patient).result()
+            except OvertakenError:
+                self._patient = planned.parent.wait_until_idle()
+                self._planned = self._plan()
+        raise self._overtaken()
 
 
 class _ApplysetRun:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
@@ -31,7 +31,11 @@ class ClusterState:
 
     ``kinds`` are the operators' kinds that it serves (``NicClusterPolicy.mellanox.com``), ``objects`` those that
     strategies look at (:meth:`Strategy.looks`), ``labels`` those of its nodes, ``daemon_sets`` those of all strategies'
-    sets of objects, perhaps among others.
+    sets of objects, perhaps among others. ``kueue_classes`` are the DeviceClasses that Kueue maps to quotas.
+
+    ``held`` are by DRA driver and node the pods that hold devices, ``parents`` the sets of objects that there are
+    (namespace and name), ``extended_resources`` by node those in its status, ``counted`` the nodes on which we have
+    written some.
     """
 
     kubernetes: Optional[Tuple[int, ...]] = None
@@ -41,6 +45,11 @@ class ClusterState:
     objects: Optional[Sequence[Mapping[str, Any]]] = None
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     daemon_sets: Sequence[Mapping[str, Any]] = ()
+    kueue_classes: Optional[Collection[str]] = None
+    held: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    parents: Optional[Collection[Tuple[str, str]]] = None
+    extended_resources: Optional[Mapping[str, Collection[str]]] = None
+    counted: Optional[Collection[str]] = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +158,7 @@ class StrategyPlan:
     may need objects that are not in the plan: nothing is to be pruned then.
     ``joining`` are nodes that get a configuration of a device plugin that others have already, so that it has to be
     right before they are labelled; ``leaving`` are the labels of nodes that lose the one they have.
+    ``unprepared`` is why it would not work on nodes as they are now, which prepare can change.
     """
 
     sets: List[ObjectSet] = field(default_factory=list)
@@ -166,6 +176,15 @@ class StrategyPlan:
     leaving: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
+    unprepared: List[str] = field(default_factory=list)
+
+
+class ManifestNames(NamedTuple):
+    """Names of files, empty where there is none."""
+
+    objects: str = ""
+    labels: str = ""
+    claims: str = ""
 
 
 def served(name: str, hosts: Sequence[InventoryHost]) -> List[InventoryHost]:
@@ -178,15 +197,24 @@ def of_fleet(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> D
     return {**plan_variables.defaults(known), **(hosts[0].variables if hosts else {})}
 
 
-class Strategy(ABC):
-    """One strategy; ``roles`` apply it, and remove it in the opposite order.
+@dataclass
+class ClaimsStage:
+    """What pods claim, for people in ``text``.
 
-    The entry points of such a role are ``provision``, ``absent``, ``unused``, which fails where pods still need what
-    ``absent`` removes, and, if it has a set of objects (the variable ``<role>_set``), ``compare``, which in check mode
-    registers ``<role>_result`` with what applyset would do, and where fields of an operator's policy are ours,
-    ``<role>_policy`` with what would be done to them.
-    ``claim_roles`` are like ``roles``, for what pods claim (tag ``claims``): they apply it when the drivers of all
-    strategies are there, and remove it before those go.
+    ``unmet`` is by host why what is published there does not meet claims that its facts allow. ``unknown`` are hosts
+    of which nothing is known, so that objects that they need may be missing.
+    """
+
+    objects: ObjectSet
+    text: str = ""
+    warnings: List[str] = field(default_factory=list)
+    problems: List[str] = field(default_factory=list)
+    unmet: Dict[str, List[str]] = field(default_factory=dict)
+    unknown: List[str] = field(default_factory=list)
+
+
+class Strategy(ABC):
+    """One strategy; ``roles`` have its variables, and apply it alone in a user's own playbook.
 
     ``also`` are further values of ``rdma_strategy`` that it serves beside its name, with the same objects and label.
     ``label`` is the label of nodes that have it at the moment, empty where it leaves nothing there. ``netns_modes`` are
@@ -208,7 +236,6 @@ class Strategy(ABC):
     also: Tuple[str, ...] = ()
     name: str
     roles: Tuple[str, ...]
-    claim_roles: Tuple[str, ...] = ()
     label: str
     netns_modes: Tuple[str, ...]
     slices: bool
@@ -216,6 +243,16 @@ class Strategy(ABC):
     pods: bool = True
     # The operators' kinds that it has a use for.
     kinds: Tuple[str, ...] = ()
+    # File names of manifests: of its objects, of the labels of its nodes, and of what pods claim.
+    manifests: ManifestNames = ManifestNames()
+    # Variables of the name and the namespace of the set of objects that pods claim.
+    claims_set: Tuple[str, str] = ("", "")
+    # The variable that says how many seconds drivers may take until they publish.
+    publish_timeout: str = ""
+    # Kinds of members of its sets that have to stay as long as pods and workloads use them.
+    kept: Tuple[str, ...] = ()
+    # Kinds that the cluster's admission may reject as long as nodes do not have their labels.
+    rejectable: Tuple[str, ...] = ()
 
     @property
     def names(self) -> Tuple[str, ...]:
@@ -238,6 +275,34 @@ class Strategy(ABC):
         self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
     ) -> StrategyPlan:
         """The answers for all hosts, those of other strategies included, which only lose its labels."""
+
+    def deployment(
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+    ) -> StrategyPlan:
+        """What :meth:`plan` says of its driver or device plugin alone, without what pods claim."""
+        return self.plan(hosts, cluster, known)
+
+    def claims(
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+    ) -> Optional[ClaimsStage]:
+        """What pods claim, ``None`` where they claim nothing of it. Raises ValueError for a slice that is none."""
+        return None
+
+    def needs_cni(self, values: Mapping[str, Any]) -> bool:
+        """Whether a node with these variables, in their types, needs the CNI plugin ``host-device``."""
+        return False
+
+    def expected(self, hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
+        """By host what DRA drivers have to publish before its claims can be planned (:mod:`slices.expected`)."""
+        return {}
+
+    def sets(self, part: str) -> List[Tuple[str, str]]:
+        """Variables of the name and the namespace of its set of objects in a part of the run (:mod:`steps`)."""
+        return [names for names in (self.claims_set if part == "claims" else self.driver_set,) if all(names)]
+
+    def pools(self, values: Mapping[str, Any], removal: bool) -> str:
+        """Namespace with address pools that go with its set of objects, empty for none; ``removal`` of all of it."""
+        return ""
 
     @abstractmethod
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
+    ClaimsStage,
     ClusterState,
+    ManifestNames,
     NodeStatus,
     ObjectSet,
     PodRequest,
@@ -29,6 +31,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, planner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.objects import unmapped
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
@@ -88,40 +91,83 @@ def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[Pod
     }
 
 
+def _set(
+    part: str, objects: List[Dict[str, Any]], hosts: Sequence[InventoryHost], known: variables.Options
+) -> ObjectSet:
+    values = of_fleet(hosts, known)
+    return ObjectSet(str(values[f"rdma_{part}_set"]), str(values[f"rdma_{part}_parent_namespace"]), objects)
+
+
 class Dra(Strategy):
     name = NAME
-    roles, claim_roles = ("rdma_driver",), ("rdma_claims",)
+    manifests = ManifestNames("10-driver.yml", "node-labels.yml", "20-claims.yml")
+    roles = ("rdma_driver", "rdma_claims")
     label = GROUP_LABEL
     # DRANET works in both; in mode shared a pod sees the HCAs of others in sysfs.
     netns_modes: Tuple[str, ...] = ()
     slices = True
     driver, switch = model.DRANET, _ENABLED
     driver_set = ("rdma_driver_set", deployment.PARENT_NAMESPACE)
+    claims_set = ("rdma_claims_set", "rdma_claims_parent_namespace")
+    publish_timeout = "rdma_claims_wait_timeout"
+    kept = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
     driver_pods = (deployment.NAMESPACE, drivers_objects.SELECTOR)
     beside = MappingProxyType({deployment.GPU_DEPLOY: model.GPU_DRIVER})
 
     def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         of_driver, of_claims = driver(hosts, cluster, known), claims(hosts, cluster, known)
-        found = StrategyPlan(
-            wait=of_driver.wait,
-            nodes=of_driver.nodes,
-            labels=of_driver.labels,
-            unknown=list(dict.fromkeys(of_driver.unknown + of_claims.unknown)),
-            warnings=of_driver.warnings + of_claims.warnings,
-            problems=of_driver.problems + of_claims.problems,
-        )
+        found = self._deployment(of_driver, hosts, known)
+        found.unknown = list(dict.fromkeys(of_driver.unknown + of_claims.unknown))
+        found.warnings = of_driver.warnings + of_claims.warnings
+        found.problems = of_driver.problems + of_claims.problems
         if found.problems:
+            found.sets = []
             return found
-        values = of_fleet(hosts, known)
-        for part, objects in (("driver", of_driver.objects), ("claims", of_claims.objects)):
-            parent = str(values[f"rdma_{part}_parent_namespace"])
-            found.sets.append(ObjectSet(str(values[f"rdma_{part}_set"]), parent, objects))
+        found.sets.append(_set("claims", of_claims.objects, hosts, known))
         own = served(NAME, hosts)
         found.asks = _asks(own, of_claims)
         found.shows = {
             host: NodeStatus(tuple(node["drivers"])) for host, node in expected_devices.expected(own).items()
         }
         return found
+
+    @staticmethod
+    def _deployment(
+        plan: deployment.DriverPlan, hosts: Sequence[InventoryHost], known: variables.Options
+    ) -> StrategyPlan:
+        return StrategyPlan(
+            sets=[] if plan.problems else [_set("driver", plan.objects, hosts, known)],
+            wait=plan.wait,
+            nodes=plan.nodes,
+            labels=plan.labels,
+            joining=plan.joining,
+            leaving=plan.leaving,
+            unknown=plan.unknown,
+            warnings=plan.warnings,
+            problems=plan.problems,
+            unprepared=plan.unprepared,
+        )
+
+    def deployment(
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
+    ) -> StrategyPlan:
+        return self._deployment(driver(hosts, cluster, known), hosts, known)
+
+    def expected(self, hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
+        return expected_devices.expected(served(NAME, hosts))
+
+    def claims(
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
+    ) -> Optional[ClaimsStage]:
+        plan = claims(hosts, cluster, known, tolerant=True)
+        return ClaimsStage(
+            objects=_set("claims", plan.objects, hosts, known),
+            text=plan.text,
+            warnings=[*plan.warnings, *unmapped(plan.objects, cluster.kueue_classes)],
+            problems=plan.problems,
+            unmet=plan.unmet,
+            unknown=plan.unknown,
+        )
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         if not values[_ENABLED]:

@@ -70,14 +70,7 @@ def check(values: Mapping[str, Any]) -> None:
 NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
 WAIT, NAMESPACES = PREFIX + "wait", PREFIX + "namespaces"
 # Variables with one value for the whole fleet.
-FLEET_WIDE = (
-    PREFIX + "set",
-    PARENT_NAMESPACE,
-    NAMESPACE,
-    PREFIX + "cluster",
-    PREFIX + "manifests",
-    *programs.FLEET_WIDE,
-)
+FLEET_WIDE = (PREFIX + "set", PARENT_NAMESPACE, NAMESPACE, *programs.FLEET_WIDE)
 # Of the links, with which the rails of pods are numbered.
 _OF_LINKS = (
     links_addresses.SUBNET,

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
+    ManifestNames,
     NodeStatus,
     PodRequest,
     StrategyImage,
@@ -75,6 +76,11 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     driver_set = (programs.PREFIX + "set", pools.PARENT_NAMESPACE)
     kinds = (*network_operator.KINDS, *sriov_operator.KINDS)
     needed = (network_operator.POLICY, network_operator.NETWORK)
+    manifests = ManifestNames("10-host-device.yml", "node-labels-host-device.yml")
+    # A NIC in a pod comes back under the pod's name for it, where Multus is not there any more to bring it back.
+    kept = ("NetworkAttachmentDefinition", "HostDeviceNetwork", "SriovNetwork", "SriovIBNetwork")
+    # The operator's webhook judges a policy by the nodes that it selects. Before they are labelled, that is none.
+    rejectable = ("SriovNetworkNodePolicy",)
 
     def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
         # Variables have any type.
@@ -137,6 +143,14 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
 
     def resources(self, hosts: Sequence[InventoryHost], known: variables.Options) -> List[str]:
         return pod_networks.resources(hosts, known)
+
+    def needs_cni(self, values: Mapping[str, Any]) -> bool:
+        # The SR-IOV operator has a CNI plugin of its own.
+        return bool(values[programs.PROVIDER] != sriov_operator.SRIOV_OPERATOR)
+
+    def pools(self, values: Mapping[str, Any], removal: bool) -> str:
+        # With a whereabouts of the site, the pools may be those of others.
+        return str(values[pools.NAMESPACE]) if removal or values[programs.PREFIX + "whereabouts_deploy"] else ""
 
     def networks(self, values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
         return pod_networks.networks(values)

@@ -39,8 +39,6 @@ EXCLUDE, SOCKET, METRICS = PREFIX + "exclude", PREFIX + "socket", PREFIX + "metr
 RESOURCE, COUNT, GPU_RESOURCE = PREFIX + "resource", PREFIX + "count", PREFIX + "gpu_resource"
 # They may differ from host to host: each has a configuration of its own.
 _OF_HOST = (EXCLUDE, PREFIX + "root")
-# Variables with one value for the whole fleet.
-FLEET_WIDE = (PREFIX + "cluster", PREFIX + "manifests")
 _MOST = 10000
 _AMD = "1002"
 # Kept by the node_exporter's textfile collector, which reads no other files.
@@ -167,7 +165,7 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
 def plan(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> InjectPlan:
     """What pods can have on hosts that all have this strategy; their ``found`` problems are by host."""
     result = InjectPlan()
-    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, [LAYER], apart=(*_OF_HOST, *FLEET_WIDE))
+    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, [LAYER], apart=_OF_HOST)
     values_of: Dict[str, str] = {}
     if not result.found:
         for host in (host for group in groups for host in group.hosts):

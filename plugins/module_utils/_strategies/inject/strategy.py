@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
+    ManifestNames,
     NodeStatus,
     PodRequest,
     Strategy,
@@ -66,6 +67,7 @@ class Inject(Strategy):
     slices = False
     counts_only = True
     pods = False
+    manifests = ManifestNames(labels="node-labels-inject.yml")
 
     def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         own = self.own(hosts)
@@ -97,6 +99,3 @@ class Inject(Strategy):
         default = str(known[inject_plan.RESOURCE].get("default"))
         found = [str(host.variables.get(inject_plan.RESOURCE, default)) for host in self.own(hosts)]
         return [name for name in dict.fromkeys(found) if name]
-
-    def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-        return inject_plan.FLEET_WIDE

@@ -42,7 +42,7 @@ RESOURCE = ResourceVariables(PREFIX + "prefix", PREFIX + "resource", "rdma_", 63
 MOST = PREFIX + "max"
 NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
 # Variables with one value for the whole fleet.
-FLEET_WIDE = (PREFIX + "set", PARENT_NAMESPACE, NAMESPACE, PREFIX + "cluster", PREFIX + "manifests")
+FLEET_WIDE = (PREFIX + "set", PARENT_NAMESPACE, NAMESPACE)
 WAIT, PROVIDER = PREFIX + "wait", PREFIX + "provider"
 IMAGE = ImageVariables(PREFIX + "image", PREFIX + "version", PREFIX + "digest", PREFIX + "archive")
 _INTERVAL, _KUBELET_ROOT, _UNAVAILABLE = PREFIX + "update_interval", PREFIX + "kubelet_root", PREFIX + "max_unavailable"

@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
+    ManifestNames,
     NodeStatus,
     PodRequest,
     StrategyImage,
@@ -43,6 +44,7 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     prefix = configurations.PREFIX
     driver_set = (configurations.PREFIX + "set", configurations.PARENT_NAMESPACE)
     needed = (network_operator.POLICY,)
+    manifests = ManifestNames("10-shared-device.yml", "node-labels-shared-device.yml")
 
     def planned(
         self,

@@ -92,8 +92,8 @@ def test_slices_are_read_where_no_strategy_needs_them() -> None:
     (query,) = [task for task in tasks if "zerocopy.rdma.resource_slice_info" in task]
     (judge,) = [task["vars"] for task in tasks if "strategy_verdicts" in str(task.get("vars"))]
     # Many clusters have no DRA.
-    assert (query["failed_when"], query["when"]) == (False, "rdma_claims_published.slices is not defined")
-    assert f"default({query['register']}.slices | default([]))" in judge["__slices"]
+    assert (query["failed_when"], query["when"]) == (False, "rdma_provision_plan.published is not defined")
+    assert f"published | default({query['register']})).slices | default([])" in judge["__slices"]
     assert "__slices," in judge["__strategies"]
 
 

@@ -12,8 +12,6 @@ import pytest
 from ansible import context as command_line
 
 from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import left_by
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 
 UNCHANGED: dict[str, Any] = {"changed": False, "unfinished": False, "error": None}
 CONTEXT = {"ansible_inventory_sources": ["/srv/inventory"], "groups": {}}
@@ -40,7 +38,18 @@ HOSTVARS = fleet(
     a100_01=drift(images=True),
     a100_02=None,
 )
-APPLIED = {"objects": [{"action": action} for action in ("created", "unchanged", "unchanged", "kept")]}
+
+
+def applied(*actions: str, name: str = "claims") -> dict[str, Any]:
+    """The result of a step with a set of objects."""
+    objects = [
+        {"kind": "ConfigMap", "namespace": "a", "name": str(place), "action": action}
+        for place, action in enumerate(actions)
+    ]
+    return {"title": f"Apply {name}", "set": name, "objects": objects}
+
+
+APPLIED = {"steps": [applied("created", "unchanged", "unchanged", "kept"), {"title": "Label the nodes", "nodes": []}]}
 
 
 def said(hostvars: dict[str, Any], failed: tuple[str, ...] = (), **context: Any) -> list[str]:
@@ -87,7 +96,7 @@ def test_the_next_command_repeats_extra_variables(monkeypatch: pytest.MonkeyPatc
 
 
 def test_check_mode_says_what_would_be() -> None:
-    hostvars = {**HOSTVARS, "h100-01": {**HOSTVARS["h100-01"], "rdma_claims_result": APPLIED}}
+    hostvars = {**HOSTVARS, "h100-01": {**HOSTVARS["h100-01"], "rdma_provision_result": APPLIED}}
     assert said(hostvars, ("a100-02",), ansible_check_mode=True) == [
         "h100: 2 would be changed (h100-[02-03]), 1 unchanged",
         "a100: 1 failed (a100-02), 1 unchanged",
@@ -95,40 +104,42 @@ def test_check_mode_says_what_would_be() -> None:
     ]
 
 
-@pytest.mark.parametrize("role", registry.roles())
-def test_objects_of_every_strategy(role: str) -> None:
-    hostvars = {"h100-01": {"group_names": ["h100"], f"{role}_result": APPLIED}}
+@pytest.mark.parametrize("result", ["rdma_provision_result", "rdma_provision_claims"])
+def test_objects_of_the_cluster(result: str) -> None:
+    hostvars: dict[str, Any] = {"h100-01": {"group_names": ["h100"], result: APPLIED}}
     # Of a run that did not compare nodes, only the objects are told.
     assert said(hostvars)[0] == "objects of the cluster: 1 created, 1 kept, 2 unchanged"
-    # It was skipped, with rdma_cluster=none.
-    hostvars["h100-01"][f"{role}_result"] = {"skipped": True, "changed": False}
-    assert said(hostvars) == []
-
-
-def test_roles_leave_what_is_read() -> None:
-    assert {f"{role}_result" for role in registry.roles()} <= set(left_by())
+    # It was skipped, with a part of the run, or has written manifests, with rdma_cluster=none.
+    for nothing in ({"skipped": True, "changed": False}, {"changed": True, "steps": [], "manifests": ["a.yml"]}):
+        hostvars["h100-01"][result] = nothing
+        assert said(hostvars) == []
 
 
 def test_objects_that_were_updated_before_nodes_got_their_labels() -> None:
-    def entry(name: str, action: str) -> dict[str, Any]:
-        return {"kind": "DaemonSet", "namespace": "dra", "name": name, "action": action}
+    def step(**actions: str) -> dict[str, Any]:
+        objects = [
+            {"kind": "DaemonSet", "namespace": "dra", "name": name, "action": action}
+            for name, action in actions.items()
+        ]
+        return {"title": "Apply the objects (dra)", "set": "zerocopy-rdma-driver", "objects": objects}
 
     # A webhook may accept an object only when nodes have their labels.
-    early = {"a": "configured", "b": "created", "c": "unchanged", "e": "rejected"}
-    late = {**dict.fromkeys("abc", "unchanged"), "d": "pruned", "e": "configured"}
-    own: dict[str, Any] = {"group_names": ["h100"]}
-    for name, every in (("updated", early), ("result", late)):
-        own[f"rdma_driver_{name}"] = {"objects": [entry(*one) for one in every.items()]}
+    early = step(a="configured", b="created", c="unchanged", e="rejected")
+    late = step(**dict.fromkeys("abc", "unchanged"), d="pruned", e="configured")
+    own: dict[str, Any] = {"group_names": ["h100"], "rdma_provision_result": {"steps": [early, late]}}
     assert said({"h100-01": own})[0] == "objects of the cluster: 1 created, 2 configured, 1 pruned, 1 unchanged"
 
 
 def test_objects_of_all_strategies_together() -> None:
-    roles = ("rdma_driver", "rdma_host_device")
-    objects = [{"action": action} for action in ("unchanged", "kept", "rejected", "pruned", "configured", "created")]
+    actions = ("unchanged", "kept", "rejected", "pruned", "configured", "created")
     hostvars: dict[str, Any] = {name: {"group_names": ["h100"]} for name in ("h100-01", "h100-02")}
-    hostvars["h100-02"].update({f"{role}_result": {"objects": objects} for role in roles})
+    # An object of an operator is in no set. Claims were planned once more.
+    policy = [{"kind": "NicClusterPolicy", "namespace": "", "name": "p", "action": "unchanged"}]
+    steps = [applied(*actions, name="driver"), {"title": "Apply the fields", "objects": policy}]
+    hostvars["h100-02"]["rdma_provision_result"] = {"steps": steps}
+    hostvars["h100-02"]["rdma_provision_claims"] = {"steps": [applied(*actions)]}
     # A host that failed has no results of later tasks.
-    told = "objects of the cluster: 2 created, 2 configured, 2 pruned, 2 rejected, 2 kept, 2 unchanged"
+    told = "objects of the cluster: 2 created, 2 configured, 2 pruned, 2 rejected, 2 kept, 3 unchanged"
     assert said(hostvars, ("h100-01",))[:2] == ["h100: 1 failed (h100-01)", told]
 
 

@@ -79,8 +79,6 @@ Found = List[Tuple[str, Problem]]
 FLEET_WIDE = (
     "rdma_claims_set",
     "rdma_claims_parent_namespace",
-    "rdma_claims_cluster",
-    "rdma_claims_manifests",
     "rdma_claims_wait_timeout",
 )
 

@@ -44,14 +44,7 @@ GATES, KUBELET_ROOT = "rdma_driver_feature_gates", "rdma_driver_kubelet_root"
 NAMESPACE, PARENT_NAMESPACE = "rdma_driver_namespace", "rdma_driver_parent_namespace"
 GPU_DEPLOY = "rdma_driver_gpu_deploy"
 # Variables with one value for the whole fleet, and those that are so where the collection deploys the GPUs' driver.
-FLEET_WIDE = (
-    "rdma_driver_set",
-    PARENT_NAMESPACE,
-    NAMESPACE,
-    GPU_DEPLOY,
-    "rdma_driver_cluster",
-    "rdma_driver_manifests",
-)
+FLEET_WIDE = ("rdma_driver_set", PARENT_NAMESPACE, NAMESPACE, GPU_DEPLOY)
 _OF_THE_GPU_DRIVER = (
     "rdma_driver_gpu_chart",
     "rdma_driver_gpu_root",

@@ -12,7 +12,9 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims as claims_filter
 from ansible_collections.zerocopy.rdma.plugins.filter.expected_devices import expected_devices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import VERSIONS, Facts, template
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
@@ -127,18 +129,20 @@ def test_what_is_expected_of_the_drivers(facts_of: Facts) -> None:
 @pytest.mark.parametrize(
     ("own", "unready", "wait"),
     [
-        ({"rdma_claims_templates": GPUS}, {}, ["dra.net"]),
-        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, {}, ["dra.net", "gpu.nvidia.com"]),
-        ({"rdma_claims_templates": NICS, "rdma_driver_gpu_deploy": True}, {}, ["dra.net"]),
-        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True, "rdma_driver_wait": False}, {}, []),
+        ({"rdma_claims_templates": GPUS}, [], ["dra.net"]),
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, [], ["dra.net", "gpu.nvidia.com"]),
+        ({"rdma_claims_templates": NICS, "rdma_driver_gpu_deploy": True}, [], ["dra.net"]),
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True, "rdma_driver_wait": False}, [], []),
         # It has been waited for once.
-        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, {"v100-01": ["its pod is Pending"]}, []),
-        ({"rdma_claims_templates": NICS}, {"v100-02": ["its pod is Pending"]}, ["dra.net"]),
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, ["v100-01"], []),
+        ({"rdma_claims_templates": NICS}, ["v100-02"], ["dra.net"]),
     ],
 )
 def test_which_drivers_are_waited_for(
-    facts_of: Facts, own: dict[str, Any], unready: dict[str, list[str]], wait: list[str]
+    facts_of: Facts, own: dict[str, Any], unready: list[str], wait: list[str]
 ) -> None:
-    left = {"rdma_driver_result": {"changed": False, "unready": unready}}
-    hostvars = {"v100-01": {**VERSIONS, "ansible_facts": {"rdma": facts_of("v100-01")}, **own, **left}}
-    assert expected_devices({}, list(hostvars), hostvars)["v100-01"]["wait"] == wait
+    hostvars = {"v100-01": {**VERSIONS, "ansible_facts": {"rdma": facts_of("v100-01")}, **own}}
+    hosts = _strategy_inventory.hosts({}, list(hostvars), hostvars)
+    assert registry.expected(hosts, unready)["v100-01"]["wait"] == wait
+    if not unready:
+        assert expected_devices({}, list(hostvars), hostvars)["v100-01"]["wait"] == wait

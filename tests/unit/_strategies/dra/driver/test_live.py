@@ -10,7 +10,6 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.driver import driver
 from ansible_collections.zerocopy.rdma.plugins.filter.move_plan import move_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
@@ -20,8 +19,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import strategy as dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment, objects
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 Facts = Callable[..., dict[str, Any]]
 GROUP = "zerocopy.rdma/group"
@@ -202,18 +202,23 @@ def test_verify_needs_no_containers_of_the_driver(
     assert strategy_verdicts({}, list(hostvars), hostvars, nodes, sets) == {"checks": []}
 
 
-def test_the_filter_takes_what_modules_and_files_have(
+def test_the_plan_takes_what_modules_and_files_have(
     hosts: list[InventoryHost], hostvars: dict[str, dict[str, Any]]
 ) -> None:
-    before = plan(*hosts)
+    before, known = plan(*hosts), _inventory.options({})
     nodes = labelled(UPLINK, OTHER)
+
+    def driver(daemon_sets: Any = None, nodes: Any = None) -> deployment.DriverPlan:
+        every = _strategy_inventory.hosts({}, list(hostvars), hostvars)
+        return dra.driver(every, _strategy_inventory.cluster(daemon_sets=daemon_sets, nodes=nodes), known)
+
     for own in ((before.objects, nodes), (before.objects, ""), (before.objects, None)):
-        assert driver({}, list(hostvars), hostvars, *own)["objects"] == before.objects
+        assert driver(*own).objects == before.objects
     (address,) = uplinks(hosts[0])
-    assert address not in str(driver({}, list(hostvars), hostvars)["objects"])
+    assert address not in str(driver().objects)
     # What somebody else has made of the DaemonSet's container says nothing.
     bare: dict[str, Any] = {"nodeSelector": {GROUP: "gpu"}, "containers": [{"name": "dranet"}]}
     empty: dict[str, Any] = {"containers": []}
     odd = [{"kind": "DaemonSet", "spec": {"template": {"spec": spec}}} for spec in (bare, empty)]
-    found = driver({}, list(hostvars), hostvars, odd, nodes)
-    assert (found["problems"], found["unknown"]) == ([], [UPLINK])
+    found = driver(odd, nodes)
+    assert (found.problems, found.unknown) == ([], [UPLINK])

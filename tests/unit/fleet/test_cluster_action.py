@@ -1,0 +1,285 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""What the controller makes of the inventory, of facts and of one look at the cluster, before and after the steps."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from ansible.errors import AnsibleError
+
+from ansible_collections.zerocopy.rdma.plugins.action import cluster_apply as apply_action
+from ansible_collections.zerocopy.rdma.plugins.action import cluster_plan as plan_action
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.cluster_plan import Manifest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_plan, _manifest_files
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.cluster_fleet import NEEDED, Facts
+
+ARCHIVE = {"rdma_shared_device_archive": "/srv/plugin.tar"}
+NODE = {"exists": True, "silent": "", "missing": []}
+
+
+def task_vars(check: bool = False, play: dict[str, Any] | None = None, **hosts: dict[str, Any]) -> dict[str, Any]:
+    hostvars = {
+        name.replace("_", "-"): {"inventory_hostname": name.replace("_", "-"), "group_names": ["ib"], **own}
+        for name, own in hosts.items()
+    }
+    names = list(hostvars)
+    return {
+        "hostvars": hostvars,
+        "ansible_play_hosts_all": names,
+        "inventory_hostname": names[0],
+        "ansible_check_mode": check,
+        **(play or {}),
+    }
+
+
+def fleet_of(**own: Any) -> _cluster_plan.Fleet:
+    return _cluster_plan.fleet(task_vars(**own))
+
+
+def shared(**own: Any) -> dict[str, Any]:
+    return {"rdma_strategy": "shared_device", **ARCHIVE, **own}
+
+
+def drift(images: dict[str, Any], differs: bool = True) -> dict[str, Any]:
+    return {"rdma_drift_result": {"differs": differs, "concerns": {"images": images}}}
+
+
+@pytest.mark.parametrize(
+    ("own", "imported"),
+    [
+        (shared(), True),
+        (shared(**drift({"changed": True, "error": None})), True),
+        (shared(**drift({"changed": False, "error": None})), False),
+        (shared(**drift({"changed": False, "error": "ctr is not there"})), True),
+        # Drift was not compared.
+        (shared(**drift({"changed": True})), True),
+        (shared(rdma_drift_result={"skipped": True}), True),
+        # It is pulled; there is no runtime of ours; a recorded node runs nothing.
+        (shared(rdma_shared_device_archive=""), False),
+        (shared(rdma_runtime_flavour="none"), False),
+        (shared(rdma_discover_root="/srv/recorded"), False),
+        ({**shared(), "rdma_strategy": "none"}, False),
+    ],
+)
+def test_images_are_imported_where_one_is_missing(own: dict[str, Any], imported: bool) -> None:
+    assert _cluster_plan.with_images(fleet_of(n1=own, n2={})) == ["n1"] * imported
+
+
+@pytest.mark.parametrize(
+    ("own", "needed"),
+    [
+        ({"rdma_strategy": "host_device"}, True),
+        ({"rdma_strategy": "sriov"}, True),
+        ({"rdma_strategy": "sriov", "rdma_host_device_provider": "sriov_operator"}, False),
+        ({"rdma_strategy": "host_device", "rdma_discover_root": "/srv/recorded"}, False),
+        ({"rdma_strategy": "shared_device"}, False),
+        ({}, False),
+    ],
+)
+def test_nodes_that_need_the_cni_plugin(own: dict[str, Any], needed: bool) -> None:
+    assert _cluster_plan.with_cni(fleet_of(n1=own, n2={})) == ["n1"] * needed
+
+
+def kernel(*kinds: str, differs: bool | None = None) -> dict[str, Any]:
+    own: dict[str, Any] = {"rdma_kernel_result": {"changes": [{"kind": kind} for kind in kinds]}}
+    return own if differs is None else {**own, "rdma_drift_result": {"differs": differs}}
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        (kernel("module"), True),
+        (kernel("file", "netns"), True),
+        # What is only read at boot.
+        (kernel("file", "initramfs"), False),
+        (kernel(), False),
+        ({"rdma_kernel_result": {"skipped": True}}, False),
+        ({}, False),
+        (kernel("module", differs=True), True),
+        # Of an earlier run in this process.
+        (kernel("module", differs=False), False),
+    ],
+)
+def test_drivers_start_anew_where_the_running_kernel_was_changed(own: dict[str, Any], expected: bool) -> None:
+    every = fleet_of(n1=own, n2={})
+    assert _cluster_plan.restarted(every.context["hostvars"], every.hosts) == ["n1"] * expected
+
+
+def test_what_is_asked_of_the_cluster() -> None:
+    asked = _cluster_plan.question(fleet_of(n1={"rdma_strategy": "shared_device"}), True, False, [])
+    # ResourceSlices are nobody's business there.
+    assert (asked["dra"], "published" in asked) == (False, False)
+    assert [each["name"] for each in asked["sets"]] == [
+        "zerocopy-rdma-driver",
+        "zerocopy-rdma-claims",
+        "zerocopy-rdma-shared-device",
+        "zerocopy-rdma-host-device",
+    ]
+    asked = _cluster_plan.question(fleet_of(n1={"rdma_claims_wait_timeout": 7}), True, True, [])
+    assert (asked["dra"], asked["published"]) == (True, {"expected": {}, "wait": True, "wait_timeout": 7})
+    assert "published" not in _cluster_plan.question(fleet_of(n1={}), False, False, [])
+
+
+def published(facts_of: Facts, *drivers: str, exists: bool = True) -> bool:
+    own = {**NEEDED["dra"], "ansible_facts": {"rdma": facts_of("v100-01")}}
+    slices = resource_slices(SliceDevice(driver, "n1", "eth9", "n1", {"dra.net/rdma": True}) for driver in drivers)
+    answer = {"published": {"slices": slices, "nodes": {"n1": {"exists": exists}}}}
+    return _cluster_plan.late(fleet_of(n1=own), answer)
+
+
+def test_claims_are_late_as_long_as_a_driver_is_to_publish(facts_of: Facts) -> None:
+    assert published(facts_of)
+    assert published(facts_of, "gpu.nvidia.com")
+    assert not published(facts_of, "dra.net")
+    # A host that is no node is not waited for.
+    assert not published(facts_of, exists=False)
+    assert not _cluster_plan.late(fleet_of(n1={}), {})
+
+
+def test_the_plan_of_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = Path(_cluster_plan.write({"steps": [{"kind": "labels"}], "late": False}))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert _cluster_plan.read(str(path)) == {"steps": [{"kind": "labels"}], "late": False}
+    path.unlink()
+    other = tmp_path / "other.json"
+    other.write_text("no plan")
+    for wrong in (path, other):
+        with pytest.raises(AnsibleError, match="which is not a plan of this run"):
+            _cluster_plan.read(str(wrong))
+
+
+def test_manifests_have_no_anchors() -> None:
+    same = {"a": ["b"]}
+    text = _cluster_plan.content(
+        Manifest("10-driver.yml", [{"apiVersion": "v1", "kind": "ConfigMap", "x": same, "y": same}], "# Why\n")
+    )
+    assert text == "# Why\n---\napiVersion: v1\nkind: ConfigMap\nx:\n  a:\n  - b\ny:\n  a:\n  - b\n"
+    assert _cluster_plan.content(Manifest("10-driver.yml", [], "# Why\n")) == ""
+
+
+def written(directory: Path, check: bool = False, **contents: str) -> dict[str, Any]:
+    manifests = [{"name": f"{name}.yml", "content": content} for name, content in contents.items()]
+    return _manifest_files.written({"directory": str(directory), "manifests": manifests}, check)
+
+
+def test_manifests_are_written_where_they_differ(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "manifests"
+    assert written(target, check=True, a="one", b="")["manifests"] == [str(target / "a.yml")]
+    assert not target.exists()
+    first = written(target, a="one", b="two", c="")
+    assert (first["changed"], first["manifests"]) == (True, [str(target / "a.yml"), str(target / "b.yml")])
+    assert [(each["before"], each["after"]) for each in first["diff"]] == [("", "one"), ("", "two")]
+    assert stat.S_IMODE((target / "a.yml").stat().st_mode) == 0o644
+    # Those of earlier runs go, and files of others stay.
+    (target / "theirs.yml").write_text("x")
+    again = written(target, a="one", b="", c="three")
+    assert again["manifests"] == [str(target / "b.yml"), str(target / "c.yml")]
+    assert {path.name: path.read_text() for path in target.iterdir()} == {
+        "a.yml": "one",
+        "c.yml": "three",
+        "theirs.yml": "x",
+    }
+    assert not written(target, a="one", b="", c="three")["changed"]
+
+
+class Modules:
+    """Stands for the module that an action calls."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.answer = answer
+        self.called: list[dict[str, Any]] = []
+
+    def __call__(self, name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
+        self.called.append({"name": name, **module_args})
+        return dict(self.answer)
+
+
+def acted(action: Any, modules: Modules, variables: dict[str, Any], **arguments: Any) -> dict[str, Any]:
+    task = SimpleNamespace(args=arguments, check_mode=variables["ansible_check_mode"], async_val=0)
+    made = action.ActionModule.__new__(action.ActionModule)
+    made._task, made._templar = task, SimpleNamespace(template=lambda value: value)
+    made._execute_module = modules
+    made._connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
+    found: dict[str, Any] = made.run(None, variables)
+    return found
+
+
+ANSWER: dict[str, Any] = {
+    "kubernetes": "v1.36.3",
+    "networks": {"pods": [], "services": []},
+    "held": {},
+    "daemon_sets": [],
+    "kinds": [],
+    "objects": [],
+    "nodes": {"n1": {}},
+    "parents": [],
+    "extended_resources": {},
+    "counted": [],
+}
+
+
+@pytest.mark.parametrize("state", ["present", "absent", "preflight"])
+@pytest.mark.parametrize("answer", [{"failed": True, "msg": "No route to host."}, {"msg": "No route to host"}])
+def test_nothing_is_planned_without_a_usable_api_server(state: str, answer: dict[str, Any]) -> None:
+    found = acted(plan_action, Modules(answer), task_vars(n1={}), state=state)
+    assert (found["failed"], found["msg"]) == (
+        True,
+        "Nothing was changed. No route to host. With rdma_cluster=none, manifests are written instead.",
+    )
+
+
+def test_a_plan_and_what_becomes_of_it(facts_of: Facts) -> None:
+    own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
+    modules = Modules(ANSWER)
+    plan = acted(plan_action, modules, task_vars(n1=own, n2=own), kubeconfig="/etc/admin.conf")
+    assert (plan["problems"], plan["late"], plan["cluster"]) == ([], False, True)
+    (asked,) = modules.called
+    assert (asked["name"], asked["kubeconfig"]) == ("zerocopy.rdma.cluster_info", "/etc/admin.conf")
+    done = Modules({"changed": True, "late": True, "missing": ["n2"], "unready": {}, "broken": {}, "steps": []})
+    found = acted(apply_action, done, task_vars(n1=own), plan=plan["path"], parts=["claims"])
+    assert done.called[0]["steps"] == []
+    found = acted(apply_action, done, task_vars(n1=own), plan=plan["path"], context="lab")
+    assert [step["title"] for step in done.called[1]["steps"]] == [
+        "Label the nodes (shared_device)",
+        "Apply the objects (shared_device)",
+    ]
+    assert done.called[1]["context"] == "lab"
+    assert found["unserved"] == {"n2": [no_node("n2")]}
+    failed = acted(apply_action, Modules({"failed": True, "msg": "no"}), task_vars(n1=own), plan=plan["path"])
+    assert (failed["failed"], "unserved" in failed) == (True, False)
+    Path(plan["path"]).unlink()
+
+
+def test_without_a_cluster_manifests_are_written(facts_of: Facts, tmp_path: Path) -> None:
+    own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
+    play = {"rdma_cluster": "none", "rdma_manifests": str(tmp_path / "manifests")}
+    modules = Modules({})
+    for check in (True, False):
+        plan = acted(plan_action, modules, task_vars(check, play, n1=own))
+        found = acted(apply_action, modules, task_vars(check, play, n1=own), plan=plan["path"])
+        assert (found["changed"], found["unserved"]) == (True, {})
+        assert (tmp_path / "manifests").exists() is not check
+        Path(plan["path"]).unlink()
+    assert modules.called == []
+    labels = (tmp_path / "manifests" / "node-labels-shared-device.yml").read_text()
+    assert [item["metadata"]["name"] for item in yaml.safe_load_all(labels)] == ["n1"]
+
+
+def test_problems_leave_no_plan(facts_of: Facts) -> None:
+    own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
+    served = {**ANSWER, "nodes": {"n1": {"zerocopy.rdma/group": "ib"}}}
+    found = acted(plan_action, Modules(served), task_vars(n1=own))
+    assert "but dra still serves this node" in found["problems"][0]
+    assert found["path"] == ""
+    before = acted(plan_action, Modules(served), task_vars(n1=own), state="preflight")
+    assert before["problems"] == found["problems"]
