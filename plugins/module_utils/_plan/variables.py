@@ -63,6 +63,7 @@ def results() -> Options:
     of_plays: Options = {
         "rdma_cluster_answer": {"type": "raw"},
         SILENT: {"type": "bool"},
+        "rdma_images": {"type": "raw"},
         "rdma_migrate_plan": {"type": "raw"},
         "rdma_ofed_plan": {"type": "raw"},
         "rdma_preflight_facts": {"type": "bool"},

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
@@ -23,49 +25,55 @@ HARMLESS = {
     "zerocopy.rdma.cluster_info",
 }
 
-# Only of use to a call that changes something.
-CHANGING = {"links": {"rollback_seconds", "confirm"}}
-
 
 def tasks(role: str, name: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = yaml.safe_load((variables.ROLES / role / "tasks" / f"{name}.yml").read_text("utf-8"))
     return found
 
 
-@pytest.mark.parametrize(
-    ("concern", "role", "name", "module"),
-    [
-        ("kernel", "rdma_kernel", "modules", "kernel_modules"),
-        ("links", "rdma_links", "main", "nm_links"),
-        ("runtime", "rdma_runtime", "configure", "container_runtime"),
-        ("inject", "rdma_inject", "node", "inject_plugin"),
-    ],
-)
-def test_options_are_those_of_the_role(concern: str, role: str, name: str, module: str) -> None:
-    (made,) = [task[f"zerocopy.rdma.{module}"] for task in tasks(role, name) if f"zerocopy.rdma.{module}" in task]
-    (compared,) = [task for task in tasks("rdma_drift", "compare") if "zerocopy.rdma.node_drift" in task]
-    expected = {option: value for option, value in made.items() if option not in CHANGING.get(concern, ())}
-    assert compared["vars"][f"__{concern}"] == expected
+@pytest.mark.parametrize("name", ["compare", "revert"])
+def test_nodes_are_planned_once_and_compared_by_that_plan(name: str) -> None:
+    plan, compared = tasks("rdma_drift", name)[:2]
+    assert plan["run_once"] is True
+    called = compared["zerocopy.rdma.node"]
+    assert (called["compare"], called["plan"]) == (True, f"{{{{ {plan['register']}.directory }}}}")
+    assert called.get("state") == plan["zerocopy.rdma.plan"].get("state")
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_every_part_that_is_compared_has_a_role_that_changes_it(state: str) -> None:
+    roles = {
+        "present": {"kernel": "modules", "links": "main", "runtime": "main", "inject": "node"},
+        "absent": {"kernel": "absent", "links": "absent", "runtime": "absent", "inject": "node_absent"},
+    }
+    for part, name in roles[state].items():
+        (made,) = [task["zerocopy.rdma.node"] for task in tasks(f"rdma_{part}", name) if "zerocopy.rdma.node" in task]
+        assert (made["parts"], made.get("state", "present")) == ([part], state)
+    # With a tag, all parts that its roles change are compared.
+    (compared,) = [task for task in tasks("rdma_drift", "compare") if "zerocopy.rdma.node" in task]
+    tagged = {part for parts in compared["vars"]["__parts"].values() for part in parts}
+    assert tagged == {*roles["present"], "packages"}
 
 
 @pytest.mark.parametrize(
-    ("concern", "module", "name"),
+    ("name", "tags", "parts"),
     [
-        ("kernel", "kernel_modules", "absent"),
-        ("links", "nm_links", "absent"),
-        ("runtime", "container_runtime", "absent"),
-        ("inject", "inject_plugin", "node_absent"),
+        ("compare", ["all"], None),
+        ("compare", ["drift", "links"], None),
+        ("compare", ["kernel", "links", "runtime"], None),
+        ("compare", ["kernel"], ["packages", "kernel"]),
+        ("compare", ["runtime", "driver"], ["runtime", "inject"]),
+        ("revert", ["prepare"], None),
+        ("revert", ["links", "kernel"], ["links", "kernel"]),
     ],
 )
-def test_what_would_be_reverted_is_what_the_role_reverts(concern: str, module: str, name: str) -> None:
-    (made,) = [
-        task[f"zerocopy.rdma.{module}"] for task in tasks(f"rdma_{concern}", name) if f"zerocopy.rdma.{module}" in task
-    ]
-    (compared,) = [task for task in tasks("rdma_drift", "revert") if "zerocopy.rdma.node_drift" in task]
-    assert compared["vars"][f"__{concern}"] == made
-    # The plugin for injection is the runtime's.
-    tag = "runtime" if concern == "inject" else concern
-    assert f"'{tag}' in __concerns" in compared["zerocopy.rdma.node_drift"][concern]
+def test_a_tag_selects_its_parts(name: str, tags: list[str], parts: Any) -> None:
+    loader = DataLoader()
+    path = variables.ROLES / "rdma_drift" / "tasks" / f"{name}.yml"
+    found = loader.load_from_file(str(path), trusted_as_template=True)
+    (compared,) = [task for task in found if "zerocopy.rdma.node" in task]
+    templar = Templar(loader=loader, variables={**compared["vars"], "ansible_run_tags": tags, "omit": None})
+    assert templar.template(compared["zerocopy.rdma.node"]["parts"]) == parts
 
 
 def test_teardown_looks_at_all_nodes_before_its_first_change() -> None:
@@ -104,19 +112,6 @@ def test_the_plugins_nodes_are_known_until_the_end(role: str, label: str) -> Non
     assert removed < unlabelled
 
 
-def test_the_images_are_those_of_the_strategy() -> None:
-    (task,) = tasks("rdma_runtime", "images")
-    (compared,) = [one for one in tasks("rdma_drift", "compare") if "zerocopy.rdma.node_drift" in one]
-    made = task["zerocopy.rdma.container_image"]
-    assert compared["vars"]["__strategy"][3:-3] in task["loop"]
-    assert "map(attribute='images') | flatten | selectattr('archive')" in task["loop"]
-    assert compared["vars"]["__archived"] == "{{ __strategy.images | selectattr('archive') }}"
-    assert (made["name"], made["archive"]) == ("{{ item.name }}", "{{ item.archive }}")
-    assert f"map('combine', {{'runtime': {made['runtime'][3:-3]}}})" in compared["vars"]["__images"]
-    assert ".images | default(" in task["vars"]["__compared"]
-    assert compared["zerocopy.rdma.node_drift"]["images"].startswith("{{ __images ")
-
-
 @pytest.mark.parametrize(
     ("answer", "imported"),
     [
@@ -128,9 +123,9 @@ def test_the_images_are_those_of_the_strategy() -> None:
     ],
 )
 def test_images_are_imported_where_one_is_missing(answer: dict[str, Any], imported: bool) -> None:
-    (task,) = tasks("rdma_runtime", "images")
-    assert task["loop"].endswith(" if __needed else [] }}")
-    assert " and __missing }}" in task["vars"]["__needed"]
+    plays = yaml.safe_load((variables.ROLES.parent / "playbooks" / "images.yml").read_text("utf-8"))
+    (task,) = plays[1]["tasks"]
+    assert ".images | default(" in task["vars"]["__compared"]
     # A condition that is no boolean is an error since ansible-core 2.19.
-    missing = NativeEnvironment(autoescape=False).compile_expression(task["vars"]["__missing"][3:-3])
+    missing = NativeEnvironment(autoescape=False).compile_expression(task["when"])
     assert missing(__compared=answer) is imported

@@ -146,8 +146,8 @@ ALLOWED = {
     # The program of `inject` on nodes: prepare and drift know every concern of a node, whichever strategy it serves.
     "playbooks/prepare.yml": {"rdma_inject"},
     "playbooks/teardown.yml": {"rdma_inject"},
-    "roles/rdma_drift/tasks/compare.yml": {"rdma_inject", "rdma_driver", "inject"},
-    "roles/rdma_drift/tasks/revert.yml": {"rdma_inject", "inject"},
+    "roles/rdma_drift/tasks/compare.yml": {"inject"},
+    "roles/rdma_drift/tasks/revert.yml": {"inject"},
     "roles/rdma_migrate/tasks/move_back.yml": {"rdma_inject", "inject"},
     "roles/rdma_migrate/tasks/move_prepare.yml": {"rdma_inject"},
     # What DRA drivers publish is awaited once, before claims are planned, and device classes may be still to come.
@@ -172,9 +172,9 @@ ALLOWED = {
     # The default.
     "plugins/module_utils/_plan/variables.py": {"dra"},
     # Concerns of a node, as above.
-    "plugins/action/node_drift.py": {"inject"},
-    "plugins/modules/node_drift.py": {"inject"},
-    "plugins/module_utils/_prepare/drift.py": {"inject"},
+    "plugins/plugin_utils/_node_parts.py": {"inject"},
+    "plugins/modules/node.py": {"inject"},
+    "plugins/module_utils/_prepare/node.py": {"inject"},
     "plugins/module_utils/_prove/host/drift.py": {"inject"},
     "plugins/module_utils/_prove/report/drift.py": {"inject"},
 }

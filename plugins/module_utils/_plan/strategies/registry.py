@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inject import daemon as inject_daemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_values import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import Dra
@@ -112,6 +113,13 @@ def netns_mode(values: Mapping[str, Any]) -> Optional[str]:
     strategy = of_host(values)
     only = strategy.netns_modes[0] if strategy and len(strategy.netns_modes) == 1 else None
     return values.get(NETNS_MODE) or only
+
+
+def daemon(values: Mapping[str, Any], wanted: bool) -> Dict[str, Any]:
+    """Options of the daemon of a host with these variables: without ``wanted``, or with another strategy, it goes."""
+    strategy = of_host(values)
+    mine = wanted and strategy is not None and strategy.name == Inject.name
+    return inject_daemon.options(values) if mine else inject_daemon.removal(values)
 
 
 def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:

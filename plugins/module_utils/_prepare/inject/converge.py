@@ -39,7 +39,7 @@ _AT_START = ("socket", "metrics")
 
 
 def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> Dict[str, Any]:
-    """Bring the node to these options of ``inject_plugin`` (read as ``options.SPEC`` says), or report the differences.
+    """Bring the node to these options (read as ``options.SPEC`` says), or report the differences.
 
     Returns the module's result.
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The options of ``inject_plugin``: their specification, and the files that they ask for."""
+"""The options of the concern ``inject``: their specification, and the files that they ask for."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def request(options: Mapping[str, Any]) -> Optional[InjectRequest]:
     if options["state"] == "absent":
         return None
     if not options["digest"]:
-        raise HostError("digest is missing: the action plugin of this module has to add it")
+        raise HostError("digest is missing: the controller has to add it")
     config = {name: options[name] for name in _CONFIGURED}
     config["memlock"] = _memlock(options["memlock"])
     config["socket"] = checked("socket", options["socket"], directory.below_root)

@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.opti
 
 
 def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> Dict[str, Any]:
-    """Bring the node to these options of ``kernel_modules`` (read as ``options.SPEC`` says), or report the differences.
+    """Bring the node to these options (read as ``options.SPEC`` says), or report the differences.
 
     Returns the module's result.
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The options of ``kernel_modules``: how Ansible is to read them, and what they ask for."""
+"""The options of the concern ``kernel``: how Ansible is to read them, and what they ask for."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 # Do not use this from other collections or standalone plugins/modules!
 
 
-"""What ``nm_links`` keeps in its ledger besides files."""
+"""What the concern ``links`` keeps in its ledger besides files."""
 
 from __future__ import annotations
 

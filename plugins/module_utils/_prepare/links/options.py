@@ -5,7 +5,7 @@
 # Do not use this from other collections or standalone plugins/modules!
 
 
-"""The options of ``nm_links``: how Ansible is to read them, and what they ask for."""
+"""The options of the concern ``links``: how Ansible is to read them, and what they ask for."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 # Do not use this from other collections or standalone plugins/modules!
 
 
-"""What ``container_runtime`` keeps in its ledger besides files."""
+"""What the concern ``runtime`` keeps in its ledger besides files."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The options of ``container_runtime``: their specification, and the request they make."""
+"""The options of the concern ``runtime``: their specification, and the request they make."""
 
 from __future__ import annotations
 
