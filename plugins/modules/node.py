@@ -44,6 +44,7 @@ options:
         If no part is left, the task is skipped.
     type: list
     elements: str
+    choices: [packages, kernel, links, runtime, inject, images]
   compare:
     description:
       - Whether to compare the parts and change nothing. If a part cannot be compared, its C(error) says why, and the

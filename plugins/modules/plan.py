@@ -9,8 +9,9 @@ module: plan
 short_description: Plan what each host of the play shall be, once for all of them
 version_added: 0.1.0
 description:
-  - Turns the variables and RDMA facts of all hosts of the play into one plan, on the controller. Connects to no host,
-    and changes nothing. Run it once (C(run_once)), after M(zerocopy.rdma.rdma_facts).
+  - Turns the variables and RDMA facts of all hosts of the batch (C(serial), by default the play) into one plan, on the
+    controller. Connects to no host, and changes nothing. Run it once (C(run_once)), after
+    M(zerocopy.rdma.rdma_facts).
   - The plan is written to files that only the user can read, one for each host, in a temporary directory that Ansible
     removes at the end of the run. M(zerocopy.rdma.node) reads the file of its host.
   - Variables of the play take precedence over the inventory, as usual, and are evaluated for each host.

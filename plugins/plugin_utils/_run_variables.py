@@ -49,8 +49,8 @@ class RunVariables:
 
     @property
     def hosts(self) -> List[str]:
-        """The hosts that have not failed."""
-        return [str(name) for name in self._raw["ansible_play_hosts"]]
+        """The hosts of the batch (``serial``) that have not failed."""
+        return [str(name) for name in self._raw["ansible_play_batch"]]
 
     def _inventory(self, host: str) -> Mapping[str, Any]:
         variables = self._raw["hostvars"][host]

@@ -32,7 +32,11 @@ SPEC: Dict[str, Dict[str, Any]] = {
     "inject": _part("dict"),
     "images": _part("list"),
     "plan": {"type": "path"},
-    "parts": {"type": "list", "elements": "str"},
+    "parts": {
+        "type": "list",
+        "elements": "str",
+        "choices": ["packages", "kernel", "links", "runtime", "inject", "images"],
+    },
     "compare": {"type": "bool", "default": False},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
 }

@@ -115,7 +115,7 @@ def run_of(play: dict[str, Any], **hosts: dict[str, Any]) -> RunVariables:
     """The variables of a task on the first of these hosts; ``play`` are those of the play."""
     hostvars = {name: trusted({"inventory_hostname": name, **own}) for name, own in hosts.items()}
     first = next(iter(hosts))
-    raw = {**hostvars[first], **trusted(play), "hostvars": hostvars, "ansible_play_hosts": list(hosts)}
+    raw = {**hostvars[first], **trusted(play), "hostvars": hostvars, "ansible_play_batch": list(hosts)}
     return RunVariables(raw, DataLoader())
 
 
