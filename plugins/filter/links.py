@@ -68,7 +68,7 @@ from typing import Any, Callable, Dict, List, Mapping
 from ansible.utils.display import Display
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _node_plan
 
 

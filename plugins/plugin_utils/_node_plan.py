@@ -14,13 +14,13 @@ from typing import Any, Dict, Mapping
 from ansible.errors import AnsibleError, AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.plan import LinkPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables, RunVariables
@@ -40,11 +40,11 @@ def links(host: str, values: Mapping[str, Any], variables: Mapping[str, Any]) ->
     sent = plan_variables.sent(variables)
     facts = None if sent is None else _inventory.read_facts(host, sent)
     if facts is None or "hcas" not in facts.sent:
-        if links_plan.asked(values) is None:
+        if host_links.asked(values) is None:
             return LinkPlan()
         raise AnsibleFilterError(f"{host}: there are no facts about its HCAs: {GATHER_FIRST}")
     try:
-        return links_plan.plan(host, values, facts)
+        return host_links.plan(host, values, facts)
     except PlanError as error:
         raise AnsibleFilterError(f"{host}: {error}") from error
 

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 
 _MISSING = object()
 

@@ -13,8 +13,8 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from jinja2.nativetypes import NativeEnvironment
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 
 RESOURCES = "zerocopy.rdma.node_extended_resources"
 HARMLESS = {
