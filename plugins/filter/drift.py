@@ -57,7 +57,7 @@ _value:
       elements: dict
     hosts:
       description: For each host, its C(group), whether it C(differs), and its C(concerns) as in
-        M(zerocopy.rdma.node_drift).
+        M(zerocopy.rdma.node).
       type: dict
 """
 

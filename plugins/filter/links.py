@@ -38,7 +38,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The plan, as options of M(zerocopy.rdma.nm_links).
+  description: The plan, as options C(links) of M(zerocopy.rdma.node).
   type: dict
   contains:
     links:
@@ -65,34 +65,17 @@ _value:
 
 from typing import Any, Callable, Dict, List, Mapping
 
-from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
-
-# What the plan of links depends on. Roles have many more variables, and templates are slow.
-_MATTER = ("rdma_links_", "rdma_discover_", "rdma_kernel_netns_mode")
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _node_plan
 
 
 @pass_context
 def links(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, List[Any]]:
-    host, own = _inventory.of_task(context, variables, lambda name: name.startswith(_MATTER))
-    values = _inventory.typed(host, own, plan_variables.options_of())
-    sent = plan_variables.sent(variables)
-    facts = None if sent is None else _inventory.read_facts(host, sent)
-    if facts is None or "hcas" not in facts.sent:
-        if host_links.asked(values) is None:
-            return {"links": [], "unmanaged": []}
-        raise AnsibleFilterError(f"{host}: there are no facts about its HCAs: {GATHER_FIRST}")
-    try:
-        plan = host_links.plan(host, values, facts)
-    except PlanError as error:
-        raise AnsibleFilterError(f"{host}: {error}") from error
+    host, own = _inventory.of_task(context, variables, lambda name: name.startswith(_node_plan.LINKS))
+    plan = _node_plan.links(host, _inventory.typed(host, own, plan_variables.options_of()), variables)
     for warning in plan.warnings:
         Display().warning(f"{host}: {warning}")
     return {"links": plan.links, "unmanaged": plan.unmanaged}

@@ -20,7 +20,6 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
-  - zerocopy.rdma._runtime
   - zerocopy.rdma._attributes.state_module
 options:
   name:
@@ -39,6 +38,13 @@ options:
       - IDs of the image by architecture (digests of the image configurations). Read from O(archive) by default.
       - With O(ids) and without O(archive), nothing is imported, and the task is changed if the image is missing.
     type: dict
+  runtime:
+    description:
+      - Container runtime that runs the pods. V(auto) selects the running one or, if none is running, the installed
+        one. It fails if there are several.
+    type: str
+    choices: [auto, containerd, k3s, rke2, crio]
+    default: auto
   state:
     description: V(absent) removes the images that this module imported.
     type: str

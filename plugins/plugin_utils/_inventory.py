@@ -81,6 +81,15 @@ def options(context: Mapping[str, Any]) -> plan_variables.Options:
     return found
 
 
+def defaults_of(values: Mapping[str, Any]) -> Dict[str, Any]:
+    """The default of each variable, for a host with these values: some are made from other variables."""
+    found: Dict[str, Any] = {}
+    for name, default in plan_variables.defaults(plan_variables.options_of()).items():
+        is_template = isinstance(default, str) and "{{" in default
+        found[name] = _template(default).render(values) if is_template else default
+    return found
+
+
 def raw(variables: Mapping[str, Any], name: str) -> Any:
     """A variable as it was set, not looked through for templates: ``None`` where it is not."""
     return getattr(variables, "_vars", variables).get(name)

@@ -4,7 +4,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The program that ``inject_plugin`` installs on nodes, made of the collection on the controller."""
+"""The daemon that ``inject`` runs on nodes, made of the collection on the controller."""
 
 from __future__ import annotations
 

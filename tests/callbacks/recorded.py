@@ -60,10 +60,12 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
             "host": result._host.get_name(),
             "task": result._task.get_name(),
             "action": result._task.action,
+            # Of a node that is changed, in the module's option.
+            "parts": result._task.args.get("parts"),
             "outcome": outcome,
             "changed": bool(values.get("changed")),
             "changes": values.get("changes"),
-            # What node_drift would have changed.
+            # What a comparison would have changed.
             "drift": {name: one["changes"] for name, one in (values.get("concerns") or {}).items()},
             "message": values.get("msg"),
             "at": round(time.time(), 1),

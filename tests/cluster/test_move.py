@@ -348,7 +348,7 @@ def test_a_node_gets_its_netns_mode_and_plugin_back(
 
     setup = _PUT_BACK.partition("    - ansible.builtin.include_role")[0].replace("exclusive", "shared")
     given: Object = {"groups": _group("dra"), "rdma_inject_await": 0, "rdma_discover_root": str(node)}
-    playbook(name=str(play(setup)), rdma_inject_strategy="inject", **given)
+    playbook(name=str(play(setup)), rdma_strategy="inject", **given)
     before = prepared()
     assert any("inject.json" in name for name in before)
     moving.step("v100-01", "off")

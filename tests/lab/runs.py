@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 PREFIX = "zerocopy.rdma."
-# The module that makes what a concern of node_drift predicts. Packages are none of ours.
-MODULES = {"kernel": "kernel_modules", "links": "nm_links", "runtime": "container_runtime", "image": "container_image"}
+# What a comparison predicts and a change of the module makes. Packages are none of ours.
+PARTS = {"kernel", "links", "runtime", "inject", "images"}
 
 
 def runs(record: Path) -> list[dict[str, Any]]:
@@ -35,21 +35,22 @@ def runs(record: Path) -> list[dict[str, Any]]:
 
 
 def changes(run: dict[str, Any]) -> dict[tuple[str, str], list[Any]]:
-    """What each module of the collection changed, by host and module."""
+    """What each part of a node, or another module of the collection, changed, by host and part or module."""
     found: dict[tuple[str, str], list[Any]] = {}
     for result in run["results"]:
         if result["action"].startswith(PREFIX) and result["changes"] is not None:
-            found.setdefault((result["host"], result["action"]), []).extend(result["changes"])
+            what = ", ".join(result["parts"] or [result["action"]])
+            found.setdefault((result["host"], what), []).extend(result["changes"])
     return found
 
 
 def drift(run: dict[str, Any]) -> dict[tuple[str, str], list[Any]]:
-    """What node_drift said would be changed, by host and module, where that is anything."""
+    """What the comparison said would be changed, by host and part, where that is anything."""
     return {
-        (result["host"], PREFIX + MODULES[concern]): made
+        (result["host"], concern): made
         for result in run["results"]
         for concern, made in result["drift"].items()
-        if made and concern in MODULES
+        if made and concern in PARTS
     }
 
 
@@ -61,15 +62,14 @@ def main(record: Path) -> int:
         return 1
     done = {key: made for key, made in changes(recorded[1]).items() if made}
     for predicted in map(drift, recorded[:2]):
-        for host, module in sorted(predicted.keys() | done.keys()):
-            foreseen, made = predicted.get((host, module)), done.get((host, module))
+        for host, part in sorted(predicted.keys() | done.keys()):
+            foreseen, made = predicted.get((host, part)), done.get((host, part))
             if foreseen != made:
-                wrong.append(f"{host} {module}: predicted {foreseen}, done {made}")
+                wrong.append(f"{host} {part}: predicted {foreseen}, done {made}")
     for what, found in (("changed", changes(recorded[2])), ("found drift", drift(recorded[2]))):
-        wrong += [f"{host} {module}: the second run {what}: {made}" for (host, module), made in found.items() if made]
-    modules = {module for _host, module in done}
-    if len(modules) < 3:
-        wrong.append(f"a fresh node needs changes by all three modules, seen were {done}")
+        wrong += [f"{host} {part}: the second run {what}: {made}" for (host, part), made in found.items() if made]
+    if len({part for _host, part in done}) < 3:
+        wrong.append(f"a fresh node needs changes of kernel, links and runtime, seen were {done}")
     print("\n".join(wrong) or f"{sum(map(len, done.values()))} changes, all predicted, none repeated")
     return bool(wrong)
 

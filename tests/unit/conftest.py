@@ -66,6 +66,20 @@ def run_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     return call
 
 
+@pytest.fixture
+def run_part(run_module: Callable[..., Dict[str, Any]]) -> Callable[..., Dict[str, Any]]:
+    """Changes one part of a node with the given options and returns the result of the module ``node``."""
+    from ansible_collections.zerocopy.rdma.plugins.modules import node
+
+    def call(part: str, **options: Any) -> Dict[str, Any]:
+        of_ansible = {name: options.pop(name) for name in list(options) if name.startswith("_ansible_")}
+        result = run_module(node, **{part: options}, **of_ansible)
+        result.pop("invocation", None)
+        return result
+
+    return call
+
+
 @pytest.fixture(scope="session")
 def root_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Expands a described node once and gives its root directory."""

@@ -63,6 +63,8 @@ def results() -> Options:
     of_plays: Options = {
         "rdma_cluster_answer": {"type": "raw"},
         SILENT: {"type": "bool"},
+        "rdma_images": {"type": "raw"},
+        "rdma_node_plan": {"type": "str"},
         "rdma_migrate_plan": {"type": "raw"},
         "rdma_ofed_plan": {"type": "raw"},
         "rdma_preflight_facts": {"type": "bool"},

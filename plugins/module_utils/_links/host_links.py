@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The RDMA links of one host, from its variables and its facts: what the module ``nm_links`` is then asked for."""
+"""The RDMA links of one host, from its variables and its facts: what ``_prepare/links`` is then asked for."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TYPES = {"InfiniBand": "infiniband", "Ethernet": "ethernet"}
 
 @dataclass
 class LinkPlan:
-    """``links`` and ``unmanaged`` are options of the module ``nm_links``; ``warnings`` is what it cannot do."""
+    """``links`` and ``unmanaged`` are options of ``_prepare/links``; ``warnings`` is what it cannot do."""
 
     links: List[Dict[str, Any]] = field(default_factory=list)
     unmanaged: List[Dict[str, Any]] = field(default_factory=list)

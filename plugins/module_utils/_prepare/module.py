@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping
+from typing import Any, Callable, Dict, Mapping, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -31,12 +31,12 @@ def answer(module: AnsibleModule, call: Callable[[], Dict[str, Any]]) -> None:
     module.exit_json(**result)
 
 
-def read(spec: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, Any]:
-    """Options of a module that another module was given, in the types and with the defaults of their specification.
+def read(spec: Mapping[str, Any], options: Mapping[str, Any], required_if: Sequence[Any] = ()) -> Dict[str, Any]:
+    """Options of one concern, in the types and with the defaults of their specification.
 
     :raises HostError: one of them is unknown, missing or of the wrong type.
     """
-    result = ArgumentSpecValidator(dict(spec)).validate(dict(options))
+    result = ArgumentSpecValidator(dict(spec), required_if=list(required_if)).validate(dict(options))
     if result.error_messages:
         raise HostError("; ".join(result.error_messages))
     found: Dict[str, Any] = result.validated_parameters

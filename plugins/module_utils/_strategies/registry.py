@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.strategy import Dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.strategy import HostDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject import daemon_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.strategy import Inject
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.strategy import SharedDevice
@@ -97,6 +98,13 @@ def netns_mode(values: Mapping[str, Any]) -> Optional[str]:
     strategy = of_host(values)
     only = strategy.netns_modes[0] if strategy and len(strategy.netns_modes) == 1 else None
     return values.get(NETNS_MODE) or only
+
+
+def daemon(values: Mapping[str, Any], wanted: bool) -> Dict[str, Any]:
+    """Options of the daemon of a host with these variables: without ``wanted``, or with another strategy, it goes."""
+    strategy = of_host(values)
+    mine = wanted and strategy is not None and strategy.name == Inject.name
+    return daemon_options.options(values) if mine else daemon_options.removal(values)
 
 
 def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:

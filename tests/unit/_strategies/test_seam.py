@@ -151,8 +151,8 @@ ALLOWED = {
     # The program of `inject` on nodes: prepare and drift know every concern of a node, whichever strategy it serves.
     "playbooks/prepare.yml": {"rdma_inject"},
     "playbooks/teardown.yml": {"rdma_inject"},
-    "roles/rdma_drift/tasks/compare.yml": {"rdma_inject", "rdma_driver", "inject"},
-    "roles/rdma_drift/tasks/revert.yml": {"rdma_inject", "inject"},
+    "roles/rdma_drift/tasks/compare.yml": {"inject"},
+    "roles/rdma_drift/tasks/revert.yml": {"inject"},
     "roles/rdma_migrate/tasks/move_back.yml": {"rdma_inject", "inject"},
     "roles/rdma_migrate/tasks/move_prepare.yml": {"rdma_inject"},
     # What is no step of the cluster: the CNI plugin of a node, and a driver that helm deploys.
@@ -181,9 +181,9 @@ ALLOWED = {
     # The default.
     "plugins/module_utils/_inventory/variables.py": {"dra"},
     # Concerns of a node, as above.
-    "plugins/action/node_drift.py": {"inject"},
-    "plugins/modules/node_drift.py": {"inject"},
-    "plugins/module_utils/_prepare/drift.py": {"inject"},
+    "plugins/plugin_utils/_node_parts.py": {"inject"},
+    "plugins/modules/node.py": {"inject"},
+    "plugins/module_utils/_prepare/node.py": {"inject"},
     "plugins/module_utils/_prove/host/drift.py": {"inject"},
     "plugins/module_utils/_prove/report/drift.py": {"inject"},
 }

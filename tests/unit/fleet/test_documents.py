@@ -17,6 +17,7 @@ COMPOSED = {
     "site",
     "teardown",
     "compare",
+    "images",
     "preflight_cluster",
     "provision_cluster",
     "provision_result",

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 
@@ -19,49 +21,56 @@ HARMLESS = {
     "zerocopy.rdma.cluster_plan",
 }
 
-# Only of use to a call that changes something.
-CHANGING = {"links": {"rollback_seconds", "confirm"}}
-
 
 def tasks(role: str, name: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = yaml.safe_load((variables.ROLES / role / "tasks" / f"{name}.yml").read_text("utf-8"))
     return found
 
 
-@pytest.mark.parametrize(
-    ("concern", "role", "name", "module"),
-    [
-        ("kernel", "rdma_kernel", "modules", "kernel_modules"),
-        ("links", "rdma_links", "main", "nm_links"),
-        ("runtime", "rdma_runtime", "configure", "container_runtime"),
-        ("inject", "rdma_inject", "node", "inject_plugin"),
-    ],
-)
-def test_options_are_those_of_the_role(concern: str, role: str, name: str, module: str) -> None:
-    (made,) = [task[f"zerocopy.rdma.{module}"] for task in tasks(role, name) if f"zerocopy.rdma.{module}" in task]
-    (compared,) = [task for task in tasks("rdma_drift", "compare") if "zerocopy.rdma.node_drift" in task]
-    expected = {option: value for option, value in made.items() if option not in CHANGING.get(concern, ())}
-    assert compared["vars"][f"__{concern}"] == expected
+@pytest.mark.parametrize("name", ["compare", "revert"])
+def test_nodes_are_planned_once_and_compared_by_that_plan(name: str) -> None:
+    plan, compared = tasks("rdma_drift", name)[:2]
+    assert plan["run_once"] is True
+    called = compared["zerocopy.rdma.node"]
+    assert (called["compare"], called["plan"]) == (True, f"{{{{ {plan['register']}.directory }}}}")
+    assert called.get("state") == plan["zerocopy.rdma.plan"].get("state")
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_every_part_that_is_compared_has_a_role_that_changes_it(state: str) -> None:
+    roles = {
+        "present": {"kernel": "modules", "links": "main", "runtime": "main", "inject": "node"},
+        "absent": {"kernel": "absent", "links": "absent", "runtime": "absent", "inject": "node_absent"},
+    }
+    for part, name in roles[state].items():
+        (made,) = [task["zerocopy.rdma.node"] for task in tasks(f"rdma_{part}", name) if "zerocopy.rdma.node" in task]
+        assert (made["parts"], made.get("state", "present")) == ([part], state)
+    # With a tag, all parts that its roles change are compared.
+    (compared,) = [task for task in tasks("rdma_drift", "compare") if "zerocopy.rdma.node" in task]
+    tagged = {part for parts in compared["vars"]["__parts"].values() for part in parts}
+    assert tagged == {*roles["present"], "packages"}
 
 
 @pytest.mark.parametrize(
-    ("concern", "module", "name"),
+    ("name", "tags", "parts"),
     [
-        ("kernel", "kernel_modules", "absent"),
-        ("links", "nm_links", "absent"),
-        ("runtime", "container_runtime", "absent"),
-        ("inject", "inject_plugin", "node_absent"),
+        ("compare", ["all"], None),
+        ("compare", ["drift", "links"], None),
+        ("compare", ["kernel", "links", "runtime"], None),
+        ("compare", ["kernel"], ["packages", "kernel"]),
+        ("compare", ["runtime", "driver"], ["runtime", "inject"]),
+        ("revert", ["prepare"], None),
+        ("revert", ["kernel", "links"], ["kernel", "links"]),
     ],
 )
-def test_what_would_be_reverted_is_what_the_role_reverts(concern: str, module: str, name: str) -> None:
-    (made,) = [
-        task[f"zerocopy.rdma.{module}"] for task in tasks(f"rdma_{concern}", name) if f"zerocopy.rdma.{module}" in task
-    ]
-    (compared,) = [task for task in tasks("rdma_drift", "revert") if "zerocopy.rdma.node_drift" in task]
-    assert compared["vars"][f"__{concern}"] == made
-    # The plugin for injection is the runtime's.
-    tag = "runtime" if concern == "inject" else concern
-    assert f"'{tag}' in __concerns" in compared["zerocopy.rdma.node_drift"][concern]
+def test_a_tag_selects_its_parts(name: str, tags: list[str], parts: Any) -> None:
+    loader = DataLoader()
+    path = variables.ROLES / "rdma_drift" / "tasks" / f"{name}.yml"
+    found = loader.load_from_file(str(path), trusted_as_template=True)
+    (compared,) = [task for task in found if "zerocopy.rdma.node" in task]
+    templar = Templar(loader=loader, variables={**compared["vars"], "ansible_run_tags": tags, "omit": None})
+    found = templar.template(compared["zerocopy.rdma.node"]["parts"])
+    assert (found and sorted(found)) == (parts and sorted(parts))
 
 
 def test_teardown_looks_at_all_nodes_before_its_first_change() -> None:
@@ -95,15 +104,3 @@ def test_nothing_is_removed_before_it_is_known_to_be_unused() -> None:
         assert tried[keyword] == carried_out[keyword]
     (plan,) = [task["zerocopy.rdma.cluster_plan"] for task in looks if "zerocopy.rdma.cluster_plan" in task]
     assert plan["state"] == "absent"
-
-
-def test_the_images_are_those_of_the_strategy() -> None:
-    (task,) = tasks("rdma_runtime", "images")
-    (compared,) = [one for one in tasks("rdma_drift", "compare") if "zerocopy.rdma.node_drift" in one]
-    made = task["zerocopy.rdma.container_image"]
-    assert compared["vars"]["__strategy"][3:-3] in task["loop"]
-    assert task["loop"].endswith(".images | selectattr('archive') }}")
-    assert compared["vars"]["__archived"] == "{{ __strategy.images | selectattr('archive') }}"
-    assert (made["name"], made["archive"]) == ("{{ item.name }}", "{{ item.archive }}")
-    assert f"map('combine', {{'runtime': {made['runtime'][3:-3]}}})" in compared["vars"]["__images"]
-    assert compared["zerocopy.rdma.node_drift"]["images"].startswith("{{ __images ")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""What nm_links must never touch, rule by rule, and how the node's tools are run."""
+"""What links must never touch, rule by rule, and how the node's tools are run."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
     if options["state"] == "absent":
         return None
     if not options["digest"]:
-        raise HostError("digest is missing: the action plugin of this module has to add it")
+        raise HostError("digest is missing: the controller has to add it")
     config = {name: options[name] for name in _CONFIGURED}
     config["memlock"] = _memlock(options["memlock"])
     config["socket"] = checked("socket", options["socket"], directory.below_root)

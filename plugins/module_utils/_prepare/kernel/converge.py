@@ -285,7 +285,7 @@ def _namespaces() -> List[str]:
 
 
 def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> Dict[str, Any]:
-    """Bring the node to these options of ``kernel_modules`` (read as ``options.SPEC`` says), or report the differences.
+    """Bring the node to these options (read as ``options.SPEC`` says), or report the differences.
 
     Returns the module's result.
 

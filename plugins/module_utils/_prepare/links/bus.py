@@ -83,7 +83,7 @@ def interpret(objects: Dict[str, Dict[str, Any]]) -> Snapshot:
     version = str(of(_ROOT, "").get("Version", "0"))
     if tuple(int(part) for part in re.findall(r"[0-9]+", version)[:2]) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
-        raise HostError(f"NetworkManager {version} is too old; nm_links needs {oldest} or newer")
+        raise HostError(f"NetworkManager {version} is too old; links need {oldest} or newer")
     actives = {}
     for path in objects:
         told = of(path, ".Connection.Active")

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""``nm_links`` as one call. Loads what changes a node only where something has to change."""
+"""The concern ``links`` as one call. Loads what changes a node only where something has to change."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _result(plan: LinkChanges) -> Dict[str, Any]:
 
 
 def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> Dict[str, Any]:
-    """Bring the node to these options of ``nm_links`` (read as ``options.SPEC`` says), or report the differences.
+    """Bring the node to these options (read as ``options.SPEC`` says), or report the differences.
 
     Returns the module's result.
 

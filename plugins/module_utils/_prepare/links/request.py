@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is asked of ``nm_links``: its options, checked as far as that is possible without looking at the node."""
+"""What is asked of links: its options, checked as far as that is possible without looking at the node."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What ``container_runtime`` keeps in its ledger besides files, with the fingerprint of a steady state.
+"""What the concern ``runtime`` keeps in its ledger besides files, with the fingerprint of a steady state.
 
 The fingerprint is of everything that determines a runtime's effective configuration.
 """

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The options of ``container_runtime``, the request that they make, and the outcome of a call."""
+"""The options of the concern ``runtime``, the request that they make, and the outcome of a call."""
 
 from __future__ import annotations
 

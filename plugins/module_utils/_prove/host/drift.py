@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Whether a host is as configured: what ``node_drift`` would have prepare change, turned into findings.
+"""Whether a host is as configured: what a comparison would have prepare change, turned into findings.
 
 The modules of prepare already know what is wanted and what there is, so nothing is written here a second time that
 could then say something else.

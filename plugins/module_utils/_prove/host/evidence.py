@@ -32,7 +32,7 @@ class HostEvidence:
 
     ``malformed`` is what is wrong with the facts it sent, where they cannot be used.
 
-    ``drift`` is what ``node_drift`` said of each concern; one that was not compared is missing.
+    ``drift`` is what a comparison said of each concern; one that was not compared is missing.
     ``reached`` is the result of ``rdma_reachability``, ``loopback`` that of
     ``rdma_bandwidth``, ``rounds`` its results in each round with the round's number. ``earlier`` are the
     facts from before all that, ``None`` where they were not gathered again since, and ``began`` is when it began

@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import 
 
 Map = Mapping[str, Any]
 
-# The variable of a host in which the role rdma_drift leaves the result of node_drift.
+# The variable of a host in which the role rdma_drift leaves its comparison.
 RESULT = "rdma_drift_result"
 # In the order in which they are changed, each with those before it whose changes may do away with its error: a driver
 # that is missing, or a port that shows only once its driver is loaded.
@@ -49,7 +49,7 @@ _NUMBERS = re.compile(r"\b[0-9A-Fa-f]+\b|[0-9]+")
 
 @dataclass(frozen=True)
 class HostDrift:
-    """What one host said; ``result`` is that of ``node_drift``, ``None`` where there is none."""
+    """What one host said; ``result`` is the comparison of the module ``node``, ``None`` where there is none."""
 
     host: str
     group: str

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Dict
 
 import pytest
+from ansible.errors import AnsibleActionFail
 from ansible.parsing.dataloader import DataLoader
 from ansible.playbook.play_context import PlayContext
 from ansible.playbook.task import Task
 from ansible.plugins.connection.local import Connection
 from ansible.template import Templar
 
-from ansible_collections.zerocopy.rdma.plugins.action import container_image, node_drift
+from ansible_collections.zerocopy.rdma.plugins.action import container_image, node
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.driver import image_archive
 
 NAME = "registry.k8s.io/networking/dranet:v1.4.0"
@@ -83,21 +84,40 @@ def test_an_archive_that_cannot_be(tmp_path: Path) -> None:
         image_archive.oci(archive, "localhost/other:1")
 
 
-class RecordedDrift(node_drift.ActionModule):
+class RecordedNode(node.ActionModule):
     def _execute_module(self, module_name: str, module_args: Dict[str, Any], task_vars: Any = None) -> Dict[str, Any]:
-        assert module_name == "zerocopy.rdma.node_drift"
-        return {"asked": module_args}
+        assert module_name == "zerocopy.rdma.node"
+        self.calls.append(module_args)
+        archives = [image["archive"] for image in module_args["images"] if "archive" in image]
+        self.sent += [Path(archive).read_bytes() for archive in archives]
+        return {"changed": True, "changes": [{"name": "localhost/cni:1"}]}
 
 
-def test_drift_compares_every_image_with_its_archive(tmp_path: Path) -> None:
+def node_action(options: Dict[str, Any], check: bool = False) -> RecordedNode:
+    plain = action(options, check=check)
+    made = RecordedNode(plain._task, plain._connection, plain._play_context, plain._loader, plain._templar, None)
+    made.calls, made.sent = [], []
+    return made
+
+
+def test_every_image_is_compared_with_its_archive(tmp_path: Path) -> None:
     names = ("localhost/plugin:1", "localhost/cni:1")
     identities = [image_archive.oci(tmp_path / f"{place}.tar", name) for place, name in enumerate(names)]
     wanted = [{"name": name, "archive": str(tmp_path / f"{place}.tar")} for place, name in enumerate(names)]
-    plain = action({"images": wanted})
-    task = (plain._task, plain._connection, plain._play_context, plain._loader, plain._templar, None)
-    asked = RecordedDrift(*task).run(task_vars={})["asked"]
-    assert [one["ids"] for one in asked["images"]] == [{"amd64": identity} for identity in identities]
+    for options, check in ({"compare": True}, False), ({}, True):
+        made = node_action({"images": wanted, **options}, check)
+        made.run(task_vars={})
+        (asked,) = made.calls
+        assert [image["ids"] for image in asked["images"]] == [{"amd64": identity} for identity in identities]
+        assert made.sent == []
+    # Only the archive of the image that is missing is sent.
+    made = node_action({"images": wanted})
+    made.run(task_vars={})
+    (image,) = made.calls[1]["images"]
+    assert (image["name"], image["ids"]) == (names[1], {"amd64": identities[1]})
+    assert made.sent == [(tmp_path / "1.tar").read_bytes()]
+    made.cleanup()
+    assert not Path(image["archive"]).exists()
     wanted[1]["archive"] = wanted[0]["archive"]
-    refused = RecordedDrift(*task).run(task_vars={})
-    assert refused["failed"] is True
-    assert refused["msg"].endswith(f"which contains {names[0]}, not {names[1]}")
+    with pytest.raises(AnsibleActionFail, match=f"which contains {names[0]}, not {names[1]}"):
+        node_action({"images": wanted}).run(task_vars={})

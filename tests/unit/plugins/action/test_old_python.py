@@ -23,12 +23,8 @@ from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.action import (
     container_image,
-    container_runtime,
     driver_watch,
-    inject_plugin,
-    kernel_modules,
-    nm_links,
-    node_drift,
+    node,
     rdma_bandwidth,
     rdma_facts,
     rdma_reachability,
@@ -37,12 +33,8 @@ from ansible_collections.zerocopy.rdma.plugins.action import (
 CHECKOUT = Path(__file__).resolve().parents[4]
 ACTIONS = {
     "container_image": container_image,
-    "container_runtime": container_runtime,
     "driver_watch": driver_watch,
-    "inject_plugin": inject_plugin,
-    "kernel_modules": kernel_modules,
-    "nm_links": nm_links,
-    "node_drift": node_drift,
+    "node": node,
     "rdma_bandwidth": rdma_bandwidth,
     "rdma_facts": rdma_facts,
     "rdma_reachability": rdma_reachability,
@@ -73,7 +65,7 @@ def action_of(name: str, arguments: Dict[str, Any]) -> Any:
 
 
 def asked(
-    monkeypatch: pytest.MonkeyPatch, answer: Dict[str, Any], version: str, name: str = "kernel_modules"
+    monkeypatch: pytest.MonkeyPatch, answer: Dict[str, Any], version: str, name: str = "driver_watch"
 ) -> List[str]:
     """What it says for a module that answers so, on a node whose Python says it is this version; and what it asked."""
     commands: List[str] = []
@@ -88,7 +80,7 @@ def asked(
 
     monkeypatch.setattr(ActionBase, "_execute_module", execute)
     monkeypatch.setattr(ActionBase, "_low_level_execute_command", command)
-    result = action_of(name, {}).run(task_vars={})
+    result = action_of(name, {"links": {}} if name == "node" else {}).run(task_vars={})
     return [result["msg"], *commands]
 
 
@@ -116,6 +108,6 @@ def test_what_a_module_said_costs_no_question(monkeypatch: pytest.MonkeyPatch, a
 def test_every_module_of_nodes_has_such_an_action() -> None:
     runs = yaml.safe_load((CHECKOUT / "meta" / "runtime.yml").read_text())["action_groups"]["k8s"]
     modules = {path.stem for path in (CHECKOUT / "plugins" / "modules").glob("*.py")} - {"__init__"}
-    # The last one changes files, and the controller has them.
-    elsewhere = {one for one in runs if isinstance(one, str)} | {"workload_manifests"}
+    # The last two work on files of the controller.
+    elsewhere = {one for one in runs if isinstance(one, str)} | {"workload_manifests", "plan"}
     assert set(ACTIONS) == modules - elsewhere

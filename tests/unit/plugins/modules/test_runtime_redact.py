@@ -9,7 +9,6 @@ from typing import Any, Callable, Dict
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import redact
-from ansible_collections.zerocopy.rdma.plugins.modules import container_runtime
 
 CONFIG = """version = 2  # plain
 [plugins."io.containerd.grpc.v1.cri".registry.configs."r.example".auth]
@@ -60,12 +59,12 @@ def test_values_in_messages() -> None:
 
 
 @pytest.mark.parametrize("diff", [False, True])
-def test_a_diff_is_returned_when_it_is_asked_for(run_module: Callable[..., Any], tmp_path: Path, diff: bool) -> None:
+def test_a_diff_is_returned_when_it_is_asked_for(run_part: Callable[..., Any], tmp_path: Path, diff: bool) -> None:
     main = tmp_path / "etc/containerd/config.toml"
     main.parent.mkdir(parents=True)
     (tmp_path / "var/lib").mkdir(parents=True)
     main.write_text(CONFIG)
-    done: Dict[str, Any] = run_module(container_runtime, root=str(tmp_path), _ansible_diff=diff)
+    done: Dict[str, Any] = run_part("runtime", root=str(tmp_path), _ansible_diff=diff)
     assert done["changed"] is True
     assert ("diff" in done) is diff
     assert "hidden" not in str(done)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""What kernel_modules plans for a running node, and that a killed run is completed and taken back."""
+"""What the kernel's part plans for a running node, and that a killed run is completed and taken back."""
 
 from __future__ import annotations
 

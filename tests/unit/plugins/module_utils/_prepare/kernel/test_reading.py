@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""What kernel_modules reads: options, modprobe.d, module lists, packages, listings of an initramfs."""
+"""What the kernel's part reads: options, modprobe.d, module lists, packages, listings of an initramfs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""A node with VFs as files, and what nm_links plans for it."""
+"""A node with VFs as files, and what is planned for its links."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def disconnected(*names: str) -> Snapshot:
 
 
 def node(tree: NodeTree, snapshot: Optional[Snapshot] = None, **addresses: str) -> LinkState:
-    """The node as nm_links reads it; ``addresses`` by netdev."""
+    """The node as links read it; ``addresses`` by netdev."""
     files = Tree(str(tree.root))
     interfaces = dict(discover_interfaces.read(files))
     for name, address in addresses.items():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""What nm_links makes of a node: which port is meant, what is refused, what has to change."""
+"""What links make of a node: which port is meant, what is refused, what has to change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def node(
     ssh: Optional[str] = None,
     there: Optional[Dict[str, Dict[str, Any]]] = None,
 ) -> LinkState:
-    """The node as nm_links reads it; ``there`` are properties of netdevs that only a running kernel tells."""
+    """The node as links read it; ``there`` are properties of netdevs that only a running kernel tells."""
     files = Tree(str(tree.root))
     interfaces = dict(discover_interfaces.read(files))
     for name, values in (there or {}).items():

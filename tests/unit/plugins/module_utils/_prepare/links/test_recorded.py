@@ -57,7 +57,7 @@ def test_snapshot(version: str) -> None:
 def test_an_old_networkmanager_is_refused() -> None:
     told = objects("1.52")
     told["/org/freedesktop/NetworkManager"]["org.freedesktop.NetworkManager"]["Version"]["data"] = "1.18.8"
-    with pytest.raises(HostError, match=r"NetworkManager 1\.18\.8 is too old; nm_links needs 1\.20 or newer"):
+    with pytest.raises(HostError, match=r"NetworkManager 1\.18\.8 is too old; links need 1\.20 or newer"):
         bus.interpret(told)
 
 

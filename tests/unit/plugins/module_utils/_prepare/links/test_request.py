@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""What nm_links refuses before it looks at the node, and how it says so."""
+"""What links refuse before it looks at the node, and how it says so."""
 
 from __future__ import annotations
 

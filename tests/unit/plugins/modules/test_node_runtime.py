@@ -6,35 +6,33 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.modules import container_runtime
-
 Run = Callable[..., Dict[str, Any]]
 
 
-def test_an_image(run_module: Run, tmp_path: Path) -> None:
+def test_an_image(run_part: Run, tmp_path: Path) -> None:
     main = tmp_path / "etc/containerd/config.toml"
     main.parent.mkdir(parents=True)
     main.write_text("version = 2\n")
     (tmp_path / "var/lib").mkdir(parents=True)
     root = str(tmp_path)
-    predicted = run_module(container_runtime, root=root, _ansible_check_mode=True)
-    done = run_module(container_runtime, root=root)
+    predicted = run_part("runtime", root=root, _ansible_check_mode=True)
+    done = run_part("runtime", root=root)
     assert done == predicted
     assert (done["changed"], done["restarted"], done["restart_pending"]) == (True, False, False)
     assert (done["runtime"], done["unit"], done["config_version"]) == ("containerd", "containerd.service", 2)
     assert (done["nri"]["enabled"], done["handlers"]) == (True, ["runc"])
-    assert run_module(container_runtime, root=root)["changed"] is False
-    changed = run_module(container_runtime, root=root, request_timeout="1m", _ansible_diff=True)
+    assert run_part("runtime", root=root)["changed"] is False
+    changed = run_part("runtime", root=root, request_timeout="1m", _ansible_diff=True)
     assert [change["name"] for change in changed["changes"]] == ["/etc/containerd/conf.d/90-zerocopy-rdma-nri.toml"]
     assert 'plugin_request_timeout = "1m"' in changed["diff"][0]["after"]
-    without = run_module(container_runtime, root=root, memlock="")
+    without = run_part("runtime", root=root, memlock="")
     assert (without["changed"], "handlers" in without) == (True, False)
-    assert run_module(container_runtime, root=root, state="absent")["changed"] is True
+    assert run_part("runtime", root=root, state="absent")["changed"] is True
     assert main.read_text() == "version = 2\n"
     assert [path.name for path in main.parent.iterdir()] == ["config.toml"]
 
 
-def test_bad_input_is_named(run_module: Run, tmp_path: Path) -> None:
+def test_bad_input_is_named(run_part: Run, tmp_path: Path) -> None:
     rows: List[Tuple[Dict[str, Any], str]] = [
         # More nanoseconds than a signed 64-bit number, which is what Go has, and just as many.
         ({"request_timeout": "2562048h"}, "request_timeout is '2562048h', it must be a duration"),
@@ -46,6 +44,6 @@ def test_bad_input_is_named(run_module: Run, tmp_path: Path) -> None:
         ({}, "runtime: no container runtime found"),
     ]
     for options, said in rows:
-        failed = run_module(container_runtime, root=str(tmp_path), **options)
+        failed = run_part("runtime", root=str(tmp_path), **options)
         assert failed["failed"] is True
         assert said in failed["msg"]

@@ -10,14 +10,12 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.modules import kernel_modules
-
 Run = Callable[..., Dict[str, Any]]
 
 
 @pytest.fixture
-def run(run_module: Run) -> Run:
-    return partial(run_module, kernel_modules)
+def run(run_part: Run) -> Run:
+    return partial(run_part, "kernel")
 
 
 def test_an_image(run: Run, tmp_path: Path) -> None:

@@ -15,18 +15,18 @@ from ansible.playbook.task import Task
 from ansible.plugins.connection.local import Connection
 from ansible.template import Templar
 
-from ansible_collections.zerocopy.rdma.plugins.action import nm_links
+from ansible_collections.zerocopy.rdma.plugins.action import node
 
 CHECKPOINT = "/org/freedesktop/NetworkManager/Checkpoint/1"
 CHANGED = {"changed": True, "checkpoint": CHECKPOINT, "rollback_seconds": 60}
 
 
-class Recorded(nm_links.ActionModule):
+class Recorded(node.ActionModule):
     """Answers instead of a node; keeps with which options the module was called."""
 
     def _execute_module(self, module_name: str, module_args: Dict[str, Any], task_vars: Any = None) -> Dict[str, Any]:
-        assert module_name == "zerocopy.rdma.nm_links"
-        self.calls.append(module_args)
+        assert module_name == "zerocopy.rdma.node"
+        self.calls.append(module_args["links"])
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -43,8 +43,8 @@ class Persistent(Connection):  # type: ignore[misc]  # ansible-core has no types
 def action(options: Dict[str, Any], *answers: Any, connection: type = Connection) -> Recorded:
     task = Task()
     task.action, task.args, task.async_val, task.check_mode, task.diff = (
-        "zerocopy.rdma.nm_links",
-        options,
+        "zerocopy.rdma.node",
+        {"links": options},
         0,
         False,
         False,
@@ -59,10 +59,11 @@ def action(options: Dict[str, Any], *answers: Any, connection: type = Connection
 @pytest.mark.parametrize(
     ("options", "answers", "calls", "result"),
     [
+        ({"links": []}, [CHANGED, {"changed": False}], 2, {"changed": True}),
         ({"confirm": "auto", "links": []}, [CHANGED, {"changed": False}], 2, {"changed": True}),
         ({"confirm": "auto"}, [{"changed": False}], 1, {"changed": False}),
         ({"confirm": "auto"}, [{"failed": True, "msg": "no"}], 1, {"failed": True, "msg": "no"}),
-        ({}, [CHANGED], 1, CHANGED),
+        ({"confirm": "manual"}, [CHANGED], 1, CHANGED),
         ({"confirm": CHECKPOINT}, [{"changed": False}], 1, {"changed": False}),
         (
             {"confirm": "auto"},
@@ -78,7 +79,7 @@ def test_only_what_can_be_rolled_back_is_confirmed(
     made = action(options, *answers)
     assert made.run(task_vars={}) == result
     assert len(made.calls) == calls
-    assert made.calls[0].get("confirm") != "auto"
+    assert made.calls[0].get("confirm") in (None, CHECKPOINT)
     if calls == 2:
         assert made.calls[1] == {"confirm": CHECKPOINT}
 

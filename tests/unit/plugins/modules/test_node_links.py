@@ -15,7 +15,6 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
-from ansible_collections.zerocopy.rdma.plugins.modules import nm_links
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.links.nm_node import NodeTree
 
 Run = Callable[..., Dict[str, Any]]
@@ -28,14 +27,12 @@ UNMANAGED = [{"pci": "0000:82:00.2"}]
 
 
 @pytest.fixture
-def run(run_module: Run, tmp_path: Path) -> Run:
+def run(run_part: Run, tmp_path: Path) -> Run:
     """Runs the module on the node with the given options."""
     NodeTree(tmp_path)
 
     def call(**options: Any) -> Dict[str, Any]:
-        result = run_module(nm_links, **{"root": str(tmp_path), **options})
-        result.pop("invocation", None)
-        return result
+        return run_part("links", **{"root": str(tmp_path), **options})
 
     return call
 

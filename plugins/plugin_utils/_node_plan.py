@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The node's part of the plan, out of variables and facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Dict, Mapping
+
+from ansible.errors import AnsibleError, AnsibleFilterError
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables, RunVariables
+
+# What the plan of links depends on. Roles have many more variables, and templates are slow.
+LINKS = ("rdma_links_", "rdma_discover_", "rdma_kernel_netns_mode")
+_NODE = (
+    plan_variables.STRATEGY,
+    *("rdma_discover_", "rdma_kernel_", "rdma_links_", "rdma_runtime_"),
+    # Images of strategies, and the plugin for injection.
+    *(f"{role}_" for role in registry.roles()),
+)
+
+
+def links(host: str, values: Mapping[str, Any], variables: Mapping[str, Any]) -> LinkPlan:
+    """The links of a host with these ``values``, by its facts among ``variables``. Raises AnsibleFilterError."""
+    sent = plan_variables.sent(variables)
+    facts = None if sent is None else _inventory.read_facts(host, sent)
+    if facts is None or "hcas" not in facts.sent:
+        if host_links.asked(values) is None:
+            return LinkPlan()
+        raise AnsibleFilterError(f"{host}: there are no facts about its HCAs: {GATHER_FIRST}")
+    try:
+        return host_links.plan(host, values, facts)
+    except PlanError as error:
+        raise AnsibleFilterError(f"{host}: {error}") from error
+
+
+def _set(host: str, variables: HostVariables) -> Dict[str, Any]:
+    """The variables of a node that are set, in their types. Raises AnsibleFilterError."""
+    own, broken = _inventory.of_host(variables, {}, lambda name: name.startswith(_NODE))
+    if broken:
+        raise AnsibleFilterError(f"{host}: {broken[0].variable} {broken[0].text}")
+    return _inventory.typed(host, own, plan_variables.options_of())
+
+
+def _options(plan: HostPlan, variables: HostVariables, state: str) -> HostPlan:
+    host, values = plan.host, _set(plan.host, variables)
+    every = {**_inventory.defaults_of(values), **values}
+    if state == node_options.ABSENT:
+        return replace(plan, node=node_options.absent(every))
+    try:
+        found = links(host, {name: value for name, value in values.items() if name.startswith(LINKS)}, variables)
+    except AnsibleFilterError as error:
+        # Images do not depend on links.
+        return replace(plan, node=NodeOptions(images=node_options.images(every)), problem=str(error))
+    return replace(plan, node=node_options.present(every, found), warnings=found.warnings)
+
+
+def of_host(variables: HostVariables, state: str = node_options.PRESENT) -> HostPlan:
+    """What one host shall be, or with ``state`` absent, what it takes to put it back."""
+    plan = HostPlan(str(variables["inventory_hostname"]), "ungrouped")
+    try:
+        plan = replace(plan, group=plan_variables.group_of(variables))
+        return _options(plan, variables, state)
+    except AnsibleError as error:
+        return replace(plan, problem=str(error))
+
+
+def of_run(run: RunVariables, plan: RunPlan, state: str) -> RunPlan:
+    """The plan with what each host of the run shall be."""
+    found = [of_host(variables, state) for variables in run.of_hosts()]
+    return replace(plan, hosts={host.host: host for host in found})

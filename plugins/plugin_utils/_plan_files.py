@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The plan of a run as files that only the user can read, one for each host.
+
+Ansible removes them with its other temporary files at the end of the run. As a variable, the plan would be looked
+through for templates again for each host and task.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from typing import Any
+
+from ansible import constants
+from ansible.errors import AnsibleError
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
+
+
+def _path(directory: str, host: str) -> str:
+    """The file of a host, whatever its name has in it; two names never have one file."""
+    readable = re.sub("[^A-Za-z0-9-]", "_", host)[:60]
+    return os.path.join(directory, f"host-{readable}-{hashlib.sha256(host.encode()).hexdigest()[:12]}.json")
+
+
+def _write(path: str, content: Any) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+
+
+def write(plan: RunPlan) -> str:
+    """The new directory of this plan."""
+    directory = tempfile.mkdtemp(prefix="rdma-plan-", dir=constants.DEFAULT_LOCAL_TMP)
+    for host, planned in plan.hosts.items():
+        _write(_path(directory, host), planned.as_dict())
+    return directory
+
+
+def host_plan(directory: str, host: str) -> HostPlan:
+    """The plan of one host. Raises AnsibleError where this run has planned nothing for it."""
+    try:
+        with open(_path(directory, host), encoding="utf-8") as file:
+            return document.host_plan(json.load(file))
+    except (OSError, ValueError) as error:
+        raise AnsibleError(f"{host}: {directory} has no plan for this host: {error}") from error

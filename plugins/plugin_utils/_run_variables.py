@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The variables of a task's host, and of the other hosts of its play, for action plugins."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping
+
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+
+_MISSING = object()
+
+
+class HostVariables(Mapping[str, Any]):
+    """Variables of one host, each worked out when it is read. To filters it looks as Jinja's context does.
+
+    Raises AnsibleError for a value that cannot be worked out.
+    """
+
+    def __init__(self, raw: Mapping[str, Any], loader: DataLoader) -> None:
+        self._vars, self._templar = raw, Templar(loader=loader, variables=raw)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._templar.template(self._vars[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._vars
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._vars)
+
+    def __len__(self) -> int:
+        return len(self._vars)
+
+
+class RunVariables:
+    """What a task on one host of a play knows of all hosts: ``raw`` are the variables of the task."""
+
+    def __init__(self, raw: Mapping[str, Any], loader: DataLoader) -> None:
+        self._raw, self._loader = raw, loader
+        self.host = str(raw["inventory_hostname"])
+
+    @property
+    def hosts(self) -> List[str]:
+        """The hosts of the batch (``serial``) that have not failed."""
+        return [str(name) for name in self._raw["ansible_play_batch"]]
+
+    def _inventory(self, host: str) -> Mapping[str, Any]:
+        variables = self._raw["hostvars"][host]
+        raw: Mapping[str, Any] = getattr(variables, "_vars", variables)
+        return raw
+
+    def _of_play(self) -> Dict[str, Any]:
+        """What the play says, for all hosts: as templates, which may have another value on each.
+
+        A default of a role is no word of the play's: it would win over what the inventory says of other hosts.
+        """
+        known, options = self._inventory(self.host), plan_variables.options_of()
+        return {
+            name: value
+            for name, value in self._raw.items()
+            if known.get(name, _MISSING) != value and not (name in options and options[name].get("default") == value)
+        }
+
+    def of_hosts(self) -> Iterator[HostVariables]:
+        """The variables of each host, as a task of the play would have them there."""
+        of_play = self._of_play()
+        for host in self.hosts:
+            raw = self._raw if host == self.host else {**self._inventory(host), **of_play}
+            yield HostVariables(raw, self._loader)

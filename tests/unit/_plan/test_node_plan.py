@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The node's part of the plan: from variables to the options of each part, and as files."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible import constants
+from ansible.errors import AnsibleError
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from ansible_collections.zerocopy.rdma.plugins.action import plan as plan_action
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import inject as inject_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import request as kernel_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import image_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _node_plan, _plan_files
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables, RunVariables
+
+SPECS = {
+    "kernel": kernel_options.SPEC,
+    "links": links_options.SPEC,
+    "runtime": runtime_options.ARGUMENTS,
+    "inject": inject_options.SPEC,
+}
+# What no variable says, or what variables say by another default.
+NOT_PLANNED = {
+    "kernel": {"name", "state"},
+    "links": {"confirm", "state"},
+    "runtime": {"state"},
+    "inject": {"interpreter", "digest", "program"},
+}
+OTHER_DEFAULT = {"kernel": {"modules", "user_memlock"}}
+ARCHIVED = {"rdma_driver_archive": "/images/dranet.tar"}
+
+
+def values(**own: Any) -> dict[str, Any]:
+    return {**_inventory.defaults_of(own), **own}
+
+
+def present(**own: Any) -> NodeOptions:
+    return node_options.present(values(**own), LinkPlan())
+
+
+def test_every_option_of_a_part_is_planned() -> None:
+    found = present(rdma_strategy="inject", rdma_kernel_netns_mode="shared", rdma_kernel_user_memlock="64")
+    for part, spec in SPECS.items():
+        assert set(getattr(found, part)) == set(spec) - NOT_PLANNED[part]
+
+
+def test_variables_have_the_defaults_of_the_options() -> None:
+    found = present(rdma_strategy="inject")
+    for part, spec in SPECS.items():
+        planned, default = read(spec, getattr(found, part)), read(spec, {})
+        other = {name for name in planned if planned[name] != default[name]}
+        # The only netns mode in which this strategy works.
+        assert other - {"netns_mode"} == OTHER_DEFAULT.get(part, set())
+
+
+def test_what_a_node_does_not_have() -> None:
+    nothing = present(rdma_strategy="none", rdma_runtime_flavour="none", rdma_kernel_user_memlock="")
+    assert (nothing.runtime, nothing.images) == (None, None)
+    assert nothing.inject == {"root": "/", "state": "absent"}
+    assert not {"netns_mode", "user_memlock"} & set(nothing.kernel or {})
+    assert nothing.packages == values()["rdma_kernel_packages"]
+    image = present(**ARCHIVED)
+    (planned,) = image.images or []
+    assert (set(planned) <= set(image_options.ARGUMENTS), planned["archive"]) == (
+        True,
+        ARCHIVED["rdma_driver_archive"],
+    )
+    # Nothing is installed in an image of a node, nor can it import any.
+    rooted = present(rdma_discover_root="/srv/node", **ARCHIVED)
+    assert (rooted.packages, rooted.images) == (None, None)
+    assert {getattr(rooted, part)["root"] for part in SPECS} == {"/srv/node"}
+    assert present(rdma_discover_root="/srv/node", rdma_links_root="/srv/links").links["root"] == "/srv/links"  # type: ignore[index]
+
+
+def test_what_goes_needs_no_more_than_what_reverts_it() -> None:
+    found = node_options.absent(values(rdma_runtime_flavour="k3s"))
+    assert (found.packages, found.images) == (None, None)
+    for part, spec in SPECS.items():
+        options = getattr(found, part)
+        assert options["state"] == "absent"
+        assert set(options) <= set(spec)
+    assert (found.runtime or {})["runtime"] == "k3s"
+    assert node_options.absent(values(rdma_runtime_flavour="none")).runtime is None
+
+
+def test_daemon_keeps_from_containers_what_the_driver_leaves_out() -> None:
+    own = {"rdma_inject_exclude": ["mlx5_0"], "rdma_driver_exclude": ["mlx5_1"]}
+    found = present(rdma_strategy="inject", rdma_discover_expect_link_layer="Ethernet", **own).inject or {}
+    assert (found["exclude"], found["link_layer"]) == (["mlx5_0", "mlx5_1"], "Ethernet")
+
+
+def trusted(variables: dict[str, Any]) -> Any:
+    from ansible.template import trust_as_template
+
+    return {name: trust_as_template(value) if isinstance(value, str) else value for name, value in variables.items()}
+
+
+def run_of(play: dict[str, Any], **hosts: dict[str, Any]) -> RunVariables:
+    """The variables of a task on the first of these hosts; ``play`` are those of the play."""
+    hostvars = {name: trusted({"inventory_hostname": name, **own}) for name, own in hosts.items()}
+    first = next(iter(hosts))
+    raw = {**hostvars[first], **trusted(play), "hostvars": hostvars, "ansible_play_batch": list(hosts)}
+    return RunVariables(raw, DataLoader())
+
+
+def test_variables_of_the_play_are_worked_out_for_each_host() -> None:
+    play = {"rdma_discover_root": "{{ base }}/{{ inventory_hostname }}", "base": "/nodes"}
+    own = {"rdma_links_mtu": 2044, "base": "/theirs"}
+    found = {str(host["inventory_hostname"]): host for host in run_of(play, a={}, b=own).of_hosts()}
+    assert {name: host["rdma_discover_root"] for name, host in found.items()} == {"a": "/nodes/a", "b": "/nodes/b"}
+    assert ("rdma_links_mtu" in found["a"], found["b"]["rdma_links_mtu"]) == (False, 2044)
+
+
+def test_a_default_of_a_role_is_no_word_of_the_play() -> None:
+    play = {"rdma_runtime_cdi": True, "rdma_kernel_root": "{{ rdma_discover_root | default('/') }}"}
+    _own, other = run_of(play, a={}, b={"rdma_runtime_cdi": False, "rdma_kernel_root": "/b"}).of_hosts()
+    assert (other["rdma_runtime_cdi"], other["rdma_kernel_root"]) == (False, "/b")
+    # Any other value is one.
+    _own, other = run_of({"rdma_runtime_cdi": False}, a={}, b={"rdma_runtime_cdi": True}).of_hosts()
+    assert other["rdma_runtime_cdi"] is False
+
+
+@pytest.mark.parametrize(
+    ("own", "problem"),
+    [
+        ({"rdma_links_mtu": "{{ nowhere }}"}, "rdma_links_mtu cannot be worked out"),
+        ({"rdma_runtime_cdi": "maybe"}, "b: rdma_runtime_cdi"),
+        ({"rdma_links_subnet": "10.0.0.0/24"}, "b: there are no facts about its HCAs"),
+        ({"rdma_group": "{{ nowhere }}"}, "nowhere"),
+    ],
+)
+def test_a_host_that_cannot_be_planned_fails_alone(own: dict[str, Any], problem: str) -> None:
+    plan = _node_plan.of_run(run_of({}, a={}, b={**own, **ARCHIVED}), RunPlan(), "present")
+    assert problem in plan.hosts["b"].problem
+    assert plan.hosts["b"].node.kernel is None
+    assert (plan.hosts["a"].problem, plan.hosts["a"].node.kernel is None) == ("", False)
+    # To put a host back takes no facts, and images do not depend on links.
+    if "rdma_links_subnet" in own:
+        assert plan.hosts["b"].node.images
+        assert _node_plan.of_run(run_of({}, b=own), RunPlan(), "absent").hosts["b"].problem == ""
+
+
+def test_a_plan_is_read_back_from_a_private_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
+    hosts = ["n1", "../n1", "/etc/passwd", "n:1", "n 1", "n" * 300, "ä", "N1"]
+    plan = RunPlan({host: HostPlan(host, "v100", present(), warnings=["w"]) for host in hosts})
+    directory = Path(_plan_files.write(plan))
+    assert directory.parent == tmp_path
+    files = list(directory.iterdir())
+    assert len(files) == len(hosts)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert {host: _plan_files.host_plan(str(directory), host) for host in hosts} == plan.hosts
+    with pytest.raises(AnsibleError, match=r"n2: .* has no plan for this host"):
+        _plan_files.host_plan(str(directory), "n2")
+
+
+def test_the_action_returns_no_more_than_where_the_plan_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
+    from ansible.playbook.play_context import PlayContext
+    from ansible.playbook.task import Task
+    from ansible.plugins.connection.local import Connection
+
+    task, loader, context = Task(), DataLoader(), PlayContext()
+    task.action, task.args, task.async_val, task.check_mode = "zerocopy.rdma.plan", {}, 0, True
+    made = plan_action.ActionModule(task, Connection(context), context, loader, Templar(loader=loader), None)
+    hosts = {"a": ARCHIVED, "b": {"rdma_runtime_cdi": "maybe"}}
+    found = made.run(task_vars=dict(run_of({}, **hosts)._raw))
+    assert (found["images"], list(found["problems"])) == (["a"], ["b"])
+    assert _plan_files.host_plan(found["directory"], "a").node.images
+    assert set(found) == {"images", "problems", "directory"}
+
+
+def test_a_host_plans_itself_from_the_variables_of_its_task() -> None:
+    own = trusted({"inventory_hostname": "a", "rdma_kernel_netns_mode": "{{ mode }}", "mode": "exclusive"})
+    planned = _node_plan.of_host(HostVariables(own, DataLoader()))
+    assert (planned.node.kernel or {})["netns_mode"] == "exclusive"
