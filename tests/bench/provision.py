@@ -37,9 +37,9 @@ sys.path[:0] = [str(CHECKOUT / "build" / "collections"), str(CHECKOUT / "tests" 
 
 from control_plane import lifecycle
 
+from ansible_collections.zerocopy.rdma.tests.bench.cluster_objects import GPU_CLASS, Object, node
 from ansible_collections.zerocopy.rdma.tests.bench.trees import Tree, TreeError, checkout, commit_of
 
-Object = dict[str, Any]
 Fleet = dict[str, dict[str, str]]
 # The demo's groups, with the recorded node of each host.
 DEMO: Fleet = {
@@ -89,7 +89,7 @@ class Bench:
         self._plane, self._trees, self._fleet, self._scratch = plane, trees, fleet, scratch
         self._log = scratch / "processes"
         hosts = {host: kind for group in fleet.values() for host, kind in group.items()}
-        self._kubectl("create", "-f", "-", stdin=_listed([_node(host) for host in hosts]))
+        self._kubectl("create", "-f", "-", stdin=_listed([GPU_CLASS, *map(node, hosts)]))
         self._nodes(hosts)
         self._inventories = {name: self._inventory(name, tree) for name, tree in trees.items()}
 
@@ -239,14 +239,6 @@ def _write(path: Path, content: Any) -> None:
 
 def _listed(items: list[Object]) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-
-
-def _node(name: str) -> Object:
-    """A node that is an object only, ready and with room for pods."""
-    room = {"cpu": "64", "memory": "512Gi", "pods": "110"}
-    status = {"capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
-    meta = {"name": name, "labels": {"kubernetes.io/hostname": name}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}
 
 
 def _pod(number: int, node: str) -> Object:

@@ -23,12 +23,12 @@ import yaml
 from control_plane import lifecycle
 from vmlab.golang import go
 
+from ansible_collections.zerocopy.rdma.tests.bench.cluster_objects import GPU_CLASS, Object, node
 from ansible_collections.zerocopy.rdma.tests.bench.trees import Tree, TreeError
 from ansible_collections.zerocopy.rdma.tests.same.fleet import begin
 from ansible_collections.zerocopy.rdma.tests.same.inventories import Renamed, build, layer, sources
 from ansible_collections.zerocopy.rdma.tests.same.scenarios import BUILD, HERE, Groups, Scenario
 
-Object = dict[str, Any]
 # Nobody plays whole kubelets and drivers here, so there is nothing to wait for.
 _LIVE = {
     "rdma_cluster": "kubernetes",
@@ -37,14 +37,24 @@ _LIVE = {
     "rdma_shared_device_wait": False,
 }
 # What changes by itself, or is made of what is compared.
-_LEFT_OUT = ("events", "pods", "leases", "endpoints", "endpointslices", "controllerrevisions", "ipaddresses")
+_LEFT_OUT = (
+    "events",
+    "pods",
+    "leases",
+    "endpoints",
+    "endpointslices",
+    "controllerrevisions",
+    "ipaddresses",
+    "servicecidrs",
+    "flowschemas",
+    "prioritylevelconfigurations",
+)
 # Field managers of the control plane, and of what a run begins with.
 _OURS = "same"
 _OTHERS = {_OURS, "kube-apiserver", "kube-controller-manager", "kube-scheduler", "clusterrole-aggregation-controller"}
 _META = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 _GENERATION = "deprecated.daemonset.template.generation"
 _SRIOV = "github.com/k8snetworkplumbingwg/sriov-network-operator@v1.6.0"
-_ROOM = {"cpu": "64", "memory": "512Gi", "pods": "110"}
 _SECONDS = 60
 _PAUSE = 0.5
 
@@ -62,7 +72,7 @@ def objects(tree: Tree, source: Tree, scenario: Scenario, renamed: Renamed, run:
             tree.play("provision", sources(run), where)
             cluster.offer(scenario.resources)
             cluster.dump(output / "provisioned")
-            cluster.offer({node: dict.fromkeys(one, "0") for node, one in scenario.resources.items()})
+            cluster.offer({host: dict.fromkeys(one, "0") for host, one in scenario.resources.items()})
             for number, change in enumerate(scenario.changes, 1):
                 groups = _over(groups, change)
                 layer(run, renamed, groups)
@@ -85,7 +95,7 @@ class Cluster:
 
     def begin(self, scenario: Scenario, source: Tree) -> None:
         """Make what is there before a run: nodes, the class of GPUs, devices, and the kinds of operators."""
-        items = [_GPU_CLASS, *map(_node, scenario.hosts)]
+        items = [GPU_CLASS, *map(node, scenario.hosts)]
         if scenario.slices:
             every = json.loads((HERE / "slices.json").read_text())
             items += [one for one in every if one["spec"]["nodeName"] in scenario.hosts]
@@ -103,10 +113,10 @@ class Cluster:
 
     def offer(self, resources: Mapping[str, Mapping[str, str]]) -> None:
         """What kubelets would write."""
-        for node, one in resources.items():
+        for host, one in resources.items():
             patch = json.dumps({"status": {"capacity": one, "allocatable": one}})
             manager = f"--field-manager={_OURS}"
-            self._kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p", patch, manager)
+            self._kubectl("patch", "node", host, "--subresource=status", "--type=merge", "-p", patch, manager)
 
     def dump(self, directory: Path) -> None:
         """Write a file for each node, and for each object that somebody else than the control plane has made."""
@@ -175,32 +185,6 @@ def _normal(one: Object) -> Object:
         taints = [taint for taint in one["spec"].get("taints", ()) if "node.kubernetes.io/" not in taint["key"]]
         found["spec"] = {**one["spec"], "taints": taints}
     return found
-
-
-def _node(name: str) -> Object:
-    """A node that is an object only, ready and with room for pods."""
-    status = {"capacity": _ROOM, "allocatable": _ROOM, "conditions": [{"type": "Ready", "status": "True"}]}
-    meta = {"name": name, "labels": {"kubernetes.io/hostname": name}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}
-
-
-# As dra-driver-nvidia-gpu 0.4.1 brings it.
-_GPU_CLASS: Object = {
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "DeviceClass",
-    "metadata": {"name": "gpu.nvidia.com"},
-    "spec": {
-        "extendedResourceName": "nvidia.com/gpu",
-        "selectors": [
-            {
-                "cel": {
-                    "expression": "device.driver == 'gpu.nvidia.com' && "
-                    "device.attributes['gpu.nvidia.com'].type == 'gpu'"
-                }
-            }
-        ],
-    },
-}
 
 
 def _sriov_crds(_source: Tree) -> list[Object]:
