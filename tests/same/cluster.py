@@ -63,7 +63,7 @@ def objects(tree: Tree, source: Tree, scenario: Scenario, renamed: Renamed, run:
     """Run provision, again after each change, and teardown; returns the directory of the objects after each."""
     output = begin(run, pristine, scenario)
     groups: dict[str, dict[str, Any]] = scenario.with_groups({"all": _LIVE})
-    build(run, source.path, renamed, groups, scenario.hosts)
+    build(run, source.path, renamed, groups, scenario)
     with lifecycle.running(f"same-{os.getpid()}") as plane:
         cluster = Cluster(plane)
         cluster.begin(scenario, source)

@@ -36,7 +36,7 @@ def manifests(tree: Tree, source: Tree, scenario: Scenario, renamed: Renamed, ru
     output = begin(run, pristine, scenario)
     # Facts are those of nodes that nobody prepared.
     written = {"all": {"rdma_workloads_directory": str(output / "workloads")}}
-    build(run, source.path, renamed, scenario.with_groups(written), scenario.hosts)
+    build(run, source.path, renamed, scenario.with_groups(written), scenario)
     tree.play("provision", sources(run), {})
     _take(run / _MANIFESTS, output / "provision")
     tree.play("workloads", sources(run), {})
@@ -46,7 +46,7 @@ def manifests(tree: Tree, source: Tree, scenario: Scenario, renamed: Renamed, ru
 def nodes(tree: Tree, source: Tree, scenario: Scenario, renamed: Renamed, run: Path, pristine: Path) -> Path:
     """Run site and teardown; returns the directory of the manifests and of the files on nodes after each."""
     output = begin(run, pristine, scenario)
-    build(run, source.path, renamed, scenario.with_groups(), scenario.hosts)
+    build(run, source.path, renamed, scenario.with_groups(), scenario)
     tree.play("site", sources(run), {})
     _take(run / _MANIFESTS, output / "manifests")
     _snapshot(run / _NODES, pristine, output / "prepared")

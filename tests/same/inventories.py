@@ -18,27 +18,28 @@ from typing import Any
 
 import yaml
 
-Variables = Mapping[str, Any]
-Groups = Mapping[str, Variables]
+from ansible_collections.zerocopy.rdma.tests.same.scenarios import Groups, Scenario
+
 # Of a name in renamed.yml: the new name, None where the variable is gone, or ``{name: ..., values: {old: new}}``.
 Renamed = Mapping[str, Any]
 _EXAMPLE, _FLEET, _LAYER = Path("inventory"), Path("tests/fleet/inventory.yml"), Path("layer")
 
 
-def build(run: Path, source: Path, renamed: Renamed, groups: Groups, hosts: list[str] | None = None) -> None:
-    """Write the inventory of a run.
+def build(run: Path, source: Path, renamed: Renamed, groups: Groups, scenario: Scenario) -> None:
+    """Write the inventory of a run, with the hosts of the scenario.
 
     :arg source: the checkout with the inventory to begin with.
     :arg groups: variables by group, which take precedence over those of the example.
-    :arg hosts: those that the inventory is to have, None for all.
     """
+    # A tree's own inventory has to be right as it is.
+    of_example = {} if scenario.own else renamed
     for part in (_EXAMPLE, _FLEET.parent, _LAYER):
         shutil.rmtree(run / part, ignore_errors=True)
     files = [path for path in (source / _EXAMPLE).rglob("*") if path.is_file()]
     for path in [*files, source / _FLEET]:
-        content = translated(yaml.safe_load(path.read_text()) or {}, renamed)
-        if path.name in ("hosts.yml", "inventory.yml") and hosts is not None:
-            _keep(content, hosts)
+        content = translated(yaml.safe_load(path.read_text()) or {}, of_example)
+        if path.name in ("hosts.yml", "inventory.yml"):
+            _keep(content, scenario.hosts)
         _write(run / path.relative_to(source), content)
     layer(run, renamed, groups)
 

@@ -62,17 +62,21 @@ class Same:
         """Kept as long as neither the scenario nor what runs it changes."""
         kept = BUILD / "base" / self._base.commit[:12] / part / scenario.name
         mark = kept.with_suffix(".key")
-        sources = [HERE / ("cluster.py" if part == "cluster" else "fleet.py"), HERE / "inventories.py"]
-        text = "\n".join([scenario.key(), *(path.read_text() for path in sources)])
-        key = hashlib.sha256(text.encode()).hexdigest()
+        key = self._key(part, scenario)
         if not (mark.exists() and mark.read_text() == key):
             mark.unlink(missing_ok=True)
             self._run(self._base, part, scenario, kept)
             mark.write_text(key)
         return kept
 
+    @staticmethod
+    def _key(part: str, scenario: Scenario) -> str:
+        sources = [HERE / ("cluster.py" if part == "cluster" else "fleet.py"), HERE / "inventories.py"]
+        text = "\n".join([scenario.key(part), *(path.read_text() for path in sources)])
+        return hashlib.sha256(text.encode()).hexdigest()
+
     def _run(self, tree: Tree, part: str, scenario: Scenario, target: Path) -> Path:
-        translate = {} if tree is self._base or scenario.own else self._renamed
+        translate = {} if tree is self._base else self._renamed
         source = tree if scenario.own else self._base
         # One for both trees, so that no path differs.
         run = BUILD / "run" / part

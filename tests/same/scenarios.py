@@ -46,9 +46,11 @@ class Scenario:
                 found[group] = {**found.get(group, {}), **own}
         return found
 
-    def key(self) -> str:
-        """Text that differs where anything of the scenario differs."""
-        return json.dumps(vars(self), sort_keys=True)
+    def key(self, part: str) -> str:
+        """Text that differs where anything differs that this part of the comparison depends on."""
+        every = vars(self)
+        names = every if part == "cluster" else ("groups", "hosts", "own")
+        return json.dumps({name: every[name] for name in names}, sort_keys=True)
 
 
 def read() -> dict[str, Scenario]:
