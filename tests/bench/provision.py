@@ -5,9 +5,10 @@
 
 The fleets are the nine nodes of the demo, and copies of four of them (``--nodes``), each with the tree's own inventory.
 Their nodes exist as objects of a real API server, their trees on this machine. Before anything is timed, each tree
-provisions once, and once more to show that it changes nothing; in that run API requests and module processes are
-counted, the latter by the Python that starts them. CPU is that of ansible-playbook and all that it starts, modules that
-read the facts of the nodes too, but not the API server. With ``--claims``, so many pods of the group h100 use claims.
+provisions until it changes nothing. In that run API requests are counted, and the processes of modules by the Python
+that starts them: on the controller, and on nodes, where they read facts. CPU is that of ansible-playbook and of all
+that it starts, on nodes as well; not that of the API server. With ``--claims``, so many pods of the group h100 use
+claims.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -93,19 +95,27 @@ class Bench:
         self._nodes(hosts)
         self._inventories = {name: self._inventory(name, tree) for name, tree in trees.items()}
 
+    def provision(self) -> None:
+        """Make the objects, by the first tree."""
+        self._play(next(iter(self._trees)))
+
     def settle(self) -> dict[str, Figures]:
-        """Provision with each tree, until neither changes anything; requests and processes of the last run."""
-        for name in self._trees:
-            self._play(name)
+        """Requests and processes of a run of each tree that changes nothing; one run may change something before."""
         found = {}
         for name in self._trees:
-            self._log.write_text("")
-            with self._requests() as asked:
-                self._unchanged(name, counted=True)
-            started = self._log.read_text().split()
-            processes = {kind: started.count(kind) for kind in ("controller", "node")}
-            found[name] = Figures([], len(asked), processes)
+            counted = self._count(name) or self._count(name)
+            if counted is None:
+                raise TreeError(f"{name}: the second run changed something")
+            found[name] = counted
         return found
+
+    def _count(self, name: str) -> Figures | None:
+        """Figures of a run, None where it changes something."""
+        self._log.write_text("")
+        with self._requests() as asked:
+            said = self._play(name, counted=True)
+        started = self._log.read_text().split()
+        return None if _changed(said) else Figures([], len(asked), Counter(started))
 
     def rounds(self, number: int, figures: Mapping[str, Figures]) -> None:
         """Time so many runs of each tree, in turns."""
@@ -115,6 +125,8 @@ class Bench:
 
     def use(self, count: int) -> None:
         """Pods of the group h100, so many, whose claims are allocated and reserved for them."""
+        if not count:
+            return
         hosts = list(self._fleet["h100"])
         pods = [_pod(number, hosts[number % len(hosts)]) for number in range(count)]
         self._kubectl("create", "-f", "-", stdin=_listed(pods))
@@ -140,13 +152,12 @@ class Bench:
         where = ("resourceclaim", claim["metadata"]["name"], "-n", "default", "--subresource=status", "--type=merge")
         self._kubectl("patch", *where, "-p", json.dumps({"status": status}))
 
-    def _unchanged(self, name: str, counted: bool = False) -> float:
+    def _unchanged(self, name: str) -> float:
         """CPU seconds of a run; :class:`TreeError` where it changes something."""
         used = _cpu()
-        said = self._play(name, counted)
-        changed = sum(int(count) for count in re.findall(r" changed=(\d+) ", said))
+        changed = _changed(self._play(name))
         if changed:
-            raise TreeError(f"{name}: the second run changed {changed} things")
+            raise TreeError(f"{name}: a run changed {changed} things when nothing was left to change")
         return _cpu() - used
 
     def _play(self, name: str, counted: bool = False) -> str:
@@ -226,6 +237,11 @@ class Bench:
         return done.stdout
 
 
+def _changed(said: str) -> int:
+    """How much a run has changed, by what it says at its end."""
+    return sum(int(count) for count in re.findall(r" changed=(\d+) ", said))
+
+
 def _cpu() -> float:
     """Seconds that the programs started from here have used, with all that these started."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -258,9 +274,8 @@ def compare(trees: Mapping[str, Tree], fleet: Fleet, claims: int, rounds: int) -
     try:
         with lifecycle.running(f"bench-{os.getpid()}", audit=True) as plane:
             bench = Bench(plane, trees, fleet, scratch)
-            if claims:
-                bench.settle()
-                bench.use(claims)
+            bench.provision()
+            bench.use(claims)
             figures = bench.settle()
             bench.rounds(rounds, figures)
     finally:
