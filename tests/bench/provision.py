@@ -60,8 +60,9 @@ LIVE = {
     "rdma_host_device_wait": False,
     "rdma_shared_device_wait": False,
 }
-TEMPLATE = "h100-1nic"
-DRIVER, REQUEST = "dra.net", "nic"
+# Of the example inventory; in the cluster a hash of its content follows.
+TEMPLATE = re.compile("h100-1nic-[0-9a-f]+")
+DRIVER = "dra.net"
 WRITERS = 8
 SECONDS = 600
 
@@ -128,7 +129,11 @@ class Bench:
         if not count:
             return
         hosts = list(self._fleet["h100"])
-        pods = [_pod(number, hosts[number % len(hosts)]) for number in range(count)]
+        names = self._kubectl(
+            "get", "resourceclaimtemplates", "-n", "default", "-o", "jsonpath={.items[*].metadata.name}"
+        )
+        (template,) = filter(TEMPLATE.fullmatch, names.split())
+        pods = [_pod(number, hosts[number % len(hosts)], template) for number in range(count)]
         self._kubectl("create", "-f", "-", stdin=_listed(pods))
         deadline = time.monotonic() + SECONDS
         while len(claims := self._claims()) < count:
@@ -144,7 +149,8 @@ class Bench:
 
     def _allocate(self, claim: Object, number: int) -> None:
         (owner,) = claim["metadata"]["ownerReferences"]
-        result = {"request": REQUEST, "driver": DRIVER, "pool": f"pool-{number}", "device": "nic"}
+        (request,) = claim["spec"]["devices"]["requests"]
+        result = {"request": request["name"], "driver": DRIVER, "pool": f"pool-{number}", "device": "nic"}
         status = {
             "allocation": {"devices": {"results": [result]}},
             "reservedFor": [{"resource": "pods", "name": owner["name"], "uid": owner["uid"]}],
@@ -257,10 +263,10 @@ def _listed(items: list[Object]) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
 
-def _pod(number: int, node: str) -> Object:
+def _pod(number: int, node: str, template: str) -> Object:
     """A pod that is on this node already, with a claim of the template."""
     container = {"name": "main", "image": "example.org/none:v1", "resources": {"claims": [{"name": "rdma"}]}}
-    claims = [{"name": "rdma", "resourceClaimTemplateName": TEMPLATE}]
+    claims = [{"name": "rdma", "resourceClaimTemplateName": template}]
     spec = {"nodeName": node, "containers": [container], "resourceClaims": claims}
     meta = {"name": f"pod-{number:05d}", "namespace": "default"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
