@@ -191,7 +191,9 @@ def _sriov_crds(_source: Tree) -> list[Object]:
     # The checksum database says that the module is the one that everybody has.
     module = Path(json.loads(go(_scratch(), "mod", "download", "-json", _SRIOV))["Dir"])
     files = sorted((module / "config" / "crd" / "bases").glob("sriovnetwork.openshift.io_*.yaml"))
-    return [yaml.safe_load(path.read_text()) for path in files]
+    # Where the operator itself would run, and where its objects are.
+    place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sriov-network-operator"}}
+    return [place, *(yaml.safe_load(path.read_text()) for path in files)]
 
 
 def _network_crds(source: Tree) -> list[Object]:
