@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ _META = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFi
 _GENERATION = "deprecated.daemonset.template.generation"
 _SRIOV = "github.com/k8snetworkplumbingwg/sriov-network-operator@v1.6.0"
 _SECONDS = 60
-_PAUSE = 0.5
+_PAUSE = 1.0
 
 
 def objects(tree: Tree, source: Tree, scenario: Scenario, renamed: Renamed, run: Path, pristine: Path) -> Path:
@@ -147,12 +147,17 @@ class Cluster:
             thread.join()
 
     def _end_pods(self, stop: threading.Event) -> None:
-        show = '{range .items[?(@.metadata.deletionTimestamp)]}{.metadata.namespace} {.metadata.name}{"\\n"}{end}'
         while not stop.wait(_PAUSE):
-            for line in self._kubectl("get", "pods", "-A", "-o", f"jsonpath={show}").splitlines():
-                namespace, name = line.split()
-                # Somebody else may have been faster.
-                self._kubectl("delete", "pod", name, "-n", namespace, "--force", "--ignore-not-found", "--wait=false")
+            # Of a busy API server, answers may be late: the next round asks again.
+            with suppress(TreeError):
+                self._end_deleted()
+
+    def _end_deleted(self) -> None:
+        show = '{range .items[?(@.metadata.deletionTimestamp)]}{.metadata.namespace} {.metadata.name}{"\\n"}{end}'
+        for line in self._kubectl("get", "pods", "-A", "-o", f"jsonpath={show}").splitlines():
+            namespace, name = line.split()
+            # Somebody else may have been faster.
+            self._kubectl("delete", "pod", name, "-n", namespace, "--force", "--ignore-not-found", "--wait=false")
 
     def _create(self, items: list[Object]) -> None:
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
